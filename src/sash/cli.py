@@ -1,0 +1,41 @@
+"""The command line. It parses, calls, and prints; exit codes follow the error."""
+
+import sys
+from typing import Annotated
+
+try:
+    import typer
+    from rich.console import Console
+except ModuleNotFoundError as missing:
+    sys.exit(f"The command line needs {missing.name}: install it with  pip install 'sash[server]'")
+
+from sash import __version__
+from sash.demo import play
+
+app = typer.Typer(name="sash", no_args_is_help=True, help=__doc__, rich_markup_mode="rich")
+
+
+@app.callback(invoke_without_command=True)
+def options(
+    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+) -> None:
+    """Conversations with an agent that remember exactly."""
+    if version:
+        typer.echo(f"sash {__version__}")
+        raise typer.Exit
+
+
+@app.command()
+def demo(
+    pause: Annotated[
+        float | None, typer.Option(min=0, help="Seconds after each turn; none if not a terminal.")
+    ] = None,
+) -> None:
+    """Watch a debugging session slide through a window of five turns."""
+    console = Console()
+    play(console, pause_s=(0.6 if console.is_terminal else 0.0) if pause is None else pause)
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,149 @@
+"""The last N turns of one conversation, perfectly intact. Synchronous, and safe to share between threads."""
+
+import json
+import threading
+from collections import deque
+from copy import deepcopy
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from sash.clock import Clock, SystemClock
+from sash.errors import InvalidInput, InvalidLimit
+from sash.ids import Ulids
+from sash.state import MAX_MESSAGE_BYTES, check_limit, check_size, check_text
+
+MAX_TURNS = 100
+
+
+@dataclass(frozen=True, slots=True)
+class _Turn:
+    id: str
+    user_message: str
+    ai_response: str | None
+    timestamp: str
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+
+class ConversationManager:
+    """Keeps the last `max_turns` turns word for word, and deletes the oldest: first in, first out."""
+
+    def __init__(
+        self,
+        max_turns: int = 10,
+        *,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+        clock: Clock | None = None,
+    ) -> None:
+        if type(max_turns) is not int or not 1 <= max_turns <= MAX_TURNS:
+            raise InvalidLimit(
+                f"max_turns must be a whole number from 1 to {MAX_TURNS}, got {max_turns!r}",
+                limit="max_turns",
+            )
+        self.max_turns = max_turns
+        self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
+        self._turns: deque[_Turn] = deque(maxlen=max_turns)
+        self._total = 0
+        self._clock = clock or SystemClock()
+        self._ulids = Ulids()
+        self._lock = threading.Lock()
+
+    def add_turn(
+        self,
+        user_message: str,
+        ai_response: str | None = None,
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Add a turn, push out the oldest if the window is full, and return the turn's id."""
+        self._check("user_message", user_message)
+        if ai_response is not None:
+            self._check("ai_response", ai_response)
+        own = _check_metadata(metadata)
+        with self._lock:
+            now = self._clock.now()
+            turn_id = self._ulids.new(now)
+            stamp = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+            self._turns.append(_Turn(turn_id, user_message, ai_response, stamp, own))
+            self._total += 1
+        return turn_id
+
+    def update_turn_response(self, turn_id: str, ai_response: str) -> bool:
+        """Set the answer of a turn, as when it was streamed; False if the turn is not in the window."""
+        self._check("turn_id", turn_id)
+        self._check("ai_response", ai_response)
+        with self._lock:
+            for n, turn in enumerate(self._turns):
+                if turn.id == turn_id:
+                    self._turns[n] = replace(turn, ai_response=ai_response)
+                    return True
+        return False
+
+    def get_conversation_history(
+        self, format_as_text: bool = False, include_metadata: bool = True
+    ) -> list[dict[str, Any]] | str:
+        """Return the turns in the window, oldest first, as dicts or as text to read."""
+        with self._lock:
+            turns = list(self._turns)
+        if format_as_text:
+            return "\n\n".join(_as_text(turn, include_metadata) for turn in turns)
+        return [_as_dict(turn, include_metadata) for turn in turns]
+
+    def get_recent_turns(self, n: int = 5) -> list[dict[str, Any]]:
+        """Return the `n` newest turns, oldest of them first."""
+        if type(n) is not int or n < 0:
+            raise InvalidLimit(f"n must be 0 or more, got {n!r}", limit="n")
+        with self._lock:
+            turns = list(self._turns)
+        return [_as_dict(turn, include_metadata=True) for turn in turns[max(0, len(turns) - n) :]]
+
+    def get_statistics(self) -> dict[str, Any]:
+        """Return how many turns there are, were, and are gone."""
+        with self._lock:
+            turns, total = self._turns, self._total
+            return {
+                "current_turns": len(turns),
+                "max_turns": self.max_turns,
+                "total_turns_ever": total,
+                "deleted_turns": total - len(turns),
+                "oldest_turn": turns[0].timestamp if turns else None,
+                "newest_turn": turns[-1].timestamp if turns else None,
+            }
+
+    def clear_conversation(self) -> None:
+        """Delete all turns; `total_turns_ever` goes on counting."""
+        with self._lock:
+            self._turns.clear()
+
+    def _check(self, what: str, value: Any) -> None:
+        if type(value) is not str:
+            raise InvalidInput(f"{what} must be a string, got {type(value).__name__}")
+        check_size(len(check_text(value).encode()), self._max_message_bytes)
+
+
+def _as_dict(turn: _Turn, include_metadata: bool) -> dict[str, Any]:
+    fields = asdict(turn)
+    if not include_metadata:
+        del fields["metadata"]
+    return fields
+
+
+def _as_text(turn: _Turn, include_metadata: bool) -> str:
+    lines = [f"User: {turn.user_message}"]
+    if turn.ai_response is not None:
+        lines.append(f"AI: {turn.ai_response}")
+    if include_metadata:
+        lines.insert(0, f"[{turn.timestamp}]")
+        if turn.metadata:
+            lines.append(f"Metadata: {json.dumps(turn.metadata, ensure_ascii=False)}")
+    return "\n".join(lines)
+
+
+def _check_metadata(metadata: Any) -> dict[str, Any]:
+    if metadata is None:
+        return {}
+    if not isinstance(metadata, dict):
+        raise InvalidInput(f"metadata must be a dict, got {type(metadata).__name__}")
+    try:
+        json.dumps(metadata, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"metadata must hold JSON values only: {error}") from error
+    return deepcopy(metadata)

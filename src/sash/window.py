@@ -1,0 +1,280 @@
+"""The sliding window: which messages a model still sees, and which one goes next.
+
+A pure data structure: it knows no clock, no tokeniser and no store. Messages come in with their token
+count, evictions come out. Adding costs O(1), reading O(window).
+
+The unit of eviction is a *group*: one message, or an assistant message that calls tools together with
+the results of those calls. Groups wait in three queues, and leave in this order: `ephemeral` oldest
+first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
+messages (while `preserve_system`), `pinned` groups, and the turn being added: its groups are queued
+when the next turn begins. A limit by turns evicts whole turns, in the same order.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Literal, Self
+
+from sash.errors import DuplicateMessage, InvalidLimit, OrphanToolResult
+from sash.state import ConversationWindow, MessageEntry, check_limit
+
+Reason = Literal["max_tokens", "max_turns", "unanswered"]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a window may grow, and how far it shrinks once it has grown too large.
+
+    None is no limit. `evict_to` is the low-water mark as a share of the limit: below 1 the window is
+    cut deeper but more rarely, so that the head of the prompt stays the same for many turns.
+    """
+
+    max_tokens: int | None = 4000
+    max_turns: int | None = None
+    evict_to: float = 1.0
+    preserve_system: bool = True
+
+    def __post_init__(self) -> None:
+        for name, value in (("max_tokens", self.max_tokens), ("max_turns", self.max_turns)):
+            if value is not None:
+                check_limit(name, value)
+        if type(self.evict_to) not in (int, float) or not 0 < self.evict_to <= 1:
+            raise InvalidLimit(
+                f"evict_to must be above 0 and at most 1 (1 is plain FIFO), got {self.evict_to!r}",
+                limit="evict_to",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """One message that left the window, and why."""
+
+    message: MessageEntry
+    reason: Reason
+
+
+class _Rank(IntEnum):
+    EPHEMERAL = 0
+    ORDINARY = 1
+    IMPORTANT = 2
+    KEPT = 3
+
+
+class _Group:
+    __slots__ = ("messages", "rank", "turn", "unanswered")
+
+    def __init__(self, message: MessageEntry, rank: _Rank, turn: "_Turn") -> None:
+        self.messages = [message]
+        self.rank = rank
+        self.turn = turn
+        self.unanswered = {call["id"] for call in message.tool_calls} if message.tool_calls else None
+
+
+class _Turn:
+    """The groups of one turn that can still be evicted; `rank` is that of its most important one."""
+
+    __slots__ = ("asked", "groups", "rank")
+
+    def __init__(self, asked: bool) -> None:
+        self.asked = asked
+        self.groups: dict[int, _Group] = {}
+        self.rank = _Rank.EPHEMERAL
+
+
+class Window:
+    """The messages within the limits, oldest first."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.tokens = 0
+        self.turns = 0
+        self.evicted_count = 0
+        self._messages: dict[str, MessageEntry] = {}
+        self._turn = _Turn(asked=False)
+        self._last: _Group | None = None
+        self._groups: tuple[OrderedDict[int, _Group], ...] = tuple(OrderedDict() for _ in range(3))
+        self._turns: tuple[OrderedDict[int, _Turn], ...] = tuple(OrderedDict() for _ in range(3))
+
+    @classmethod
+    def restore(cls, state: ConversationWindow) -> Self:
+        """Build the window that `snapshot` described. Nothing is evicted: the cut is part of the state."""
+        window = cls(Limits(state.max_tokens, state.max_turns, state.evict_to, state.preserve_system))
+        starts = set(state.turn_starts)
+        for message in state.messages:
+            if message.id in starts:
+                window._begin_turn()
+            window._insert(message)
+        window.evicted_count = state.evicted_count
+        return window
+
+    def snapshot(self, conversation_id: str) -> ConversationWindow:
+        """Return the window as a value."""
+        limits = self.limits
+        return ConversationWindow(
+            conversation_id,
+            tuple(self._messages.values()),
+            max_tokens=limits.max_tokens,
+            current_tokens=self.tokens,
+            max_turns=limits.max_turns,
+            evict_to=limits.evict_to,
+            preserve_system=limits.preserve_system,
+            evicted_count=self.evicted_count,
+            turn_starts=tuple(self._headless_turns()),
+        )
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[MessageEntry]:
+        return iter(self._messages.values())
+
+    def __contains__(self, message_id: str) -> bool:
+        return message_id in self._messages
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether what may not be evicted is by itself more than `max_tokens`."""
+        limit = self.limits.max_tokens
+        return limit is not None and self.tokens > limit
+
+    def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
+        """Add a message and return what it pushed out. A refused message changes nothing."""
+        unanswered = self._insert(message)
+        limits = self.limits
+        if (
+            (limits.max_tokens is None or self.tokens <= limits.max_tokens)
+            and (limits.max_turns is None or self.turns <= limits.max_turns)
+            and not unanswered
+        ):
+            return ()
+        evicted = [*unanswered, *self._over_turns(), *self._over_tokens()]
+        self.evicted_count += len(evicted)
+        return tuple(evicted)
+
+    def _insert(self, message: MessageEntry) -> list[Eviction]:
+        if message.id in self._messages:
+            raise DuplicateMessage(f"message {message.id} is in the window already", id=message.id)
+        unanswered: list[Eviction] = []
+        if message.role == "tool":
+            self._answer(message)
+        else:
+            unanswered = self._close_calls()
+            if message.role == "user":
+                self._begin_turn()
+            self._open_group(message)
+        self._messages[message.id] = message
+        self.tokens += message.token_count
+        return unanswered
+
+    def _open_group(self, message: MessageEntry) -> None:
+        group = _Group(message, self._rank(message.role, message.tags), self._turn)
+        if group.rank is not _Rank.KEPT:
+            self._turn.groups[id(group)] = group
+        self._last = group
+
+    def _answer(self, result: MessageEntry) -> None:
+        """Join a tool result to the group of its call, which is the last one or none."""
+        group = self._last
+        if group is None or not group.unanswered or result.tool_call_id not in group.unanswered:
+            raise OrphanToolResult(
+                f"no open tool call {result.tool_call_id!r}: add the assistant message with its tool_calls "
+                "first, and each result once, before any other message",
+                tool_call_id=result.tool_call_id,
+            )
+        group.unanswered.remove(result.tool_call_id)
+        group.messages.append(result)
+        group.rank = self._rank("tool", frozenset().union(*(m.tags for m in group.messages)))
+        if group.rank is _Rank.KEPT:
+            self._turn.groups.pop(id(group), None)
+
+    def _close_calls(self) -> list[Eviction]:
+        """Drop the last group if the conversation moves on before its calls were all answered.
+
+        A call without its result would make every later request fail.
+        """
+        group = self._last
+        if group is None or not group.unanswered:
+            return []
+        self._turn.groups.pop(id(group), None)
+        return self._remove(group, "unanswered")
+
+    def _begin_turn(self) -> None:
+        """Let the turn that ends here be evicted from now on, and open the next one."""
+        ended, limits = self._turn, self.limits
+        for group in ended.groups.values():
+            ended.rank = max(ended.rank, group.rank)
+            if limits.max_tokens is not None:
+                self._groups[group.rank][id(group)] = group
+        if ended.groups and limits.max_turns is not None:
+            self._turns[ended.rank][id(ended)] = ended
+        if ended.asked and not ended.groups:
+            self.turns -= 1
+        self._turn = _Turn(asked=True)
+        self.turns += 1
+
+    def _over_turns(self) -> list[Eviction]:
+        limit = self.limits.max_turns
+        if limit is None or self.turns <= limit:
+            return []
+        low_water, evicted = max(1, int(limit * self.limits.evict_to)), []
+        for queue in self._turns:
+            while queue and self.turns > low_water:
+                turn = next(iter(queue.values()))
+                for group in tuple(turn.groups.values()):
+                    evicted += self._evict(group, "max_turns")
+        return evicted
+
+    def _over_tokens(self) -> list[Eviction]:
+        limit = self.limits.max_tokens
+        if limit is None or self.tokens <= limit:
+            return []
+        low_water, evicted = limit * self.limits.evict_to, []
+        for queue in self._groups:
+            while queue and self.tokens > low_water:
+                evicted += self._evict(next(iter(queue.values())), "max_tokens")
+        return evicted
+
+    def _evict(self, group: _Group, reason: Reason) -> list[Eviction]:
+        turn = group.turn
+        self._groups[group.rank].pop(id(group), None)
+        del turn.groups[id(group)]
+        if not turn.groups:
+            self._turns[turn.rank].pop(id(turn), None)
+            self.turns -= turn.asked
+        return self._remove(group, reason)
+
+    def _remove(self, group: _Group, reason: Reason) -> list[Eviction]:
+        for message in group.messages:
+            del self._messages[message.id]
+            self.tokens -= message.token_count
+        return [Eviction(message, reason) for message in group.messages]
+
+    def _headless_turns(self) -> Iterator[str]:
+        """Name the first message left of each turn whose user message was evicted before the rest."""
+        for queue in self._turns:
+            for turn in queue.values():
+                first = next(iter(turn.groups.values())).messages[0]
+                if turn.asked and first.role != "user":
+                    yield first.id
+
+    def _rank(self, role: str, tags: frozenset[str]) -> _Rank:
+        if "pinned" in tags or (role == "system" and self.limits.preserve_system):
+            return _Rank.KEPT
+        if "important" in tags:
+            return _Rank.IMPORTANT
+        return _Rank.EPHEMERAL if "ephemeral" in tags else _Rank.ORDINARY
+
+
+def groups(messages: Iterable[MessageEntry]) -> Iterator[list[MessageEntry]]:
+    """Split messages into what is kept or left out together: a call with its results, or one message."""
+    group: list[MessageEntry] = []
+    for message in messages:
+        if message.role == "tool" and group:
+            group.append(message)
+            continue
+        if group:
+            yield group
+        group = [message]
+    if group:
+        yield group
