@@ -83,7 +83,7 @@ def _pip_install(*what: str) -> None:
     python = str(BIN / "python")
     constraints = str(ROOT / "constraints.txt")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
-    _call(*pip, "install", "--quiet", "--constraint", constraints, "--editable", *what)
+    _call(*pip, "install", "-qq", "--constraint", constraints, "--editable", *what)
 
 
 def _call(*command: str) -> None:

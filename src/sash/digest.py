@@ -15,6 +15,7 @@ DIGEST_TOKENS = 2000
 _FIRST_WORDS = 12
 _FIRST_CHARS = 90
 _LONGEST = 300
+_NOTE_TOKENS = 16
 
 # In order of preference at one position. Every repetition is bounded, and a run of name characters is entered
 # only at its start, so that a hostile text costs linear time.
@@ -81,7 +82,7 @@ def digest(
 ) -> str:
     """Return the digest of evicted messages, the newest lines that fit into `max_tokens`."""
     lines: list[str] = []
-    budget = max_tokens
+    budget = max_tokens - _NOTE_TOKENS
     evicted = turns(messages)
     for left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):
         line = _line(turn)
@@ -103,7 +104,8 @@ def _line(turn: list[MessageEntry]) -> str:
         first = first[:_FIRST_CHARS].rsplit(" ", 1)[0]
     if len(words) > _FIRST_WORDS or len(first) < len(" ".join(words)):
         first += " …"
-    names = dict.fromkeys(item for item in _turn_identifiers(turn) if item not in first)
+    seen = set(identifiers(first))
+    names = dict.fromkeys(item for item in _turn_identifiers(turn) if item not in seen)
     shown = [item for item in names if len(item) <= _LONGEST]
     if len(shown) < len(names):
         shown.append(f"… +{len(names) - len(shown)}")
@@ -124,7 +126,7 @@ def _shorten(line: str, count_text: Callable[[str], int], budget: int) -> str:
     low, high = 0, len(items)
     while low < high:
         middle = (low + high + 1) // 2
-        if count_text(" · ".join(items[:middle])) + 8 <= budget:
+        if count_text(" · ".join(items[:middle])) <= budget:
             low = middle
         else:
             high = middle - 1

@@ -1,0 +1,41 @@
+"""The command line, run as a user runs it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import sash
+
+SASH = str(Path(sys.executable).with_name("sash"))
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [SASH, *arguments], capture_output=True, text=True, timeout=60, env={"COLUMNS": "120", **environment}
+    )
+
+
+def test_the_demo_shows_what_was_evicted_kept_and_lost():
+    done = run("demo")
+    assert done.returncode == 0, done.stderr
+    assert "5/5 turns" in done.stdout
+    assert "← evicted: I'm debugging a function" in done.stdout
+    for name in ("/api/users/123", "error code 500", "db.example.com:5432", "config.py line 45"):
+        assert name in done.stdout
+    assert done.stdout.count("✓ verbatim") == done.stdout.count("✗ lost") == 4
+    assert "$0.00, no model was called" in done.stdout
+    assert "\x1b[" not in done.stdout
+
+
+def test_the_demo_has_colour_in_a_terminal():
+    assert "\x1b[" in run("demo", "--pause", "0", FORCE_COLOR="1", TERM="xterm-256color").stdout
+
+
+def test_the_version():
+    assert run("--version").stdout == f"sash {sash.__version__}\n"
+
+
+def test_a_wrong_command_is_explained():
+    done = run("nonsense")
+    assert done.returncode == 2
+    assert "No such command 'nonsense'" in done.stderr

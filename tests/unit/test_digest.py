@@ -1,0 +1,183 @@
+"""The digest: every identifier word for word, within its budget, in linear time."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sash.digest import digest, identifiers
+from sash.state import MessageEntry
+from sash.tokens import TokenCounter
+
+count_text = TokenCounter().count_text
+
+SEED = (
+    "I tried calling /api/users/123 and got error code 500. \n"
+    "The exact error is: 'Connection timeout to db.example.com:5432'. \n"
+    "Check config.py line 45."
+)
+
+
+def turn(question, answer="ok", **options):
+    return [MessageEntry("user", question), MessageEntry("assistant", answer, **options)]
+
+
+def test_the_seed_s_example_keeps_what_a_summary_would_lose():
+    line = digest(turn(SEED), count_text)
+    assert "\n" not in line
+    for name in ("500", "/api/users/123", "db.example.com:5432", "config.py line 45"):
+        assert name in line
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("it failed with E1001, ERR_TIMEOUT and HTTP 500.", ["E1001", "ERR_TIMEOUT", "HTTP 500"]),
+        ("exit code 137; status 404", ["exit code 137", "status 404"]),
+        (
+            "see /var/log/ha.log, src/sash/tokens.py:12 and ~/x.txt",
+            ["/var/log/ha.log", "src/sash/tokens.py:12", "~/x.txt"],
+        ),
+        (r"in C:\temp\x.txt there", [r"C:\temp\x.txt"]),
+        (
+            "ask db.example.com:5432 or 192.168.1.20:8123 or 10.0.0.1",
+            ["db.example.com:5432", "192.168.1.20:8123", "10.0.0.1"],
+        ),
+        ("open https://example.com/a?b=c#d, please", ["https://example.com/a?b=c#d"]),
+        ("mail ann@example.com.", ["ann@example.com"]),
+        (
+            "light.kitchen_ceiling and homeassistant.restart",
+            ["light.kitchen_ceiling", "homeassistant.restart"],
+        ),
+        (
+            "21.5 °C, 48 %, 35 percent, 230 V, 3.5kWh, 120 ms",
+            ["21.5 °C", "48 %", "35 percent", "230 V", "3.5kWh", "120 ms"],
+        ),
+        ("it cost $0.01, or 1,000.50 in all", ["$0.01", "1,000.50"]),
+        ("at 06:42 on 2026-11-15", ["06:42", "2026-11-15"]),
+        ('she said "turn it off" and `x = 1`', ['"turn it off"', "`x = 1`"]),
+        ("I don't think it's the user's fault", []),
+        ("process_data() raised TypeError in getUser", ["process_data()", "TypeError", "getUser"]),
+        ("v1.2.3 of commit 3f9a2bc", ["v1.2.3", "3f9a2bc"]),
+        ("550e8400-e29b-41d4-a716-446655440000", ["550e8400-e29b-41d4-a716-446655440000"]),
+        ("AA:BB:CC:DD:EE:FF", ["AA:BB:CC:DD:EE:FF"]),
+        ("run with --dry-run and $HOME, see #123", ["--dry-run", "$HOME", "#123"]),
+        ("Hello there. How are you today? I am fine, e.g. happy.", []),
+    ],
+)
+def test_identifiers_are_found_whole(text, expected):
+    assert identifiers(text) == expected
+
+
+def test_a_line_has_the_first_words_and_what_they_do_not_show():
+    question = (
+        "Please look at light.kitchen because it has been flickering since yesterday evening at 21:30 again"
+    )
+    assert digest(turn(question, "Voltage dips to 207 V at 21:30."), count_text) == (
+        "- Please look at light.kitchen because it has been flickering since yesterday evening … | 21:30 · 207 V"
+    )
+
+
+def test_a_name_inside_a_longer_one_is_not_taken_for_shown():
+    assert digest(turn("GET /api/users/123 works", "but /api/users/12 is gone"), count_text) == (
+        "- GET /api/users/123 works | /api/users/12"
+    )
+
+
+def test_tool_calls_are_part_of_the_turn():
+    call = {
+        "id": "1",
+        "type": "function",
+        "function": {"name": "get_history", "arguments": '{"id": "sensor.power"}'},
+    }
+    messages = [MessageEntry("user", "why?"), MessageEntry("assistant", "", tool_calls=[call])]
+    assert digest(messages, count_text) == '- why? | get_history · "id" · "sensor.power"'
+
+
+def test_system_messages_are_not_digested():
+    assert digest([MessageEntry("system", "You are house-42.")], count_text) == ""
+    assert digest([], count_text) == ""
+
+
+def test_one_line_a_turn_oldest_first():
+    messages = [*turn("first"), *turn("second"), *turn("third")]
+    assert digest(messages, count_text) == "- first\n- second\n- third"
+
+
+def test_the_oldest_lines_go_when_the_budget_is_reached():
+    messages = [m for n in range(400) for m in turn(f"question {n} about sensor.room_{n}")]
+    text = digest(messages, count_text)
+    lines = text.splitlines()
+    assert count_text(text) <= 2000
+    assert lines[-1] == "- question 399 about sensor.room_399"
+    assert lines[0] == f"- ({401 - len(lines)} earlier turns, see the transcript)"
+
+
+def test_a_turn_too_large_for_the_digest_is_cut_between_identifiers():
+    messages = turn("log", " ".join(f"sensor.room_{n}" for n in range(5000)))
+    text = digest(messages, count_text)
+    assert 1500 < count_text(text) <= 2000
+    kept = text.count("sensor.room_")
+    assert text.endswith(f"sensor.room_{kept - 1} · … +{5000 - kept}")
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [
+                "/api/users/123",
+                "db.example.com:5432",
+                "ERR_42",
+                "light.kitchen",
+                "21.5 °C",
+                "0xDEADBEEF",
+                "config.py line 45",
+                "192.168.0.1",
+                "https://a.example/x",
+                "E-77",
+                "E1001",
+                "2026-11-15",
+                "17",
+                '"a b"',
+                "snake_case",
+                "--flag",
+                "word",
+            ]
+        ),
+        max_size=30,
+    ),
+    st.sampled_from([" ", ", ", "; ", ".\n", " and "]),
+)
+@settings(max_examples=200, deadline=None)
+def test_every_identifier_survives_whatever_stands_around_it(names, glue):
+    text = digest(turn("What now?", glue.join(names)), count_text)
+    for name in names:
+        assert name in text or name == "word"
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "a",
+        "a.",
+        "a/",
+        "'",
+        '"a',
+        "_",
+        "1.",
+        "1",
+        "f",
+        "-",
+        "aA",
+        "a-",
+        "@a",
+        "a[b]",
+        "x y ",
+        "a@",
+        "a:",
+        "é",
+        "C:\\ ",
+    ],
+)
+def test_hostile_text_costs_linear_time(unit):
+    """Eight times the text may cost about eight times the steps; the bound only catches a blow-up."""
+    assert len(identifiers(unit * (200_000 // len(unit)))) < 10

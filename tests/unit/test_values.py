@@ -1,0 +1,77 @@
+"""Errors, ids, clocks and options."""
+
+import pickle
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sash import AgentConfig, SashError, errors
+from sash.ids import Ulids, new_id
+from sash.testing import FakeClock
+
+
+def all_errors(kind=SashError):
+    return [kind, *(found for child in kind.__subclasses__() for found in all_errors(child))]
+
+
+def test_every_error_has_a_code_of_its_own():
+    codes = [kind.code for kind in all_errors()]
+    assert len(set(codes)) == len(codes)
+
+
+def test_an_error_carries_its_data_and_survives_pickling():
+    error = pickle.loads(pickle.dumps(errors.MessageTooLarge("too large", size=5, limit=3)))
+    assert (error.code, error.message, error.size, error.limit) == ("message_too_large", "too large", 5, 3)
+    with pytest.raises(AttributeError):
+        _ = error.other
+
+
+@given(st.lists(st.floats(-1e6, 1e6, allow_nan=False), max_size=50))
+def test_ids_grow_even_when_the_clock_steps_back(steps):
+    clock, ulids = FakeClock(), Ulids()
+    made = []
+    for step in steps:
+        clock.advance(step)
+        made.append(ulids.new(clock.now()))
+    assert made == sorted(set(made))
+
+
+def test_an_id_is_a_ulid_of_its_moment():
+    id = Ulids().new(datetime(2016, 7, 30, 23, 54, 10, 259000, tzinfo=UTC))
+    assert len(id) == 26
+    assert id.startswith("01ARZ3NDEK")
+    assert set(id) <= set("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+    assert new_id() < new_id()
+
+
+def test_the_defaults_are_the_seeds_():
+    assert AgentConfig.from_dict({}) == AgentConfig(
+        sliding_window_enable=True,
+        sliding_window_max_tokens=4000,
+        sliding_window_preserve_system=True,
+        max_history_turns=20,
+        auto_create_conversation_id=False,
+    )
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"sliding_window_max_tokens": 0},
+        {"sliding_window_max_tokens": "4000"},
+        {"sliding_window_max_tokens": True},
+        {"sliding_window_enable": "yes"},
+        {"sliding_window_enable": 1},
+        {"max_history_turns": -1},
+        {"max_history_turns": None},
+        [],
+        None,
+    ],
+)
+def test_a_wrong_option_is_named(data):
+    with pytest.raises(SashError) as error:
+        AgentConfig.from_dict(data)
+    assert error.value.code == "invalid_config"
+    assert not isinstance(data, dict) or next(iter(data)) in error.value.message
