@@ -2,11 +2,14 @@
 
 import os
 import threading
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
+_LOW_BITS = 20
+_MILLISECOND = timedelta(milliseconds=1)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Ulids:
@@ -16,25 +19,30 @@ class Ulids:
     """
 
     def __init__(self) -> None:
-        self._last = 0
+        self._until = datetime.min.replace(tzinfo=UTC)
+        self._high = 0
+        self._low = 0
+        self._prefix = ""
         self._lock = threading.Lock()
 
     def new(self, at: datetime) -> str:
         """Return the next id for the moment `at`."""
-        millis = int(at.timestamp() * 1000)
         with self._lock:
-            if millis > self._last >> _RANDOM_BITS:
-                self._last = millis << _RANDOM_BITS | int.from_bytes(os.urandom(10))
+            if at >= self._until:
+                millis = (at - _EPOCH) // _MILLISECOND
+                self._until = _EPOCH + (millis + 1) * _MILLISECOND
+                self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
             else:
-                self._last += 1
-            n = self._last
-        pairs = _PAIRS
-        return (
-            f"{pairs[n >> 120 & 1023]}{pairs[n >> 110 & 1023]}{pairs[n >> 100 & 1023]}"
-            f"{pairs[n >> 90 & 1023]}{pairs[n >> 80 & 1023]}{pairs[n >> 70 & 1023]}"
-            f"{pairs[n >> 60 & 1023]}{pairs[n >> 50 & 1023]}{pairs[n >> 40 & 1023]}"
-            f"{pairs[n >> 30 & 1023]}{pairs[n >> 20 & 1023]}{pairs[n >> 10 & 1023]}{pairs[n & 1023]}"
-        )
+                self._low += 1
+                if self._low >> _LOW_BITS:
+                    self._start((self._high + 1) << _LOW_BITS)
+            low = self._low
+            return f"{self._prefix}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}"
+
+    def _start(self, value: int) -> None:
+        """Go on from `value`; its upper bits are written out once, as most ids differ in the lower ones."""
+        self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
+        self._prefix = "".join(_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10))
 
 
 _ulids = Ulids()

@@ -9,10 +9,9 @@ import logging
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from copy import deepcopy
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Self
+from dataclasses import replace
+from operator import call
+from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
 from sash.clock import Clock, SystemClock
@@ -52,8 +51,7 @@ _LARGE = 32 << 10
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
+class Added(NamedTuple):
     """What became of a message: where it is, and which ones it pushed out of the window."""
 
     conversation_id: str
@@ -161,8 +159,7 @@ class ConversationMemoryManager:
         """
         if conversation_id is None and self._auto_create:
             conversation_id = str(uuid4())
-        check_conversation_id(conversation_id)
-        assert conversation_id is not None
+        conversation_id = check_conversation_id(conversation_id)
         message = self._draft(role, content, tags, tool_calls, tool_call_id, name)
         size = message.size
         check_size(size, self._max_message_bytes)
@@ -185,7 +182,7 @@ class ConversationMemoryManager:
         if conversation is None:
             return []
         if tag_filter is None:
-            return [fresh() for fresh in conversation.fresh.values()]
+            return list(map(call, conversation.fresh.values()))
         wanted = check_tags(tag_filter)
         return [
             message.to_openai()
@@ -350,9 +347,10 @@ class ConversationMemoryManager:
         evicted = conversation.add(message)
         self._conversations[conversation_id] = conversation
         window = conversation.window
-        if evicted:
+        debug = _logger.isEnabledFor(logging.DEBUG)
+        if evicted and (debug or self._on_evict is not None):
             self._report(conversation_id, evicted)
-        if message.role == "assistant" and _logger.isEnabledFor(logging.DEBUG):
+        if debug and message.role == "assistant":
             self._log_window(conversation_id, window)
         return Added(conversation_id, message, evicted, window.over_budget)
 
@@ -426,10 +424,9 @@ class ConversationMemoryManager:
 
 def _freshener(message: MessageEntry) -> Callable[[], dict[str, Any]]:
     """Return what makes a new dict of the message at each call; a flat one is copied in C."""
-    rendered = message.to_openai()
     if type(message.content) is str and not message.tool_calls:
-        return rendered.copy
-    return partial(deepcopy, rendered)
+        return message.to_openai().copy
+    return message.to_openai
 
 
 def _set_token_count(message: MessageEntry, count: int) -> None:

@@ -61,10 +61,10 @@ class MessageEntry:
             raise InvalidRole(
                 f"unknown role {self.role!r}: use one of {', '.join(sorted(ROLES))}", role=self.role
             )
-        if type(self.content) is str:
-            check_text(self.content)
-        else:
+        if type(self.content) is not str:
             object.__setattr__(self, "content", _check_parts(self.content))
+        elif not self.content.isascii():
+            check_text(self.content)
         if type(self.tags) is not frozenset:
             object.__setattr__(self, "tags", check_tags(self.tags))
         if self.name is not None:

@@ -11,8 +11,8 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Callable, Iterable, Mapping
-from functools import cache, lru_cache
+from collections.abc import Iterable, Mapping
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -51,7 +51,8 @@ _PER_AUDIO = 300
 # tiktoken's Rust side panics on a run of about a million white-space characters.
 _LONG_RUN = 100_000
 _long_run = re.compile(rf"\s{{{_LONG_RUN}}}")
-_CACHED_CHARS = 4096
+_REMEMBERED = 2048
+_REMEMBERED_CHARS = 4096
 
 _loading = threading.Lock()
 
@@ -89,21 +90,29 @@ class TokenCounter:
         if self.encoding not in _ENCODINGS:
             raise UnknownEncoding(f"no encoding {self.encoding!r}: use one of {', '.join(_ENCODINGS)}")
         self._image = image_cost(self.model.rpartition("/")[2])
-        self._cached: Callable[[str], int] = lru_cache(2048)(self._count_now)
         self._encoding: tiktoken.Encoding | None = None
+        self._counts: dict[str, int] = {}
 
     @property
     def ready(self) -> bool:
         """Whether the ranks are loaded, so that counting does not block."""
         return self._encoding is not None
 
-    def load(self) -> None:
+    def load(self) -> tiktoken.Encoding:
         """Load the ranks, once a process."""
         self._encoding = _load(self.encoding)
+        return self._encoding
 
     def count_text(self, text: str) -> int:
-        """Count text; short texts are remembered."""
-        return self._cached(text) if len(text) <= _CACHED_CHARS else self._count_now(text)
+        """Count text; what was counted lately and is not too long is remembered."""
+        count = self._counts.get(text)
+        if count is None:
+            count = _count(self._encoding or self.load(), text)
+            if len(text) <= _REMEMBERED_CHARS:
+                if len(self._counts) >= _REMEMBERED:
+                    self._counts.clear()
+                self._counts[text] = count
+        return count
 
     def count_message(
         self,
@@ -175,12 +184,6 @@ class TokenCounter:
         if kind == "input_audio":
             return _PER_AUDIO
         return self.count_text(json.dumps(part, ensure_ascii=False))
-
-    def _count_now(self, text: str) -> int:
-        if self._encoding is None:
-            self.load()
-        assert self._encoding is not None
-        return _count(self._encoding, text)
 
 
 def _count(encoding: tiktoken.Encoding, text: str) -> int:

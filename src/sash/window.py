@@ -13,13 +13,15 @@ when the next turn begins. A limit by turns evicts whole turns, in the same orde
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import IntEnum
-from typing import Literal, Self
+from typing import Literal, NamedTuple, Self
 
 from sash.errors import DuplicateMessage, InvalidLimit, OrphanToolResult
 from sash.state import ConversationWindow, MessageEntry, check_limit
 
 Reason = Literal["max_tokens", "max_turns", "unanswered"]
+
+# The queues, in the order in which they are emptied; what is kept is in none.
+_EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +48,17 @@ class Limits:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Eviction:
+class Eviction(NamedTuple):
     """One message that left the window, and why."""
 
     message: MessageEntry
     reason: Reason
 
 
-class _Rank(IntEnum):
-    EPHEMERAL = 0
-    ORDINARY = 1
-    IMPORTANT = 2
-    KEPT = 3
-
-
 class _Group:
     __slots__ = ("messages", "rank", "turn", "unanswered")
 
-    def __init__(self, message: MessageEntry, rank: _Rank, turn: "_Turn") -> None:
+    def __init__(self, message: MessageEntry, rank: int, turn: "_Turn") -> None:
         self.messages = [message]
         self.rank = rank
         self.turn = turn
@@ -79,7 +73,7 @@ class _Turn:
     def __init__(self, asked: bool) -> None:
         self.asked = asked
         self.groups: dict[int, _Group] = {}
-        self.rank = _Rank.EPHEMERAL
+        self.rank = _EPHEMERAL
 
 
 class Window:
@@ -104,7 +98,7 @@ class Window:
         for message in state.messages:
             if message.id in starts:
                 window._begin_turn()
-            window._insert(message)
+            window._insert(message, [])
         window.evicted_count = state.evicted_count
         return window
 
@@ -140,38 +134,31 @@ class Window:
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
         """Add a message and return what it pushed out. A refused message changes nothing."""
-        unanswered = self._insert(message)
+        evicted: list[Eviction] = []
+        self._insert(message, evicted)
         limits = self.limits
-        if (
-            (limits.max_tokens is None or self.tokens <= limits.max_tokens)
-            and (limits.max_turns is None or self.turns <= limits.max_turns)
-            and not unanswered
-        ):
-            return ()
-        evicted = [*unanswered, *self._over_turns(), *self._over_tokens()]
+        if limits.max_turns is not None and self.turns > limits.max_turns:
+            self._shed_turns(limits.max_turns, evicted)
+        if limits.max_tokens is not None and self.tokens > limits.max_tokens:
+            self._shed_tokens(limits.max_tokens, evicted)
         self.evicted_count += len(evicted)
         return tuple(evicted)
 
-    def _insert(self, message: MessageEntry) -> list[Eviction]:
+    def _insert(self, message: MessageEntry, evicted: list[Eviction]) -> None:
         if message.id in self._messages:
             raise DuplicateMessage(f"message {message.id} is in the window already", id=message.id)
-        unanswered: list[Eviction] = []
         if message.role == "tool":
             self._answer(message)
         else:
-            unanswered = self._close_calls()
+            if self._last is not None and self._last.unanswered:
+                self._drop_unanswered(self._last, evicted)
             if message.role == "user":
                 self._begin_turn()
-            self._open_group(message)
+            group = self._last = _Group(message, self._rank(message.role, message.tags), self._turn)
+            if group.rank != _KEPT:
+                self._turn.groups[id(group)] = group
         self._messages[message.id] = message
         self.tokens += message.token_count
-        return unanswered
-
-    def _open_group(self, message: MessageEntry) -> None:
-        group = _Group(message, self._rank(message.role, message.tags), self._turn)
-        if group.rank is not _Rank.KEPT:
-            self._turn.groups[id(group)] = group
-        self._last = group
 
     def _answer(self, result: MessageEntry) -> None:
         """Join a tool result to the group of its call, which is the last one or none."""
@@ -185,19 +172,16 @@ class Window:
         group.unanswered.remove(result.tool_call_id)
         group.messages.append(result)
         group.rank = self._rank("tool", frozenset().union(*(m.tags for m in group.messages)))
-        if group.rank is _Rank.KEPT:
+        if group.rank == _KEPT:
             self._turn.groups.pop(id(group), None)
 
-    def _close_calls(self) -> list[Eviction]:
-        """Drop the last group if the conversation moves on before its calls were all answered.
+    def _drop_unanswered(self, group: _Group, evicted: list[Eviction]) -> None:
+        """Drop a group whose calls were not all answered when the conversation moved on.
 
         A call without its result would make every later request fail.
         """
-        group = self._last
-        if group is None or not group.unanswered:
-            return []
         self._turn.groups.pop(id(group), None)
-        return self._remove(group, "unanswered")
+        self._remove(group, "unanswered", evicted)
 
     def _begin_turn(self) -> None:
         """Let the turn that ends here be evicted from now on, and open the next one."""
@@ -213,42 +197,34 @@ class Window:
         self._turn = _Turn(asked=True)
         self.turns += 1
 
-    def _over_turns(self) -> list[Eviction]:
-        limit = self.limits.max_turns
-        if limit is None or self.turns <= limit:
-            return []
-        low_water, evicted = max(1, int(limit * self.limits.evict_to)), []
+    def _shed_turns(self, limit: int, evicted: list[Eviction]) -> None:
+        low_water = max(1, int(limit * self.limits.evict_to))
         for queue in self._turns:
             while queue and self.turns > low_water:
                 turn = next(iter(queue.values()))
                 for group in tuple(turn.groups.values()):
-                    evicted += self._evict(group, "max_turns")
-        return evicted
+                    self._groups[group.rank].pop(id(group), None)
+                    self._evict(group, "max_turns", evicted)
 
-    def _over_tokens(self) -> list[Eviction]:
-        limit = self.limits.max_tokens
-        if limit is None or self.tokens <= limit:
-            return []
-        low_water, evicted = limit * self.limits.evict_to, []
+    def _shed_tokens(self, limit: int, evicted: list[Eviction]) -> None:
+        low_water = limit * self.limits.evict_to
         for queue in self._groups:
             while queue and self.tokens > low_water:
-                evicted += self._evict(next(iter(queue.values())), "max_tokens")
-        return evicted
+                self._evict(queue.popitem(last=False)[1], "max_tokens", evicted)
 
-    def _evict(self, group: _Group, reason: Reason) -> list[Eviction]:
+    def _evict(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
         turn = group.turn
-        self._groups[group.rank].pop(id(group), None)
         del turn.groups[id(group)]
         if not turn.groups:
             self._turns[turn.rank].pop(id(turn), None)
             self.turns -= turn.asked
-        return self._remove(group, reason)
+        self._remove(group, reason, evicted)
 
-    def _remove(self, group: _Group, reason: Reason) -> list[Eviction]:
+    def _remove(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
         for message in group.messages:
             del self._messages[message.id]
             self.tokens -= message.token_count
-        return [Eviction(message, reason) for message in group.messages]
+            evicted.append(Eviction(message, reason))
 
     def _headless_turns(self) -> Iterator[str]:
         """Name the first message left of each turn whose user message was evicted before the rest."""
@@ -258,12 +234,12 @@ class Window:
                 if turn.asked and first.role != "user":
                     yield first.id
 
-    def _rank(self, role: str, tags: frozenset[str]) -> _Rank:
+    def _rank(self, role: str, tags: frozenset[str]) -> int:
         if "pinned" in tags or (role == "system" and self.limits.preserve_system):
-            return _Rank.KEPT
+            return _KEPT
         if "important" in tags:
-            return _Rank.IMPORTANT
-        return _Rank.EPHEMERAL if "ephemeral" in tags else _Rank.ORDINARY
+            return _IMPORTANT
+        return _EPHEMERAL if "ephemeral" in tags else _ORDINARY
 
 
 def groups(messages: Iterable[MessageEntry]) -> Iterator[list[MessageEntry]]:

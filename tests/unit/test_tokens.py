@@ -235,7 +235,7 @@ async def test_the_ranks_are_loaded_off_the_event_loop(monkeypatch):
             threads.append(asyncio.get_running_loop())
         except RuntimeError:
             threads.append(None)
-        original(self)
+        return original(self)
 
     monkeypatch.setattr(TokenCounter, "load", load)
     memory = ConversationMemoryManager()

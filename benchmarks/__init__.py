@@ -1,0 +1,1 @@
+"""Side-by-side measurements with the peers: `python3 dev.py bench NAME`."""

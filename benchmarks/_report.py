@@ -1,0 +1,40 @@
+"""What every benchmark shares: its arguments, its rows, its JSON file and its machine."""
+
+import argparse
+import json
+import os
+import platform
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured value."""
+
+    bench: str
+    system: str
+    metric: str
+    value: float
+    unit: str
+    params: dict[str, Any] = field(default_factory=dict)
+
+
+def arguments(description: str) -> argparse.Namespace:
+    """Parse `--quick` and `--json FILE`."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, for a first look")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
+    return parser.parse_args()
+
+
+def write_json(rows: list[Row], file: Path | None) -> None:
+    """Write the rows, if a file was asked for."""
+    if file is not None:
+        file.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
+
+
+def machine() -> str:
+    """Say what this was measured on."""
+    return f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"
