@@ -2,8 +2,8 @@
 
 Each system holds N messages of a house's conversation, then the same step is timed many times over: append
 one new message, get what fits into 4,000 tokens. CPU time of this process, the best of several rounds (noise
-only adds); the systems take turns within a round, so that a noisy neighbour hits them all. A system that needs
-seconds for one step is timed once, and says so.
+only adds); the systems take turns within a round, so that a noisy neighbour hits them all. A system that
+needs seconds for one step is timed once, and says so.
 """
 
 import asyncio
@@ -44,7 +44,7 @@ SENTENCES = (
     "If not, tell me why, with the error code that sensor.{room}_window_{k} reports.",
     "The automation switched light.{room}_ceiling off at {clock}, after {k} minutes without motion.",
     "According to the last report the battery is at {d}0 percent, so the reading can be trusted.",
-    "I checked the log: event {n} came from /config/automations.yaml line {k}, which nobody has changed since.",
+    "I checked the log: event {n} came from /config/automations.yaml line {k}, unchanged since.",
     "Shall I leave it like that, or do you want it back the way it was this morning?",
 )
 

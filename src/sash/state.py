@@ -69,6 +69,10 @@ class MessageEntry:
             object.__setattr__(self, "tags", check_tags(self.tags))
         if self.name is not None:
             _check_label("name", self.name)
+        if self.role == "tool" or self.tool_calls or self.tool_call_id is not None:
+            self._check_tools()
+
+    def _check_tools(self) -> None:
         if self.tool_calls:
             if self.role != "assistant":
                 raise InvalidToolCall("only an assistant message can have tool_calls")
@@ -125,7 +129,7 @@ class MessageEntry:
                 content=data["content"],
                 timestamp=datetime.fromisoformat(data["timestamp"]),
                 token_count=_check_count(data["token_count"]),
-                tags=frozenset(data["tags"]),
+                tags=check_tags(data["tags"]),
                 id=_check_label("id", data["id"]),
                 tool_calls=tuple(data.get("tool_calls", ())),
                 tool_call_id=data.get("tool_call_id"),
