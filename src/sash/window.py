@@ -198,7 +198,7 @@ class Window:
         self.turns += 1
 
     def _shed_turns(self, limit: int, evicted: list[Eviction]) -> None:
-        low_water = max(1, int(limit * self.limits.evict_to))
+        low_water = limit * self.limits.evict_to
         for queue in self._turns:
             while queue and self.turns > low_water:
                 turn = next(iter(queue.values()))

@@ -21,7 +21,9 @@ def test_an_example_runs(code):
 def test_the_two_commands_are_those_of_dev_py():
     commands = re.findall(r"^python3 dev\.py (\w+)", README, re.MULTILINE)
     assert commands == ["run", "test"]
-    done = subprocess.run([sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert "{setup,run,test,check,bench}" in done.stdout
     assert "python3 dev.py test" in (ROOT / ".ci" / "run").read_text()
 
@@ -29,7 +31,11 @@ def test_the_two_commands_are_those_of_dev_py():
 def test_the_error_codes_in_the_readme_exist():
     from sash import errors
 
-    codes = {kind.code for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.SashError)}
+    codes = {
+        kind.code
+        for kind in vars(errors).values()
+        if isinstance(kind, type) and issubclass(kind, errors.SashError)
+    }
     assert set(re.findall(r"`(invalid_role|message_too_large|orphan_tool_result)`", README)) <= codes
 
 

@@ -342,6 +342,16 @@ async def test_export_and_import_are_exact(tmp_path):
     assert await other.get_messages("c") == await memory.get_messages("c")
 
 
+async def test_an_import_respects_the_size_cap():
+    memory = ConversationMemoryManager()
+    await memory.add_message("c", "user", "x" * 100)
+    small = ConversationMemoryManager(max_message_bytes=99)
+    with pytest.raises(SashError) as error:
+        await small.import_(await memory.export("c"))
+    assert error.value.code == "message_too_large"
+    assert small.get_all_conversations() == []
+
+
 async def test_an_import_counts_anew_in_another_encoding():
     text = "Включи свет на кухне, пожалуйста"
     memory = ConversationMemoryManager(model="gpt-4o")

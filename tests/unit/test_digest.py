@@ -83,6 +83,11 @@ def test_a_name_inside_a_longer_one_is_not_taken_for_shown():
     )
 
 
+def test_what_is_too_long_to_quote_is_counted():
+    url = "https://example.com/" + "x" * 400
+    assert digest(turn("Look", f"at {url} and sensor.power"), count_text) == "- Look | sensor.power · … +1"
+
+
 def test_tool_calls_are_part_of_the_turn():
     call = {
         "id": "1",

@@ -224,6 +224,15 @@ def test_a_text_is_tokenised_once(monkeypatch):
     assert counted == ["the same"]
 
 
+def test_what_is_remembered_is_bounded():
+    counter = TokenCounter()
+    for n in range(5000):
+        counter.count_text(str(n))
+    counter.count_text("x" * 10_000)
+    assert len(counter._counts) <= 2048
+    assert max(map(len, counter._counts)) < 10_000
+
+
 async def test_the_ranks_are_loaded_off_the_event_loop(monkeypatch):
     """The first message of a process has to load the ranks; the loop goes on turning meanwhile."""
     loop_thread = asyncio.get_running_loop()

@@ -38,6 +38,14 @@ def test_ids_grow_even_when_the_clock_steps_back(steps):
     assert made == sorted(set(made))
 
 
+def test_ids_grow_past_the_digits_that_are_written_once():
+    clock, ulids = FakeClock(), Ulids()
+    made = [ulids.new(clock.now())]
+    ulids._low = (1 << 20) - 2
+    made += [ulids.new(clock.now()) for _ in range(4)]
+    assert made == sorted(set(made))
+
+
 def test_an_id_is_a_ulid_of_its_moment():
     id = Ulids().new(datetime(2016, 7, 30, 23, 54, 10, 259000, tzinfo=UTC))
     assert len(id) == 26

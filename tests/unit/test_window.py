@@ -145,6 +145,13 @@ def test_an_important_turn_outlives_ordinary_ones():
     assert ids(window) == ["u0", "a0", "u3"]
 
 
+def test_a_turn_is_as_important_as_its_most_important_message():
+    window = Window(Limits(max_tokens=None, max_turns=2))
+    fill(window, message("user", 10, "important", id="u0"), message("assistant", id="a0"))
+    fill(window, *(message(id=f"u{n}") for n in range(1, 4)))
+    assert ids(window) == ["u0", "a0", "u3"]
+
+
 def test_no_limit_keeps_everything():
     window = Window(Limits(max_tokens=None))
     assert fill(window, *(message(tokens=10**6) for _ in range(50))) == []
@@ -241,7 +248,7 @@ class Spec:
     def by_turns(self):
         gone, limit = [], self.limits.max_turns
         if limit is not None and self.turns() > limit:
-            while self.turns() > max(1, int(limit * self.limits.evict_to)) and (old := self.evictable()):
+            while self.turns() > limit * self.limits.evict_to and (old := self.evictable()):
                 rank = {t: max(r for r, t2, _ in old if t2 == t) for _, t, _ in old}
                 worst = min(rank, key=lambda t: (rank[t], t))
                 gone += self.drop({g for _, t, g in old if t == worst}, "max_turns")
@@ -304,17 +311,25 @@ def conversations(draw) -> list[MessageEntry]:
     return messages
 
 
-limits = st.builds(
-    Limits,
-    max_tokens=st.none() | st.integers(1, 150),
-    max_turns=st.none() | st.integers(1, 6),
-    evict_to=st.sampled_from([1.0, 1.0, 0.75, 0.5, 0.1]),
-    preserve_system=st.booleans(),
-)
+shapes = st.sampled_from([(True, False), (False, True), (True, True), (False, False)])
+
+
+@st.composite
+def some_limits(draw) -> Limits:
+    by_tokens, by_turns = draw(shapes)
+    return Limits(
+        max_tokens=draw(st.integers(1, 150)) if by_tokens else None,
+        max_turns=draw(st.integers(1, 5)) if by_turns else None,
+        evict_to=draw(st.sampled_from([1.0, 1.0, 0.75, 0.5, 0.1])),
+        preserve_system=draw(st.booleans()),
+    )
+
+
+limits = some_limits()
 
 
 @given(limits, conversations())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=600, deadline=None)
 def test_the_window_does_what_the_rules_say(limits, conversation):
     window, spec = Window(limits), Spec(limits)
     for new in conversation:
