@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Set up, run, test, check and measure Sash. Needs Python 3.11 or newer with pip, and nothing else."""
 
-import argparse
 import hashlib
 import json
 import os
@@ -10,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
@@ -20,10 +20,14 @@ STAMP = VENV / "sash-setup.json"
 def setup(*extras: str) -> None:
     """Make `.venv` hold Sash with these extras; built anew when the project's requirements changed."""
     wanted = _fingerprint()
-    stamp = json.loads(STAMP.read_text()) if STAMP.exists() else {}
-    installed = set(stamp.get("extras", ())) if stamp.get("fingerprint") == wanted else set()
+    stamp = _read_stamp()
+    installed = set(stamp["extras"]) if stamp["fingerprint"] == wanted else set()
     if installed.issuperset(extras):
         return
+    if Path(sys.prefix).resolve() == VENV.resolve():
+        sys.exit(
+            "dev.py has to rebuild .venv and cannot run from it: use another python3, or leave .venv first"
+        )
     started = time.monotonic()
     print(f"Setting up .venv for {', '.join(extras)}: the first time takes a minute or two …", flush=True)
     if not installed:
@@ -32,6 +36,12 @@ def setup(*extras: str) -> None:
     _pip_install(f".[{','.join(sorted({*extras, *installed}))}]")
     STAMP.write_text(json.dumps({"fingerprint": wanted, "extras": sorted({*extras, *installed})}))
     print(f"Set up in {time.monotonic() - started:.0f} s.\n", flush=True)
+
+
+def prepare(arguments: list[str]) -> int:
+    """Set up `.venv` for development; the other commands do what they need of it first."""
+    setup("dev")
+    return 0
 
 
 def run(arguments: list[str]) -> int:
@@ -48,8 +58,11 @@ def test(arguments: list[str]) -> int:
 
 def check(arguments: list[str]) -> int:
     """Format, lint, types, import direction; `--fix` mends what can be mended."""
+    fix = arguments == ["--fix"]
+    if arguments and not fix:
+        print("usage: dev.py check [--fix]")
+        return 2
     setup("dev")
-    fix = "--fix" in arguments
     steps: list[tuple[str | Path, ...]] = [
         (BIN / "ruff", "format", *(() if fix else ("--check",)), "."),
         (BIN / "ruff", "check", *(("--fix",) if fix else ()), "."),
@@ -69,6 +82,15 @@ def bench(arguments: list[str]) -> int:
         return 2
     setup("bench")
     return _run(BIN / "python", "-m", f"benchmarks.{arguments[0]}", *arguments[1:])
+
+
+def _read_stamp() -> dict[str, Any]:
+    """Read what was set up; a set-up that was interrupted left no stamp, or an unreadable one."""
+    try:
+        stamp = json.loads(STAMP.read_text())
+        return {"fingerprint": stamp["fingerprint"], "extras": stamp["extras"]}
+    except (OSError, ValueError, KeyError, TypeError):
+        return {"fingerprint": None, "extras": ()}
 
 
 def _fingerprint() -> str:
@@ -102,11 +124,16 @@ def _run(*command: str | Path) -> int:
 def main() -> int:
     if sys.version_info < (3, 11):
         sys.exit(f"Sash needs Python 3.11 or newer; this is {sys.version.split()[0]}.")
-    commands = {"setup": lambda _: setup("dev"), "run": run, "test": test, "check": check, "bench": bench}
-    parser = argparse.ArgumentParser(prog="dev.py", description=__doc__)
-    parser.add_argument("command", choices=commands)
-    command, arguments = parser.parse_known_args()
-    return commands[command.command](arguments) or 0
+    name, arguments = (sys.argv[1] if len(sys.argv) > 1 else "--help"), sys.argv[2:]
+    if name not in COMMANDS:
+        print(f"{__doc__}\nusage: dev.py COMMAND [ARGUMENTS]\n")
+        for command, function in COMMANDS.items():
+            print(f"  {command:6} {(function.__doc__ or '').splitlines()[0]}")
+        return 0 if name in ("-h", "--help") else 2
+    return COMMANDS[name](arguments)
+
+
+COMMANDS = {"setup": prepare, "run": run, "test": test, "check": check, "bench": bench}
 
 
 if __name__ == "__main__":

@@ -3,17 +3,20 @@
 from sash.config import AgentConfig
 from sash.conversation import ConversationManager
 from sash.errors import SashError
-from sash.memory import ConversationMemoryManager
+from sash.memory import Added, ConversationMemoryManager
 from sash.state import AgentState, ConversationWindow, MessageEntry
+from sash.window import Eviction
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Added",
     "AgentConfig",
     "AgentState",
     "ConversationManager",
     "ConversationMemoryManager",
     "ConversationWindow",
+    "Eviction",
     "MessageEntry",
     "SashError",
     "__version__",

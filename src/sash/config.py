@@ -6,6 +6,8 @@ from typing import Any, Self
 
 from sash.errors import InvalidConfig
 
+_A = {bool: "true or false", int: "a whole number"}
+
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
@@ -37,6 +39,3 @@ class AgentConfig:
         if not isinstance(data, Mapping):
             raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
         return cls(**{f.name: data[f.name] for f in fields(cls) if f.name in data})
-
-
-_A = {bool: "true or false", int: "a whole number"}

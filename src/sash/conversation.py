@@ -3,14 +3,13 @@
 import json
 import threading
 from collections import deque
-from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, overload
 
+from sash.checks import MAX_MESSAGE_BYTES, check_limit, check_size, check_text, copy_json
 from sash.clock import Clock, SystemClock
 from sash.errors import InvalidInput, InvalidLimit
 from sash.ids import Ulids
-from sash.state import MAX_MESSAGE_BYTES, check_limit, check_size, check_text
 
 MAX_TURNS = 100
 
@@ -21,7 +20,7 @@ class _Turn:
     user_message: str
     ai_response: str | None
     timestamp: str
-    metadata: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any]
 
 
 class ConversationManager:
@@ -57,7 +56,7 @@ class ConversationManager:
         self._check("user_message", user_message)
         if ai_response is not None:
             self._check("ai_response", ai_response)
-        own = _check_metadata(metadata)
+        own = self._check_metadata(metadata)
         with self._lock:
             now = self._clock.now()
             turn_id = self._ulids.new(now)
@@ -76,6 +75,16 @@ class ConversationManager:
                     self._turns[n] = replace(turn, ai_response=ai_response)
                     return True
         return False
+
+    @overload
+    def get_conversation_history(
+        self, format_as_text: Literal[False] = False, include_metadata: bool = True
+    ) -> list[dict[str, Any]]: ...
+
+    @overload
+    def get_conversation_history(
+        self, format_as_text: Literal[True], include_metadata: bool = True
+    ) -> str: ...
 
     def get_conversation_history(
         self, format_as_text: bool = False, include_metadata: bool = True
@@ -118,6 +127,13 @@ class ConversationManager:
             raise InvalidInput(f"{what} must be a string, got {type(value).__name__}")
         check_size(len(check_text(value).encode()), self._max_message_bytes)
 
+    def _check_metadata(self, metadata: Any) -> dict[str, Any]:
+        if not isinstance(metadata, dict | None):
+            raise InvalidInput(f"metadata must be a dict, got {type(metadata).__name__}")
+        own: dict[str, Any] = copy_json(metadata or {})
+        check_size(len(json.dumps(own)), self._max_message_bytes)
+        return own
+
 
 def _as_dict(turn: _Turn, include_metadata: bool) -> dict[str, Any]:
     fields = asdict(turn)
@@ -135,15 +151,3 @@ def _as_text(turn: _Turn, include_metadata: bool) -> str:
         if turn.metadata:
             lines.append(f"Metadata: {json.dumps(turn.metadata, ensure_ascii=False)}")
     return "\n".join(lines)
-
-
-def _check_metadata(metadata: Any) -> dict[str, Any]:
-    if metadata is None:
-        return {}
-    if not isinstance(metadata, dict):
-        raise InvalidInput(f"metadata must be a dict, got {type(metadata).__name__}")
-    try:
-        json.dumps(metadata, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"metadata must hold JSON values only: {error}") from error
-    return deepcopy(metadata)

@@ -8,6 +8,8 @@ when the digest would outgrow its budget; the transcript still has them.
 import re
 from collections.abc import Callable, Iterable, Iterator
 
+from sash.checks import check_limit
+from sash.errors import InvalidLimit
 from sash.state import MessageEntry, turns
 
 DIGEST_TOKENS = 2000
@@ -16,63 +18,66 @@ _FIRST_WORDS = 12
 _FIRST_CHARS = 90
 _LONGEST = 300
 _NOTE_TOKENS = 16
+_LEAST_TOKENS = 2 * _NOTE_TOKENS
 
-# In order of preference at one position. Every repetition is bounded, and a run of name characters is entered
-# only at its start, so that a hostile text costs linear time.
-_UNITS = (
-    r"%|‰|°[CFK]?|(?:percent|degrees|seconds?|minutes?|hours?|days?|weeks?|tokens?|lux|lx|ppm|ppb|bar|psi|dBm?|"
-    r"[kMGTmµu]?(?:Wh?|VAh?|V|A|Ah|B|b|Hz|bps|bit|iB|L|l|m|g|s|Pa|J|Ω)|[KMGT]i?B|[kc]m|m²|m³|min|h|K|rpm)\b"
+# A word is cut at blanks, quotes, brackets and commas, so that a name is always taken whole; 1,000 and
+# rows[0] stay together. Everything else is a form of more than one word, tried first. At each place a pattern
+# looks at a bounded stretch or at one word, so that a hostile text costs linear time.
+_BREAKS = r"\s,;\"'`<>(){}\[\]|“”«»…"
+_WORD = rf"[^{_BREAKS}]+(?:,(?<=\d,)(?=\d)[^{_BREAKS}]+|\[[\w-]{{1,40}}\][^{_BREAKS}]*)*"
+_START = rf"(?<![^{_BREAKS}=:])"
+_NUMBER = r"[-+−]?\d{1,30}(?:[.,]\d{1,30}){0,8}"
+_UNIT = (
+    r"(?:%|‰|°[CFK]?|percent|degrees|seconds?|minutes?|hours?|days?|weeks?|months?|years?|tokens?|mph|rpm|ppm|ppb|psi"
+    r"|[kKMGTPmµμunhdc]?(?:Wh|W|VAh|VA|V|Ah|A|Hz|bps|bit|bar|B|b|L|l|m|g|s|Pa|J|Ω|lm|lx|K|iB)|min|h|dBm?|[€$£¥])"
+    r"[²³]?(?:/[A-Za-zµ]{1,6}[²³]?)?(?![\w/]|[.:@_-]\w)"
 )
-_PATTERNS = (
-    # quoted strings: "…", “…”, `…`, and '…' where the quotes are not apostrophes
-    r'"[^"\n]{1,160}"',
-    r"“[^”\n]{1,160}”",
-    r"`[^`\n]{1,160}`",
-    r"(?<![\w'])'[^'\n]{1,160}'(?!\w)",
-    # URLs and e-mail addresses
-    r"(?<![\w+.-])[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s<>\"'`]{1,2000}",
-    r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}",
-    # a file with its line: config.py line 45, main.rs:12:5, line 4
-    r"(?<![\w-])[\w-]{1,80}\.[a-zA-Z]\w{0,9}(?:,? (?:on )?line |:)\d{1,7}(?::\d{1,5})?",
-    r"\b[Ll]ines? \d{1,7}(?:[-–]\d{1,7})?",
-    # paths: C:\x\y, /api/users/123, src/sash/tokens.py, ~/notes.txt
-    r"\b[A-Za-z]:\\[\w\\.-]{1,160}",
-    r"(?<![\w/])(?:~|\.{1,2})?/[\w.@%+:=~-]{1,80}(?:/[\w.@%+:=~-]{1,80}){0,30}/?",
-    r"(?<![\w./-])[\w.-]{1,80}(?:/[\w.@%+:=~-]{1,80}){1,30}",
-    # UUIDs, MAC addresses, IP addresses, hexadecimal numbers, hashes
-    r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b",
-    r"\b[0-9a-fA-F]{2}(?:[:-][0-9a-fA-F]{2}){5}\b",
-    r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b",
-    r"\b0x[0-9a-fA-F]{1,32}\b",
-    r"\b(?=[a-f]{0,40}\d)(?=\d{0,40}[a-f])[0-9a-f]{7,64}\b",
-    # dates, times, money, and amounts with their unit: 2026-11-15, 06:42, $0.01, 21.5 °C, 35 percent, 3.5kWh
-    r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?(?:Z|[+-]\d{2}:?\d{2})?)?",
-    r"\b\d{1,2}:\d{2}(?::\d{2})?(?: ?[aApP]\.?[mM]\b)?",
-    r"[$€£¥]\d{1,30}(?:[.,]\d{1,30}){0,8}",
-    rf"(?<![\w.])[-+−]?\d{{1,30}}(?:[.,]\d{{1,30}}){{0,3}} ?(?:{_UNITS})",
-    # hosts, entity ids, versions, other dotted names: db.example.com:5432, light.kitchen, v1.2.3, rows[0].x
-    r"(?<![\w.])\w{1,80}(?:[.\[](?=\w)[\w-]{1,80}\]?){1,12}(?:\(\))?(?::\d{1,5}\b)?",
-    # flags, variables, codes, names in code: --dry-run, $HOME, #123, HTTP 500, ERR_TIMEOUT, TypeError, call()
-    r"(?<![\w-])--?[a-zA-Z][\w-]{1,40}",
-    r"(?<![\w@#$])[$#@]\w{1,60}",
-    r"\b(?:HTTP|error code|exit code|error|code|status|port|step|version)[ :#]{1,2}\d[\w.]{0,20}",
-    r"(?<![\w-])[A-Za-z]{1,20}[-_]?\d[\w-]{0,40}\b",
-    r"(?<!\w)_{0,4}[a-zA-Z0-9]{1,40}_\w{0,80}(?:\(\))?",
-    r"\b[a-z]{1,40}[A-Z]\w{1,60}(?:\(\))?",
-    r"\b[A-Z][a-z]{1,40}[A-Z]\w{1,60}(?:\(\))?",
-    r"\b[A-Z]{2,40}\b",
-    r"\b[a-zA-Z]\w{0,60}\(\)",
-    r"(?<![\w.])[-+−]?\d{1,30}(?:[.,]\d{1,30}){0,8}(?!\d)",
+_identifier = re.compile(
+    "|".join(
+        (
+            rf'{_START}"[^"\n]{{1,160}}"(?!\w)',
+            rf"{_START}“[^”\n]{{1,160}}”",
+            rf"{_START}`[^`\n]{{1,160}}`(?!\w)",
+            rf"{_START}'[^'\n]{{1,160}}'(?!\w)",
+            r"(?P<url>(?<![\w+.-])[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s<>\"'`]+)",
+            rf"{_WORD},? (?:on )?line \d+(?!\w)",
+            rf"{_START}[Ll]ines? \d+(?:[-–]\d+)?(?!\w)",
+            rf"{_START}(?:HTTP|(?:error |exit )?code|error|status|port|step|version|room|zone) \d[\w.:-]*",
+            rf"{_START}[€$£¥] ?{_NUMBER}(?!\w)",
+            rf"{_START}{_NUMBER} ?{_UNIT}",
+            rf"(?P<word>{_WORD})",
+        )
+    )
 )
-_NOT_A_NAME = frozenset({"e.g", "i.e", "and/or", "OK"})
-_identifier = re.compile("|".join(_PATTERNS))
+_telling = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
+_NOT_A_NAME = frozenset({"and/or", "e.g", "i.e", "OK"})
 _TRAILING = ".,;:!?"
 
 
 def identifiers(text: str) -> list[str]:
     """Return what in the text would be wrong if it were paraphrased, each once, in order."""
-    found = (match.group().rstrip(_TRAILING) for match in _identifier.finditer(text))
-    return list(dict.fromkeys(item for item in found if item and item not in _NOT_A_NAME))
+    return list(dict.fromkeys(_identifiers(text)))
+
+
+def _identifiers(text: str) -> Iterator[str]:
+    for match in _identifier.finditer(text):
+        found = match.group().rstrip(_TRAILING)
+        if match["url"]:
+            found = _balanced(found)
+        elif match["word"]:
+            found = found if found.startswith("::") else found.lstrip(":=")
+            if found in _NOT_A_NAME or not _telling.search(found) or not any(map(str.isalnum, found)):
+                continue
+        yield found
+
+
+def _balanced(url: str) -> str:
+    """Leave off the brackets that close what the URL stands in."""
+    for opening, closing in ("()", "[]"):
+        unopened = max(0, url.count(closing) - url.count(opening))
+        at_the_end = len(url) - len(url.rstrip(closing))
+        url = url[: len(url) - min(unopened, at_the_end)].rstrip(_TRAILING)
+    return url
 
 
 def digest(
@@ -81,6 +86,8 @@ def digest(
     max_tokens: int = DIGEST_TOKENS,
 ) -> str:
     """Return the digest of evicted messages, the newest lines that fit into `max_tokens`."""
+    if check_limit("max_tokens", max_tokens) < _LEAST_TOKENS:
+        raise InvalidLimit(f"a digest needs max_tokens of at least {_LEAST_TOKENS}, got {max_tokens}")
     lines: list[str] = []
     budget = max_tokens - _NOTE_TOKENS
     evicted = turns(messages)
@@ -114,10 +121,10 @@ def _line(turn: list[MessageEntry]) -> str:
 
 def _turn_identifiers(turn: list[MessageEntry]) -> Iterator[str]:
     for message in turn:
-        yield from identifiers(message.text)
+        yield from _identifiers(message.text)
         for call in message.tool_calls:
             yield call["function"]["name"]
-            yield from identifiers(call["function"]["arguments"])
+            yield from _identifiers(call["function"]["arguments"])
 
 
 def _shorten(line: str, count_text: Callable[[str], int], budget: int) -> str:

@@ -46,11 +46,11 @@ def image_cost(model: str) -> ImageCost:
     return next((cost for prefix, cost in _COSTS if model.startswith(prefix)), ImageCost())
 
 
-def image_tokens(image: Mapping[str, Any] | str, cost: ImageCost) -> int:
-    """Count the tokens of an `image_url` part: a URL, or `{"url": …, "detail": …}`."""
-    options: Mapping[str, Any] = {"url": image} if isinstance(image, str) else image
+def image_tokens(image: Mapping[str, Any] | str, detail: str | None, cost: ImageCost) -> int:
+    """Count the tokens of an image: a URL with the part's `detail`, or `{"url": …, "detail": …}`."""
+    options: Mapping[str, Any] = {"url": image, "detail": detail} if isinstance(image, str) else image
     width, height = image_size(str(options.get("url", "")))
-    return cost.tokens(width, height, str(options.get("detail", "auto")))
+    return cost.tokens(width, height, options.get("detail") or "auto")
 
 
 def image_size(url: str) -> tuple[int, int]:

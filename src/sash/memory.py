@@ -7,13 +7,21 @@ messages stay in the transcript, where `search` finds them and the `digest` is m
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from inspect import iscoroutinefunction
 from operator import call
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
 
+from sash.checks import (
+    MAX_MESSAGE_BYTES,
+    check_conversation_id,
+    check_limit,
+    check_size,
+    check_tags,
+)
 from sash.clock import Clock, SystemClock
 from sash.config import AgentConfig
 from sash.digest import DIGEST_TOKENS, digest
@@ -22,21 +30,11 @@ from sash.errors import (
     ConversationNotFound,
     InvalidExport,
     InvalidInput,
+    MessageTooLarge,
     SashError,
 )
 from sash.ids import Ulids
-from sash.state import (
-    MAX_MESSAGE_BYTES,
-    ROLE_TAGS,
-    TOOL_CALL_TAGS,
-    AgentState,
-    ConversationWindow,
-    MessageEntry,
-    check_conversation_id,
-    check_limit,
-    check_size,
-    check_tags,
-)
+from sash.state import AgentState, ConversationWindow, MessageEntry, built_in_tags
 from sash.tokens import TokenCounter
 from sash.window import Eviction, Limits, Window, groups
 
@@ -71,8 +69,11 @@ class _Conversation:
         self.fresh = {message.id: _freshener(message) for message in window}
 
     @property
-    def messages(self) -> Iterable[MessageEntry]:
+    def messages(self) -> Collection[MessageEntry]:
         return self.window if self.transcript is None else self.transcript
+
+    def describe(self, message: MessageEntry) -> dict[str, Any]:
+        return message.to_dict() | {"in_window": message.id in self.window}
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
         evicted = self.window.add(message)
@@ -122,6 +123,8 @@ class ConversationMemoryManager:
         self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
         self._auto_create = auto_create_conversation_id
         self._keep_transcript = keep_transcript
+        if iscoroutinefunction(on_evict):
+            raise InvalidInput("on_evict is called, not awaited: give a plain function")
         self._on_evict = on_evict
         self._clock = clock or SystemClock()
         self._ulids = Ulids()
@@ -145,10 +148,10 @@ class ConversationMemoryManager:
         self,
         conversation_id: str | None,
         role: str,
-        content: str | Iterable[Mapping[str, Any]] | None,
+        content: str | Sequence[Mapping[str, Any]] | None,
         tags: Iterable[str] | None = None,
         *,
-        tool_calls: Iterable[Mapping[str, Any]] | None = None,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
         tool_call_id: str | None = None,
         name: str | None = None,
     ) -> Added:
@@ -202,27 +205,18 @@ class ConversationMemoryManager:
 
     async def reset_conversation(self, conversation_id: str) -> None:
         """Forget the conversation, transcript and all."""
-        if check_conversation_id(conversation_id) in self._queues:
-            async with self._queue(conversation_id):
-                self._conversations.pop(conversation_id, None)
-        else:
+        async with self._queue(check_conversation_id(conversation_id)):
             self._conversations.pop(conversation_id, None)
 
     async def search(self, conversation_id: str, query: str, limit: int = 10) -> list[dict[str, Any]]:
-        """Find messages that hold every word of `query`, newest first, evicted ones included."""
+        """Find messages that hold every word of `query`, also in tool calls, also evicted; newest first."""
         if type(query) is not str or not query.strip():
             raise InvalidInput(f"query must be a non-empty string, got {query!r}")
         check_limit("limit", limit)
         conversation = self._get(conversation_id)
-        words = query.casefold().split()
-        found: list[dict[str, Any]] = []
-        for message in reversed(list(conversation.messages)):
-            text = message.text.casefold()
-            if all(word in text for word in words):
-                found.append(message.to_dict() | {"in_window": message.id in conversation.window})
-                if len(found) == limit:
-                    break
-        return found
+        newest_first = list(conversation.messages)[::-1]
+        found = await asyncio.to_thread(_find, newest_first, query.casefold().split(), limit)
+        return list(map(conversation.describe, found))
 
     async def digest(self, conversation_id: str, max_tokens: int = DIGEST_TOKENS) -> str:
         """Return one line for each evicted turn: its first words, and every identifier verbatim."""
@@ -238,59 +232,50 @@ class ConversationMemoryManager:
             "format": EXPORT_FORMAT,
             "version": EXPORT_VERSION,
             "conversation_id": conversation_id,
-            "encoding": self._counter.encoding,
             "evicted_count": window.evicted_count,
             "turn_starts": list(window.turn_starts),
-            "messages": [
-                message.to_dict() | {"in_window": message.id in conversation.window}
-                for message in conversation.messages
-            ],
+            "messages": list(map(conversation.describe, conversation.messages)),
         }
 
     async def import_(self, data: Mapping[str, Any], conversation_id: str | None = None) -> str:
         """Bring an exported conversation back, under its own or another id; return the id.
 
-        The window is cut where it was. Counts of another encoding are made anew.
+        The window is cut where it was. Tokens are counted anew, as this manager's model counts them.
         """
-        new_id, messages, state = _read_export(data, conversation_id)
-        self._check_free(new_id)
-        for message in messages:
-            check_size(message.size, self._max_message_bytes)
-        if data.get("encoding") != self._counter.encoding:
-            for message in messages:
-                _set_token_count(message, await asyncio.to_thread(self._count, message))
-        conversation = _Conversation(self._restore(state), messages if self._keep_transcript else None)
-        self._check_free(new_id)
-        self._conversations[new_id] = conversation
+        new_id = _exported_id(data, conversation_id)
+        async with self._queue(new_id):
+            self._check_free(new_id)
+            conversation = await asyncio.to_thread(self._read_export, new_id, data)
+            self._conversations[new_id] = conversation
         return new_id
 
     async def fork(self, conversation_id: str, new_conversation_id: str | None = None) -> str:
         """Copy a conversation as it is now, so that both go on apart; return the copy's id."""
         source = self._get(conversation_id)
-        new_id = str(uuid4()) if new_conversation_id is None else new_conversation_id
-        self._check_free(check_conversation_id(new_id))
-        transcript = None if source.transcript is None else list(source.transcript)
-        self._conversations[new_id] = _Conversation(self._restore(source.window.snapshot(new_id)), transcript)
+        new_id = str(uuid4()) if new_conversation_id is None else check_conversation_id(new_conversation_id)
+        async with self._queue(new_id):
+            self._check_free(new_id)
+            transcript = None if source.transcript is None else list(source.transcript)
+            window = self._restore(source.window.snapshot(new_id))
+            self._conversations[new_id] = _Conversation(window, transcript)
         return new_id
 
     def get_stats(self, conversation_id: str) -> dict[str, Any]:
         """Return how full the window is and what is in it; `exists` is False for an unknown id."""
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         window = Window(self._limits) if conversation is None else conversation.window
-        limit = window.limits.max_tokens
-        transcript = () if conversation is None else conversation.messages
         return {
             "exists": conversation is not None,
             "message_count": len(window),
             "current_tokens": window.tokens,
-            "max_tokens": limit,
-            "utilization": 100 * window.tokens / limit if limit else 0.0,
+            "max_tokens": window.limits.max_tokens,
+            "utilization": window.utilization,
             "tag_distribution": dict(Counter(tag for message in window for tag in message.tags)),
             "turn_count": window.turns,
             "max_turns": window.limits.max_turns,
             "over_budget": window.over_budget,
             "evicted_count": window.evicted_count,
-            "transcript_count": sum(1 for _ in transcript),
+            "transcript_count": 0 if conversation is None else len(conversation.messages),
             "encoding": self._counter.encoding,
             "exact": self._counter.exact,
         }
@@ -323,7 +308,7 @@ class ConversationMemoryManager:
         name: str | None,
     ) -> MessageEntry:
         """Build the message, all but its token count; that it can be built is the check of its form."""
-        built_in = TOOL_CALL_TAGS if tool_calls else ROLE_TAGS.get(str(role), frozenset())
+        built_in = built_in_tags(role, bool(tool_calls))
         now = self._clock.now()
         return MessageEntry(
             role,  # type: ignore[arg-type]  # MessageEntry says which roles there are
@@ -370,14 +355,13 @@ class ConversationMemoryManager:
                     _logger.exception("on_evict failed for conversation %s", conversation_id)
 
     def _log_window(self, conversation_id: str, window: Window) -> None:
-        limit = window.limits.max_tokens
         _logger.debug(
             "Window: conv=%s, msgs=%d, tokens=%d/%s (%.1f%%)",
             conversation_id,
             len(window),
             window.tokens,
-            limit,
-            100 * window.tokens / limit if limit else 0.0,
+            window.limits.max_tokens,
+            window.utilization,
         )
 
     def _get(self, conversation_id: str) -> _Conversation:
@@ -395,6 +379,25 @@ class ConversationMemoryManager:
                 f"conversation {conversation_id!r} exists: reset it first, or choose another id",
                 conversation_id=conversation_id,
             )
+
+    def _read_export(self, new_id: str, data: Mapping[str, Any]) -> _Conversation:
+        """Build an exported conversation, or say why it cannot be built."""
+        try:
+            messages = [MessageEntry.from_dict(item) for item in data["messages"]]
+            for message in messages:
+                check_size(message.size, self._max_message_bytes)
+                _set_token_count(message, self._count(message))
+            kept = tuple(m for m, item in zip(messages, data["messages"], strict=True) if item["in_window"])
+            starts = tuple(data["turn_starts"])
+            state = ConversationWindow(new_id, kept, evicted_count=data["evicted_count"], turn_starts=starts)
+            window = self._restore(state)
+        except MessageTooLarge:
+            raise
+        except (SashError, KeyError, TypeError) as error:
+            raise InvalidExport(f"the export is damaged: {error}") from error
+        if len(window) != len(kept) or len({message.id for message in messages}) != len(messages):
+            raise InvalidExport("the export is damaged: a message twice, or a call without its result")
+        return _Conversation(window, messages if self._keep_transcript else None)
 
     def _restore(self, state: ConversationWindow) -> Window:
         limits = self._limits
@@ -434,9 +437,19 @@ def _set_token_count(message: MessageEntry, count: int) -> None:
     object.__setattr__(message, "token_count", count)
 
 
-def _read_export(
-    data: Any, conversation_id: str | None
-) -> tuple[str, list[MessageEntry], ConversationWindow]:
+def _find(messages: list[MessageEntry], words: list[str], limit: int) -> list[MessageEntry]:
+    found: list[MessageEntry] = []
+    for message in messages:
+        calls = (f"{c['function']['name']} {c['function']['arguments']}" for c in message.tool_calls)
+        text = "\n".join((message.text, *calls)).casefold()
+        if all(word in text for word in words):
+            found.append(message)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _exported_id(data: Any, conversation_id: str | None) -> str:
     if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
         raise InvalidExport("not a conversation that Sash exported: `format` is missing or foreign")
     if data.get("version") != EXPORT_VERSION:
@@ -445,25 +458,4 @@ def _read_export(
             "import it with the Sash that wrote it, or a newer one",
             version=data.get("version"),
         )
-    new_id = check_conversation_id(
-        data.get("conversation_id") if conversation_id is None else conversation_id
-    )
-    try:
-        messages = [MessageEntry.from_dict(item) for item in data["messages"]]
-        kept = tuple(
-            message for message, item in zip(messages, data["messages"], strict=True) if item["in_window"]
-        )
-        if len({message.id for message in messages}) != len(messages):
-            raise InvalidExport("two messages of the export have the same id")
-        state = ConversationWindow(
-            new_id,
-            kept,
-            evicted_count=data["evicted_count"],
-            turn_starts=tuple(data["turn_starts"]),
-        )
-        Window.restore(state)
-    except InvalidExport:
-        raise
-    except (SashError, KeyError, TypeError) as error:
-        raise InvalidExport(f"the export is damaged: {error}") from error
-    return new_id, messages, state
+    return check_conversation_id(data.get("conversation_id") if conversation_id is None else conversation_id)

@@ -18,9 +18,9 @@ from typing import Any
 
 import tiktoken
 
+from sash.checks import check_text
 from sash.errors import InvalidInput, UnknownEncoding
 from sash.images import image_cost, image_tokens
-from sash.state import check_text
 
 DEFAULT_ENCODING = "o200k_base"
 
@@ -50,7 +50,7 @@ _PER_AUDIO = 300
 
 # tiktoken's Rust side panics on a run of about a million white-space characters.
 _LONG_RUN = 100_000
-_long_run = re.compile(rf"\s{{{_LONG_RUN}}}")
+_blanks = re.compile(r"\s+")
 _REMEMBERED = 2048
 _REMEMBERED_CHARS = 4096
 
@@ -82,14 +82,11 @@ class TokenCounter:
     `load` in a thread first (`ready` says whether it is still to be done).
     """
 
-    def __init__(self, model: str | None = None, encoding: str | None = None) -> None:
+    def __init__(self, model: str | None = None) -> None:
         known = encoding_for_model(model) if model else DEFAULT_ENCODING
-        self.model = model or ""
-        self.encoding = encoding or known or DEFAULT_ENCODING
-        self.exact = encoding is not None or known is not None
-        if self.encoding not in _ENCODINGS:
-            raise UnknownEncoding(f"no encoding {self.encoding!r}: use one of {', '.join(_ENCODINGS)}")
-        self._image = image_cost(self.model.rpartition("/")[2])
+        self.encoding = known or DEFAULT_ENCODING
+        self.exact = known is not None
+        self._image = image_cost((model or "").rpartition("/")[2])
         self._encoding: tiktoken.Encoding | None = None
         self._counts: dict[str, int] = {}
 
@@ -155,24 +152,27 @@ class TokenCounter:
         per_function = 7 if self.encoding == "o200k_base" else 10
         return 12 + sum(
             per_function
-            + self.count_text(f"{f.get('name', '')}:{f.get('description', '').rstrip('.')}")
-            + self._count_properties(f.get("parameters", {}))
+            + self.count_text(f"{f.get('name', '')}:{(f.get('description') or '').rstrip('.')}")
+            + self._count_schema(f.get("parameters"))
             for f in functions
         )
 
-    def _count_properties(self, schema: Mapping[str, Any]) -> int:
-        properties = schema.get("properties")
-        if not properties:
+    def _count_schema(self, schema: Any) -> int:
+        """Count what a JSON schema says, and the schemas in it, in the cookbook's way."""
+        if not isinstance(schema, Mapping):
             return 0
-        total = 3
+        properties = schema.get("properties") or {}
+        total = 3 if properties else 0
         for key, value in properties.items():
-            kind, description = value.get("type", ""), value.get("description", "").rstrip(".")
-            total += 3 + self.count_text(f"{key}:{kind}:{description}")
-            if "enum" in value:
-                total -= 3
-                total += sum(3 + self.count_text(str(item)) for item in value["enum"])
-            total += self._count_properties(value)
-            total += self._count_properties(value.get("items") or {})
+            named: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+            description = (named.get("description") or "").rstrip(".")
+            total += 3 + self.count_text(f"{key}:{named.get('type', '')}:{description}")
+            if named.get("enum"):
+                total += sum(3 + self.count_text(str(item)) for item in named["enum"]) - 3
+            total += self._count_schema(value)
+        total += self._count_schema(schema.get("items"))
+        for combined in ("anyOf", "oneOf", "allOf"):
+            total += sum(map(self._count_schema, schema.get(combined) or ()))
         return total
 
     def _count_part(self, part: Mapping[str, Any]) -> int:
@@ -180,14 +180,14 @@ class TokenCounter:
         if kind in ("text", "input_text", "output_text"):
             return self.count_text(part.get("text") or "")
         if kind in ("image_url", "input_image"):
-            return image_tokens(part.get("image_url") or "", self._image)
+            return image_tokens(part.get("image_url") or "", part.get("detail"), self._image)
         if kind == "input_audio":
             return _PER_AUDIO
         return self.count_text(json.dumps(part, ensure_ascii=False))
 
 
 def _count(encoding: tiktoken.Encoding, text: str) -> int:
-    if len(text) > _LONG_RUN and _long_run.search(text):
+    if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _blanks.finditer(text)):
         # The same pattern and merges, with the splitting done by the `regex` module.
         return len(encoding._encode_only_native_bpe(text))  # noqa: SLF001
     return len(encoding.encode_ordinary(text))

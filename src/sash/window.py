@@ -6,8 +6,8 @@ count, evictions come out. Adding costs O(1), reading O(window).
 The unit of eviction is a *group*: one message, or an assistant message that calls tools together with
 the results of those calls. Groups wait in three queues, and leave in this order: `ephemeral` oldest
 first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
-messages (while `preserve_system`), `pinned` groups, and the turn being added: its groups are queued
-when the next turn begins. A limit by turns evicts whole turns, in the same order.
+messages (while `preserve_system`), `pinned` groups (a pinned answer with its question), and the turn being
+added: its groups are queued when the next turn begins. A limit by turns evicts whole turns, in that order.
 """
 
 from collections import OrderedDict
@@ -15,13 +15,17 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
+from sash.checks import check_limit
 from sash.errors import DuplicateMessage, InvalidLimit, OrphanToolResult
-from sash.state import ConversationWindow, MessageEntry, check_limit
+from sash.state import ConversationWindow, MessageEntry
 
 Reason = Literal["max_tokens", "max_turns", "unanswered"]
 
 # The queues, in the order in which they are emptied; what is kept is in none.
 _EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
+
+# The question of a restored turn that has lost it.
+_GONE = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,13 +70,17 @@ class _Group:
 
 
 class _Turn:
-    """The groups of one turn that can still be evicted; `rank` is that of its most important one."""
+    """The groups of one turn that can still be evicted; `rank` is that of its most important one.
 
-    __slots__ = ("asked", "groups", "rank")
+    `question` is the id of the user message, whether it is still there or not; what comes before the first
+    user message has none, and does not count as a turn.
+    """
 
-    def __init__(self, asked: bool) -> None:
-        self.asked = asked
-        self.groups: dict[int, _Group] = {}
+    __slots__ = ("groups", "question", "rank")
+
+    def __init__(self, question: str | None) -> None:
+        self.question = question
+        self.groups: dict[_Group, None] = {}
         self.rank = _EPHEMERAL
 
 
@@ -85,10 +93,10 @@ class Window:
         self.turns = 0
         self.evicted_count = 0
         self._messages: dict[str, MessageEntry] = {}
-        self._turn = _Turn(asked=False)
+        self._turn = _Turn(question=None)
         self._last: _Group | None = None
-        self._groups: tuple[OrderedDict[int, _Group], ...] = tuple(OrderedDict() for _ in range(3))
-        self._turns: tuple[OrderedDict[int, _Turn], ...] = tuple(OrderedDict() for _ in range(3))
+        self._groups: tuple[OrderedDict[_Group, None], ...] = tuple(OrderedDict() for _ in range(3))
+        self._turns: tuple[OrderedDict[_Turn, None], ...] = tuple(OrderedDict() for _ in range(3))
 
     @classmethod
     def restore(cls, state: ConversationWindow) -> Self:
@@ -97,7 +105,7 @@ class Window:
         starts = set(state.turn_starts)
         for message in state.messages:
             if message.id in starts:
-                window._begin_turn()
+                window._begin_turn(_GONE)
             window._insert(message, [])
         window.evicted_count = state.evicted_count
         return window
@@ -123,14 +131,20 @@ class Window:
     def __iter__(self) -> Iterator[MessageEntry]:
         return iter(self._messages.values())
 
-    def __contains__(self, message_id: str) -> bool:
+    def __contains__(self, message_id: object) -> bool:
         return message_id in self._messages
 
     @property
     def over_budget(self) -> bool:
-        """Whether what may not be evicted is by itself more than `max_tokens`."""
+        """Whether the window holds more than `max_tokens`: after an `add`, of what may not be evicted."""
         limit = self.limits.max_tokens
         return limit is not None and self.tokens > limit
+
+    @property
+    def utilization(self) -> float:
+        """How full the window is, in percent; 0 without a limit by tokens."""
+        limit = self.limits.max_tokens
+        return 100 * self.tokens / limit if limit else 0.0
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
         """Add a message and return what it pushed out. A refused message changes nothing."""
@@ -153,10 +167,9 @@ class Window:
             if self._last is not None and self._last.unanswered:
                 self._drop_unanswered(self._last, evicted)
             if message.role == "user":
-                self._begin_turn()
+                self._begin_turn(message.id)
             group = self._last = _Group(message, self._rank(message.role, message.tags), self._turn)
-            if group.rank != _KEPT:
-                self._turn.groups[id(group)] = group
+            self._turn.groups[group] = None
         self._messages[message.id] = message
         self.tokens += message.token_count
 
@@ -172,52 +185,59 @@ class Window:
         group.unanswered.remove(result.tool_call_id)
         group.messages.append(result)
         group.rank = self._rank("tool", frozenset().union(*(m.tags for m in group.messages)))
-        if group.rank == _KEPT:
-            self._turn.groups.pop(id(group), None)
 
     def _drop_unanswered(self, group: _Group, evicted: list[Eviction]) -> None:
         """Drop a group whose calls were not all answered when the conversation moved on.
 
         A call without its result would make every later request fail.
         """
-        self._turn.groups.pop(id(group), None)
+        del group.turn.groups[group]
         self._remove(group, "unanswered", evicted)
 
-    def _begin_turn(self) -> None:
+    def _begin_turn(self, question: str) -> None:
         """Let the turn that ends here be evicted from now on, and open the next one."""
-        ended, limits = self._turn, self.limits
-        for group in ended.groups.values():
+        ended = self._turn
+        kept = [group for group in ended.groups if group.rank == _KEPT]
+        if any(group.messages[0].role == "assistant" for group in kept):
+            kept += self._question(ended)
+        for group in kept:
+            ended.groups.pop(group, None)
+        for group in ended.groups:
             ended.rank = max(ended.rank, group.rank)
-            if limits.max_tokens is not None:
-                self._groups[group.rank][id(group)] = group
-        if ended.groups and limits.max_turns is not None:
-            self._turns[ended.rank][id(ended)] = ended
-        if ended.asked and not ended.groups:
-            self.turns -= 1
-        self._turn = _Turn(asked=True)
+            self._groups[group.rank][group] = None
+        if ended.groups:
+            self._turns[ended.rank][ended] = None
+        else:
+            self.turns -= ended.question is not None
+        self._turn = _Turn(question)
         self.turns += 1
+
+    @staticmethod
+    def _question(turn: _Turn) -> list[_Group]:
+        """Find what a pinned answer answers: it is kept with it, lest a window open on the answer."""
+        return [group for group in turn.groups if group.messages[0].id == turn.question]
 
     def _shed_turns(self, limit: int, evicted: list[Eviction]) -> None:
         low_water = limit * self.limits.evict_to
         for queue in self._turns:
             while queue and self.turns > low_water:
-                turn = next(iter(queue.values()))
-                for group in tuple(turn.groups.values()):
-                    self._groups[group.rank].pop(id(group), None)
+                turn = next(iter(queue))
+                for group in tuple(turn.groups):
+                    del self._groups[group.rank][group]
                     self._evict(group, "max_turns", evicted)
 
     def _shed_tokens(self, limit: int, evicted: list[Eviction]) -> None:
         low_water = limit * self.limits.evict_to
         for queue in self._groups:
             while queue and self.tokens > low_water:
-                self._evict(queue.popitem(last=False)[1], "max_tokens", evicted)
+                self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
 
     def _evict(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
         turn = group.turn
-        del turn.groups[id(group)]
+        del turn.groups[group]
         if not turn.groups:
-            self._turns[turn.rank].pop(id(turn), None)
-            self.turns -= turn.asked
+            del self._turns[turn.rank][turn]
+            self.turns -= turn.question is not None
         self._remove(group, reason, evicted)
 
     def _remove(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
@@ -229,10 +249,9 @@ class Window:
     def _headless_turns(self) -> Iterator[str]:
         """Name the first message left of each turn whose user message was evicted before the rest."""
         for queue in self._turns:
-            for turn in queue.values():
-                first = next(iter(turn.groups.values())).messages[0]
-                if turn.asked and first.role != "user":
-                    yield first.id
+            for turn in queue:
+                if turn.question is not None and turn.question not in self._messages:
+                    yield next(iter(turn.groups)).messages[0].id
 
     def _rank(self, role: str, tags: frozenset[str]) -> int:
         if "pinned" in tags or (role == "system" and self.limits.preserve_system):

@@ -280,6 +280,14 @@ async def test_a_failing_listener_costs_no_message(caplog):
     assert "on_evict failed for conversation c" in caplog.text
 
 
+def test_a_listener_that_would_have_to_be_awaited_is_refused():
+    async def listener(conversation_id, eviction):
+        pass
+
+    with pytest.raises(SashError):
+        ConversationMemoryManager(on_evict=listener)
+
+
 async def test_health_gives_the_two_warnings(caplog):
     memory = ConversationMemoryManager(max_tokens=20)
     assert memory.health() == []
@@ -304,6 +312,8 @@ async def test_search_finds_evicted_messages_word_for_word():
     ]
     assert await memory.search("c", "error", limit=1) == found[:1]
     assert await memory.search("c", "nowhere") == []
+    await memory.add_message("c", "assistant", None, tool_calls=[call("1", arguments='{"id": "light.hall"}')])
+    assert len(await memory.search("c", "light.hall")) == 1
 
 
 async def test_without_a_transcript_evicted_messages_are_forgotten():
@@ -352,6 +362,30 @@ async def test_an_import_respects_the_size_cap():
     assert small.get_all_conversations() == []
 
 
+async def test_an_import_and_a_fork_wait_for_those_who_came_before():
+    memory = ConversationMemoryManager(max_tokens=None)
+    await talk(memory, "hi")
+    data = await memory.export("c")
+    done = await asyncio.gather(
+        memory.add_message("x", "user", "word " * 50_000), memory.import_(data, "x"), return_exceptions=True
+    )
+    assert isinstance(done[1], ConversationExists)
+    assert len(await memory.get_messages("x")) == 1
+    done = await asyncio.gather(
+        memory.add_message("y", "user", "word " * 50_000), memory.fork("c", "y"), return_exceptions=True
+    )
+    assert isinstance(done[1], ConversationExists)
+
+
+async def test_an_import_counts_as_the_model_counts():
+    image = [{"type": "image_url", "image_url": {"url": "https://example.com/a.png"}}]
+    memory, other = ConversationMemoryManager(model="gpt-4o"), ConversationMemoryManager(model="gpt-4o-mini")
+    await memory.add_message("c", "user", image)
+    await other.import_(await memory.export("c"))
+    await other.add_message("direct", "user", image)
+    assert other.get_stats("c")["current_tokens"] == other.get_stats("direct")["current_tokens"]
+
+
 async def test_an_import_counts_anew_in_another_encoding():
     text = "Включи свет на кухне, пожалуйста"
     memory = ConversationMemoryManager(model="gpt-4o")
@@ -377,6 +411,18 @@ async def test_an_import_counts_anew_in_another_encoding():
         lambda d: d | {"messages": [d["messages"][0] | {"timestamp": "yesterday"}]},
         lambda d: d | {"messages": [{k: v for k, v in d["messages"][0].items() if k != "in_window"}]},
         lambda d: d | {"messages": [d["messages"][0] | {"role": "tool", "tool_call_id": "1"}]},
+        lambda d: (
+            d
+            | {
+                "messages": [
+                    d["messages"][0] | {"role": "assistant", "tool_calls": [call("1")]},
+                    d["messages"][0] | {"id": "x"},
+                ]
+            }
+        ),
+        lambda d: d | {"evicted_count": "3"},
+        lambda d: d | {"turn_starts": 7},
+        lambda d: d | {"evicted_count": -1},
     ],
 )
 async def test_a_damaged_export_is_refused_whole(damage):
@@ -444,6 +490,14 @@ bad = [
     ("invalid_input", ["c", "user", b"x"], {}),
     ("invalid_input", ["c", "user", ["x"]], {}),
     ("invalid_input", ["c", "user", [{"type": "text", "text": {1}}]], {}),
+    ("invalid_input", ["c", "user", [{"type": "text", "text": 5}]], {}),
+    ("invalid_input", ["c", "user", [{"type": "image_url", "image_url": 5}]], {}),
+    ("invalid_input", ["c", "user", [{"type": "image_url", "image_url": {}}]], {}),
+    ("invalid_input", ["c", "user", [{"type": "x", "deep": json.loads("[" * 200 + "]" * 200)}]], {}),
+    ("invalid_input", ["c", "user", "x", {"t" * 1000}], {}),
+    ("invalid_input", ["c", "user", "x", {"a": 1}], {}),
+    ("invalid_input", ["c", "user", "x"], {"name": "n" * 1000}),
+    ("invalid_conversation_id", ["c" * 1000, "user", "x"], {}),
     ("invalid_input", ["c", "user", "x", "tag"], {}),
     ("invalid_input", ["c", "user", "x", {7}], {}),
     ("invalid_input", ["c", "user", "x", 7], {}),

@@ -51,20 +51,41 @@ def test_a_message_goes_to_langgraph_and_back(message):
 
 def test_langgraph_understands_the_tool_calls():
     [message] = convert_to_messages([MESSAGES[3].to_langgraph_message()])
-    assert message.tool_calls == [{"name": "light", "args": {"on": True}, "id": "1", "type": "tool_call"}]
+    assert message.tool_calls == [
+        {"name": "light", "args": {"on": True}, "id": "1", "type": "tool_call"},
+        {"name": "light", "args": {}, "id": "2", "type": "tool_call"},
+    ]
 
 
 def test_a_message_of_langgraph_s_own_is_read():
     ai = AIMessage("", tool_calls=[{"name": "fan", "args": {"speed": 3}, "id": "7"}], id="ai-1")
     read = MessageEntry.from_langgraph_message(ai)
-    assert (read.role, read.id, read.token_count, read.tags) == ("assistant", "ai-1", 0, {"output"})
+    assert (read.role, read.id, read.token_count, read.tags) == (
+        "assistant",
+        "ai-1",
+        0,
+        {"output", "tool_call"},
+    )
     assert read.tool_calls[0]["function"] == {"name": "fan", "arguments": '{"speed": 3}'}
     tool = MessageEntry.from_langgraph_message(ToolMessage("done", tool_call_id="7"))
     assert (tool.role, tool.content, tool.tool_call_id) == ("tool", "done", "7")
     assert MessageEntry.from_langgraph_message(HumanMessage("hi")).role == "user"
 
 
-@pytest.mark.parametrize("message", [{}, "hi", None, {"role": "alien", "content": "x"}])
+@pytest.mark.parametrize(
+    "message",
+    [
+        {},
+        "hi",
+        None,
+        {"role": "alien", "content": "x"},
+        {"role": ["user"], "content": "x"},
+        {"role": "user", "content": "x", "additional_kwargs": {"sash": {"timestamp": "yesterday"}}},
+        {"role": "user", "content": "x", "additional_kwargs": {"sash": {"tags": "abc"}}},
+        {"role": "user", "content": "x", "additional_kwargs": {"sash": 7}},
+        {"role": "assistant", "content": "x", "tool_calls": [{"id": "1"}]},
+    ],
+)
 def test_what_is_no_message_is_refused(message):
     with pytest.raises(SashError):
         MessageEntry.from_langgraph_message(message)
@@ -91,6 +112,34 @@ def test_a_state_runs_through_a_real_graph_and_back():
     assert back.window.messages[:-1] == tuple(MESSAGES)
     assert back.window.messages[-1].content == "Anything else?"
     assert replace(back.window, messages=state.window.messages) == state.window
+
+
+@pytest.mark.parametrize(
+    "state",
+    [{}, [], {"messages": []}, {"messages": [], "conversation_id": "c", "window": {"other": 1}}],
+)
+def test_what_is_no_state_is_refused(state):
+    with pytest.raises(SashError):
+        AgentState.from_langgraph_state(state)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"token_count": -5},
+        {"token_count": True},
+        {"timestamp": "yesterday"},
+        {"id": ""},
+        {"id": None},
+        {"tags": frozenset({7})},
+        {"tags": frozenset({"x" * 1000})},
+        {"tags": {str(n) for n in range(100)}},
+        {"name": "x" * 1000},
+    ],
+)
+def test_a_message_checks_itself(wrong):
+    with pytest.raises(SashError):
+        MessageEntry("user", "hi", **wrong)
 
 
 def test_a_state_goes_to_langgraph_and_back():

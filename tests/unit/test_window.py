@@ -79,6 +79,13 @@ def test_pinned_is_never_evicted():
     assert ids(window) == ["p", "m8"]
 
 
+def test_a_pinned_answer_keeps_its_question():
+    window = Window(Limits(max_tokens=None, max_turns=1))
+    fill(window, message(id="q1"), message("assistant", 10, "pinned", id="a1"), message("assistant", id="b1"))
+    window.add(message(id="q2"))
+    assert ids(window) == ["q1", "a1", "q2"]
+
+
 def test_a_tag_on_the_result_speaks_for_the_whole_call():
     window = Window(Limits(max_tokens=50))
     fill(
@@ -275,7 +282,14 @@ class Spec:
         tags = {tag for m in messages for tag in m.tags}
         if "pinned" in tags or (messages[0].role == "system" and self.limits.preserve_system):
             return 3
+        if messages[0].role == "user" and self.has_pinned_answer(group):
+            return 3
         return 2 if "important" in tags else 0 if "ephemeral" in tags else 1
+
+    def has_pinned_answer(self, question: int) -> bool:
+        turn = next(t for _, t, g in self.rows if g == question)
+        calls = {g for m, t, g in self.rows if t == turn and m.role == "assistant"}
+        return any("pinned" in m.tags for m, _, g in self.rows if g in calls)
 
     def turns(self) -> int:
         counted = {t for _, t, g in self.rows if t and self.rank(g) < 3}
@@ -363,9 +377,8 @@ def test_what_holds_for_every_window(limits, conversation):
         answered = {m.tool_call_id for m in kept if m.role == "tool"}
         assert answered <= called, "no result without its call"
         last = max((n for n, m in enumerate(kept) if m.role != "tool"), default=0)
-        assert called - {c["id"] for c in kept[last].tool_calls if kept} <= answered, (
-            "no call without its result"
-        )
+        pending = {call["id"] for call in kept[last].tool_calls}
+        assert called - pending <= answered, "no call without its result"
         if limits.preserve_system:
             assert {m.id for m in seen.values() if m.role == "system"} <= set(ids(kept))
 
@@ -386,6 +399,7 @@ def test_a_restored_window_goes_on_as_if_nothing_had_happened(limits, conversati
     fill(window, *conversation[:at])
     restored = Window.restore(window.snapshot("x"))
     assert list(restored) == list(window)
+    assert restored.turns == window.turns
     for new in conversation[at:]:
         assert restored.add(new) == window.add(new)
     assert restored.snapshot("x") == window.snapshot("x")

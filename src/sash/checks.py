@@ -1,0 +1,152 @@
+"""Checks of what comes in: each returns the value, or says what is wrong with it and what to do."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sash.errors import (
+    InvalidConversationId,
+    InvalidInput,
+    InvalidLimit,
+    InvalidText,
+    InvalidToolCall,
+    MessageTooLarge,
+)
+
+MAX_MESSAGE_BYTES = 1 << 20
+
+_MAX_LABEL_CHARS = 256
+_MAX_TAGS = 64
+_MAX_JSON_DEPTH = 64
+
+
+def check_text(text: str) -> str:
+    """Refuse what cannot be written as UTF-8."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidText(
+                f"the text has a lone surrogate ({text[error.start]!a}) at position {error.start}, "
+                "which no provider accepts: decode it with errors='replace' first",
+                position=error.start,
+            ) from error
+    return text
+
+
+def check_size(size: int, limit: int) -> None:
+    """Refuse a message of more than `limit` bytes."""
+    if size > limit:
+        raise MessageTooLarge(
+            f"the message has {size:,} bytes, more than the {limit:,} allowed: shorten it, keep it as a file "
+            "and send a reference, or raise max_message_bytes",
+            size=size,
+            limit=limit,
+        )
+
+
+def check_limit(name: str, value: Any) -> int:
+    """Refuse a limit that is not a whole number of at least 1."""
+    if type(value) is not int or value < 1:
+        raise InvalidLimit(f"{name} must be a whole number of at least 1, got {value!r}", limit=name)
+    return value
+
+
+def check_count(name: str, value: Any) -> int:
+    """Refuse a count that is not a whole number of at least 0."""
+    if type(value) is not int or value < 0:
+        raise InvalidInput(f"{name} must be a whole number of at least 0, got {value!r}")
+    return value
+
+
+def check_label(name: str, value: Any) -> str:
+    """Refuse a name or id that is empty, endless or not a string."""
+    if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
+        raise InvalidInput(
+            f"{name} must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}"
+        )
+    return check_text(value)
+
+
+def check_conversation_id(value: Any) -> str:
+    """Refuse an id that names no conversation."""
+    if type(value) is not str or not value.strip() or len(value) > _MAX_LABEL_CHARS:
+        raise InvalidConversationId(
+            f"conversation_id must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}: "
+            "pass the id of the conversation, or set auto_create_conversation_id to get a new one"
+        )
+    return check_text(value)
+
+
+def check_tags(tags: Any) -> frozenset[str]:
+    """Refuse tags that are not a set of names; a bare string would become its letters."""
+    if isinstance(tags, str | bytes | Mapping) or not isinstance(tags, Iterable):
+        raise InvalidInput(f"tags must be a set of strings, got {tags!r:.80}")
+    checked = frozenset(check_label("a tag", tag) for tag in tags)
+    if len(checked) > _MAX_TAGS:
+        raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
+    return checked
+
+
+def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
+    """Refuse what is neither text nor OpenAI content parts."""
+    if not isinstance(content, list | tuple):
+        raise InvalidInput(
+            f"content must be a string or a list of content parts, got {type(content).__name__}"
+        )
+    for part in content:
+        if not isinstance(part, Mapping) or type(part.get("type")) is not str:
+            raise InvalidInput(f"a content part is an object with a 'type', got {part!r:.80}")
+        if not isinstance(part.get("text", ""), str):
+            raise InvalidInput(f"the text of a content part must be a string, got {part['text']!r:.80}")
+        image = part.get("image_url", "")
+        if not isinstance(image.get("url") if isinstance(image, Mapping) else image, str):
+            raise InvalidInput(f"image_url must be a URL or an object with a 'url', got {image!r:.80}")
+    return tuple(copy_json(content))
+
+
+def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
+    """Refuse tool calls that do not have OpenAI's form."""
+    if not isinstance(calls, list | tuple):
+        raise InvalidToolCall(f"tool_calls must be a list, got {type(calls).__name__}")
+    ids = set()
+    for call in calls:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if (
+            not isinstance(function, Mapping)
+            or type(function.get("name")) is not str
+            or type(function.get("arguments")) is not str
+        ):
+            raise InvalidToolCall(
+                "a tool call has the form {'id': …, 'type': 'function', 'function': "
+                f"{{'name': …, 'arguments': '<JSON text>'}}}}, got {call!r:.120}"
+            )
+        call_id = call.get("id")
+        if type(call_id) is not str or not call_id or call_id in ids:
+            raise InvalidToolCall(f"tool call ids must be unique and not empty, got {call_id!r:.80}")
+        ids.add(call_id)
+    return tuple(copy_json(calls))
+
+
+def copy_json(value: Any) -> Any:
+    """Copy JSON values deeply, so that nobody else holds a part of them."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        copied = json.loads(check_text(text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"only JSON values can be kept: {error}") from error
+    if _depth(copied) > _MAX_JSON_DEPTH:
+        raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+    return copied
+
+
+def _depth(value: Any) -> int:
+    deepest, waiting = 0, [(value, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(value, dict):
+            waiting += [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list):
+            waiting += [(item, depth + 1) for item in value]
+    return deepest
