@@ -148,7 +148,7 @@ class OpenAIAgents:
 
 
 class PlainList:
-    """What people write first: a list, cut from the front while a recount is over the budget."""
+    """What people write first: a list of everything, recounted for each call and cut to what fits."""
 
     name = "plain list with recount"
 
@@ -190,9 +190,7 @@ SYSTEMS: tuple[type[System], ...] = (Counting, Sash, PlainList, OpenAIAgents, La
 
 def _encoder() -> Callable[[str], list[int]]:
     """tiktoken's own function on the ranks that Sash ships, so that peers count exactly what Sash counts."""
-    from sash.tokens import _load
-
-    return _load(TokenCounter().encoding).encode_ordinary
+    return TokenCounter().load().encode_ordinary
 
 
 async def measure(

@@ -1,4 +1,4 @@
-"""The command line. It parses, calls, and prints; exit codes follow the error."""
+"""The command line: it parses, calls, and prints."""
 
 import sys
 from typing import Annotated
@@ -12,7 +12,7 @@ except ModuleNotFoundError as missing:
 from sash import __version__
 from sash.demo import play
 
-app = typer.Typer(name="sash", no_args_is_help=True, help=__doc__, rich_markup_mode="rich")
+app = typer.Typer(name="sash", no_args_is_help=True)
 
 
 @app.callback(invoke_without_command=True)
@@ -34,8 +34,3 @@ def demo(
     """Watch a debugging session slide through a window of five turns."""
     console = Console()
     play(console, pause_s=(0.6 if console.is_terminal else 0.0) if pause is None else pause)
-
-
-def main() -> None:
-    """Run the command line."""
-    app()

@@ -70,10 +70,11 @@ class MessageEntry:
             object.__setattr__(self, "content", check_parts(self.content))
         elif not self.content.isascii():
             check_text(self.content)
+        if not (self.id and type(self.id) is str and type(self.token_count) is int and self.token_count >= 0):
+            check_label("id", self.id)
+            check_count("token_count", self.token_count)
         if not isinstance(self.timestamp, datetime):
             raise InvalidInput(f"timestamp must be a datetime, got {self.timestamp!r:.80}")
-        check_count("token_count", self.token_count)
-        check_label("id", self.id)
         if type(self.tags) is not frozenset or self.tags not in _CHECKED_TAGS:
             object.__setattr__(self, "tags", check_tags(self.tags))
         if self.name is not None:
