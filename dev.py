@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Set up, run, test, check and measure Sash. Needs Python 3.11 or newer with pip, and nothing else."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -29,7 +31,7 @@ def setup(*extras: str) -> None:
             "dev.py has to rebuild .venv and cannot run from it: use another python3, or leave .venv first"
         )
     started = time.monotonic()
-    print(f"Setting up .venv for {', '.join(extras)}: the first time takes a minute or two …", flush=True)
+    print(f"Setting up .venv for {', '.join(extras)}: the first time takes a minute or two ...", flush=True)
     if not installed:
         shutil.rmtree(VENV, ignore_errors=True)
         _call(sys.executable, "-m", "venv", "--without-pip", str(VENV))
@@ -40,6 +42,9 @@ def setup(*extras: str) -> None:
 
 def prepare(arguments: list[str]) -> int:
     """Set up `.venv` for development; the other commands do what they need of it first."""
+    if arguments:
+        print("usage: dev.py setup")
+        return 2
     setup("dev")
     return 0
 
@@ -109,8 +114,9 @@ def _pip_install(*what: str) -> None:
 
 
 def _call(*command: str) -> None:
-    if _run(*command):
-        sys.exit(f"dev.py: this failed, see above: {' '.join(command)}")
+    if code := _run(*command):
+        print(f"dev.py: this failed, see above: {' '.join(command)}", file=sys.stderr)
+        sys.exit(code)
 
 
 def _run(*command: str | Path) -> int:
@@ -119,6 +125,9 @@ def _run(*command: str | Path) -> int:
         return subprocess.run([str(part) for part in command], cwd=ROOT, env=environment).returncode
     except KeyboardInterrupt:
         return 130
+    except FileNotFoundError:
+        print(f"dev.py: {command[0]} is missing: delete .venv and try again", file=sys.stderr)
+        return 1
 
 
 def main() -> int:

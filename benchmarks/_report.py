@@ -26,7 +26,10 @@ def arguments(description: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, for a first look")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.json and not options.json.resolve().parent.is_dir():
+        parser.error(f"--json: there is no folder {options.json.resolve().parent}")
+    return options
 
 
 def write_json(rows: list[Row], file: Path | None) -> None:

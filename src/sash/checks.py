@@ -12,6 +12,7 @@ from sash.errors import (
     InvalidToolCall,
     MessageTooLarge,
 )
+from sash.frozen import freeze
 
 MAX_MESSAGE_BYTES = 1 << 20
 
@@ -59,6 +60,13 @@ def check_count(name: str, value: Any) -> int:
     return value
 
 
+def check_flag(name: str, value: Any) -> bool:
+    """Refuse what is not True or False; the string "false" would count as true."""
+    if type(value) is not bool:
+        raise InvalidInput(f"{name} must be True or False, got {value!r:.80}")
+    return value
+
+
 def check_label(name: str, value: Any) -> str:
     """Refuse a name or id that is empty, endless or not a string."""
     if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
@@ -81,7 +89,7 @@ def check_conversation_id(value: Any) -> str:
 def check_tags(tags: Any) -> frozenset[str]:
     """Refuse tags that are not a set of names; a bare string would become its letters."""
     if isinstance(tags, str | bytes | Mapping) or not isinstance(tags, Iterable):
-        raise InvalidInput(f"tags must be a set of strings, got {tags!r:.80}")
+        raise InvalidInput(f"tags must be a set of strings, got {type(tags).__name__}")
     checked = frozenset(check_label("a tag", tag) for tag in tags)
     if len(checked) > _MAX_TAGS:
         raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
@@ -96,13 +104,13 @@ def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
         )
     for part in content:
         if not isinstance(part, Mapping) or type(part.get("type")) is not str:
-            raise InvalidInput(f"a content part is an object with a 'type', got {part!r:.80}")
+            raise InvalidInput(f"a content part is an object with a 'type', got {type(part).__name__}")
         if not isinstance(part.get("text", ""), str):
-            raise InvalidInput(f"the text of a content part must be a string, got {part['text']!r:.80}")
+            raise InvalidInput(f"a content part's text must be a string, got {type(part['text']).__name__}")
         image = part.get("image_url", "")
         if not isinstance(image.get("url") if isinstance(image, Mapping) else image, str):
-            raise InvalidInput(f"image_url must be a URL or an object with a 'url', got {image!r:.80}")
-    return tuple(copy_json(content))
+            raise InvalidInput("image_url must be a URL, or an object with the URL as its 'url'")
+    return tuple(freeze(copy_json(content)))
 
 
 def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
@@ -119,13 +127,13 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
         ):
             raise InvalidToolCall(
                 "a tool call has the form {'id': …, 'type': 'function', 'function': "
-                f"{{'name': …, 'arguments': '<JSON text>'}}}}, got {call!r:.120}"
+                "{'name': …, 'arguments': '<JSON text>'}}"
             )
         call_id = call.get("id")
         if type(call_id) is not str or not call_id or call_id in ids:
             raise InvalidToolCall(f"tool call ids must be unique and not empty, got {call_id!r:.80}")
         ids.add(call_id)
-    return tuple(copy_json(calls))
+    return tuple(freeze(copy_json(calls)))
 
 
 def copy_json(value: Any) -> Any:

@@ -38,4 +38,9 @@ class AgentConfig:
         """Read the options out of `data`, which may hold others (API keys, names) as well."""
         if not isinstance(data, Mapping):
             raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
-        return cls(**{f.name: data[f.name] for f in fields(cls) if f.name in data})
+        return cls(**{f.name: _whole(data[f.name]) for f in fields(cls) if f.name in data})
+
+
+def _whole(value: Any) -> Any:
+    """A number field of Home Assistant's forms gives 20.0 for 20."""
+    return int(value) if type(value) is float and value.is_integer() else value

@@ -6,17 +6,17 @@ when the digest would outgrow its budget; the transcript still has them.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from sash.checks import check_limit
 from sash.errors import InvalidLimit
-from sash.state import MessageEntry, turns
+from sash.state import MessageEntry
 
 DIGEST_TOKENS = 2000
 
 _FIRST_WORDS = 12
 _FIRST_CHARS = 90
-_LONGEST = 300
+_LONGEST = 1000
 _NOTE_TOKENS = 16
 _LEAST_TOKENS = 2 * _NOTE_TOKENS
 
@@ -26,19 +26,23 @@ _LEAST_TOKENS = 2 * _NOTE_TOKENS
 _BREAKS = r"\s,;\"'`<>(){}\[\]|“”«»…"
 _WORD = rf"[^{_BREAKS}]+(?:,(?<=\d,)(?=\d)[^{_BREAKS}]+|\[[\w-]{{1,40}}\][^{_BREAKS}]*)*"
 _START = rf"(?<![^{_BREAKS}=:])"
+_QUOTES = (('"', '"'), ("`", "`"), ("“", "”"), ("„", "“"), ("«", "»"), ("‘", "’"))
+_LINE_ENDS = r"\n\r\v\f\x1c-\x1e\x85\u2028\u2029"
 _NUMBER = r"[-+−]?\d{1,30}(?:[.,]\d{1,30}){0,8}"
 _UNIT = (
-    r"(?:%|‰|°[CFK]?|percent|degrees|seconds?|minutes?|hours?|days?|weeks?|months?|years?|tokens?|mph|rpm|ppm|ppb|psi"
+    r"(?:%|‰|°[CFK]?|percent|degrees|(?:milli|micro)?seconds?|minutes?|hours?|days?|weeks?|months?|years?|tokens?"
+    r"|mph|rpm|ppm|ppb|psi|lbs?|inch(?:es)?|feet|ft|kcal|Nm|N|USD|EUR|GBP|CHF|JPY"
     r"|[kKMGTPmµμunhdc]?(?:Wh|W|VAh|VA|V|Ah|A|Hz|bps|bit|bar|B|b|L|l|m|g|s|Pa|J|Ω|lm|lx|K|iB)|min|h|dBm?|[€$£¥])"
     r"[²³]?(?:/[A-Za-zµ]{1,6}[²³]?)?(?![\w/]|[.:@_-]\w)"
 )
 _identifier = re.compile(
     "|".join(
         (
-            rf'{_START}"[^"\n]{{1,160}}"(?!\w)',
-            rf"{_START}“[^”\n]{{1,160}}”",
-            rf"{_START}`[^`\n]{{1,160}}`(?!\w)",
-            rf"{_START}'[^'\n]{{1,160}}'(?!\w)",
+            *(
+                rf"{_START}{opening}[^{closing}{_LINE_ENDS}]{{1,300}}{closing}(?!\w)"
+                for opening, closing in _QUOTES
+            ),
+            rf"{_START}'(?:[^'{_LINE_ENDS}]|'(?=\w)){{1,300}}'(?!\w)",
             r"(?P<url>(?<![\w+.-])[a-zA-Z][a-zA-Z0-9+.-]{1,20}://[^\s<>\"'`]+)",
             rf"{_WORD},? (?:on )?line \d+(?!\w)",
             rf"{_START}[Ll]ines? \d+(?:[-–]\d+)?(?!\w)",
@@ -73,7 +77,7 @@ def _identifiers(text: str) -> Iterator[str]:
 
 def _balanced(url: str) -> str:
     """Leave off the brackets that close what the URL stands in."""
-    for opening, closing in ("()", "[]"):
+    for opening, closing in (("(", ")"), ("[", "]")):
         unopened = max(0, url.count(closing) - url.count(opening))
         at_the_end = len(url) - len(url.rstrip(closing))
         url = url[: len(url) - min(unopened, at_the_end)].rstrip(_TRAILING)
@@ -81,31 +85,30 @@ def _balanced(url: str) -> str:
 
 
 def digest(
-    messages: Iterable[MessageEntry],
+    evicted: Sequence[Sequence[MessageEntry]],
     count_text: Callable[[str], int],
     max_tokens: int = DIGEST_TOKENS,
 ) -> str:
-    """Return the digest of evicted messages, the newest lines that fit into `max_tokens`."""
+    """Return a line for each turn, of what was evicted of it: the newest lines that fit into `max_tokens`."""
     if check_limit("max_tokens", max_tokens) < _LEAST_TOKENS:
         raise InvalidLimit(f"a digest needs max_tokens of at least {_LEAST_TOKENS}, got {max_tokens}")
     lines: list[str] = []
     budget = max_tokens - _NOTE_TOKENS
-    evicted = turns(messages)
     for left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):
         line = _line(turn)
         cost = count_text(line) + 1
         if cost > budget:
             line = _shorten(line, count_text, budget) if not lines else ""
             if not line:
-                lines.append(f"- ({left} earlier turns, see the transcript)")
+                lines.append(f"- ({left} earlier turn{'s' * (left > 1)}, see the transcript)")
                 break
         lines.append(line)
         budget -= cost
     return "\n".join(reversed(lines))
 
 
-def _line(turn: list[MessageEntry]) -> str:
-    words = turn[0].text.split()
+def _line(turn: Sequence[MessageEntry]) -> str:
+    words = turn[0].text.split() or ["(no text)"]
     first = " ".join(words[:_FIRST_WORDS])
     if len(first) > _FIRST_CHARS:
         first = first[:_FIRST_CHARS].rsplit(" ", 1)[0]
@@ -119,7 +122,7 @@ def _line(turn: list[MessageEntry]) -> str:
     return f"- {first} | {' · '.join(shown)}" if shown else f"- {first}"
 
 
-def _turn_identifiers(turn: list[MessageEntry]) -> Iterator[str]:
+def _turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
     for message in turn:
         yield from _identifiers(message.text)
         for call in message.tool_calls:

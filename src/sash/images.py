@@ -1,7 +1,6 @@
 """How many tokens an image costs. The size is read from the image's own header, offline."""
 
 import base64
-import binascii
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -60,7 +59,7 @@ def image_size(url: str) -> tuple[int, int]:
     encoded = url.partition(",")[2][:_HEADER_CHARS]
     try:
         header = base64.b64decode(encoded[: len(encoded) // 4 * 4])
-    except binascii.Error:
+    except ValueError:
         return UNKNOWN_SIZE
     width, height = _png(header) or _gif(header) or _webp(header) or _jpeg(header) or UNKNOWN_SIZE
     return (width, height) if width and height else UNKNOWN_SIZE

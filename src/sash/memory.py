@@ -18,6 +18,8 @@ from uuid import uuid4
 from sash.checks import (
     MAX_MESSAGE_BYTES,
     check_conversation_id,
+    check_flag,
+    check_label,
     check_limit,
     check_size,
     check_tags,
@@ -28,13 +30,14 @@ from sash.digest import DIGEST_TOKENS, digest
 from sash.errors import (
     ConversationExists,
     ConversationNotFound,
+    InvalidConfig,
     InvalidExport,
     InvalidInput,
     MessageTooLarge,
     SashError,
 )
 from sash.ids import Ulids
-from sash.state import AgentState, ConversationWindow, MessageEntry, built_in_tags
+from sash.state import AgentState, ConversationWindow, MessageEntry, built_in_tags, turns
 from sash.tokens import TokenCounter
 from sash.window import Eviction, Limits, Window, groups
 
@@ -99,7 +102,8 @@ class ConversationMemoryManager:
     """Keeps conversations apart and each within its window.
 
     Messages of one conversation are stored in the order in which `add_message` was called, also by
-    concurrent tasks. `on_evict` is called with the conversation id for every message that leaves a window.
+    concurrent tasks of one event loop. `on_evict` is called with the conversation id for every message that
+    leaves a window.
     With `keep_transcript=False` evicted messages are forgotten, and memory is bounded by the windows.
     """
 
@@ -118,13 +122,14 @@ class ConversationMemoryManager:
         on_evict: Callable[[str, Eviction], None] | None = None,
         clock: Clock | None = None,
     ) -> None:
-        limits = Limits(max_tokens, max_turns, evict_to, preserve_system)
-        self._limits = limits if enabled else replace(limits, max_tokens=None, max_turns=None)
+        limits = Limits(max_tokens, max_turns, evict_to, check_flag("preserve_system", preserve_system))
+        unlimited = replace(limits, max_tokens=None, max_turns=None)
+        self._limits = limits if check_flag("enabled", enabled) else unlimited
         self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
-        self._auto_create = auto_create_conversation_id
-        self._keep_transcript = keep_transcript
-        if iscoroutinefunction(on_evict):
-            raise InvalidInput("on_evict is called, not awaited: give a plain function")
+        self._auto_create = check_flag("auto_create_conversation_id", auto_create_conversation_id)
+        self._keep_transcript = check_flag("keep_transcript", keep_transcript)
+        if on_evict is not None and (not callable(on_evict) or iscoroutinefunction(on_evict)):
+            raise InvalidInput("on_evict is called and not awaited: give a plain function")
         self._on_evict = on_evict
         self._clock = clock or SystemClock()
         self._ulids = Ulids()
@@ -135,6 +140,8 @@ class ConversationMemoryManager:
     @classmethod
     def from_config(cls, config: AgentConfig, **options: Any) -> Self:
         """Build a manager from the agent's options; `options` go to the constructor as they are."""
+        if not isinstance(config, AgentConfig):
+            raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(
             max_tokens=config.sliding_window_max_tokens,
             max_turns=config.max_history_turns or None,
@@ -221,7 +228,8 @@ class ConversationMemoryManager:
     async def digest(self, conversation_id: str, max_tokens: int = DIGEST_TOKENS) -> str:
         """Return one line for each evicted turn: its first words, and every identifier verbatim."""
         conversation = self._get(conversation_id)
-        evicted = [m for m in conversation.messages if m.id not in conversation.window]
+        gone = ([m for m in turn if m.id not in conversation.window] for turn in turns(conversation.messages))
+        evicted = [turn for turn in gone if turn]
         return await asyncio.to_thread(digest, evicted, self._counter.count_text, max_tokens)
 
     async def export(self, conversation_id: str) -> dict[str, Any]:
@@ -383,12 +391,15 @@ class ConversationMemoryManager:
     def _read_export(self, new_id: str, data: Mapping[str, Any]) -> _Conversation:
         """Build an exported conversation, or say why it cannot be built."""
         try:
+            if not isinstance(data["messages"], list) or not isinstance(data["turn_starts"], list):
+                raise InvalidExport("messages and turn_starts must be lists")
             messages = [MessageEntry.from_dict(item) for item in data["messages"]]
             for message in messages:
                 check_size(message.size, self._max_message_bytes)
                 _set_token_count(message, self._count(message))
-            kept = tuple(m for m, item in zip(messages, data["messages"], strict=True) if item["in_window"])
-            starts = tuple(data["turn_starts"])
+            flags = [check_flag("in_window", item["in_window"]) for item in data["messages"]]
+            kept = tuple(message for message, flag in zip(messages, flags, strict=True) if flag)
+            starts = tuple(check_label("turn_starts", item) for item in data["turn_starts"])
             state = ConversationWindow(new_id, kept, evicted_count=data["evicted_count"], turn_starts=starts)
             window = self._restore(state)
         except MessageTooLarge:
@@ -452,7 +463,7 @@ def _find(messages: list[MessageEntry], words: list[str], limit: int) -> list[Me
 def _exported_id(data: Any, conversation_id: str | None) -> str:
     if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
         raise InvalidExport("not a conversation that Sash exported: `format` is missing or foreign")
-    if data.get("version") != EXPORT_VERSION:
+    if (type(data.get("version")), data.get("version")) != (int, EXPORT_VERSION):
         raise InvalidExport(
             f"the export has version {data.get('version')!r}, this Sash reads {EXPORT_VERSION}: "
             "import it with the Sash that wrote it, or a newer one",

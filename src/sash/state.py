@@ -6,11 +6,11 @@ worlds, but import neither.
 
 import json
 from collections.abc import Iterable, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Literal, Self, get_args
+from zlib import crc32
 
 from sash.checks import (
     check_conversation_id,
@@ -22,6 +22,7 @@ from sash.checks import (
     check_tool_calls,
 )
 from sash.errors import InvalidExport, InvalidInput, InvalidRole, InvalidToolCall
+from sash.frozen import thaw
 from sash.ids import new_id
 
 Role = Literal["system", "user", "assistant", "tool"]
@@ -39,7 +40,7 @@ _ROLE_TAGS: dict[Any, frozenset[str]] = {
 _CALLING_TAGS = frozenset({"output", "tool_call"})
 _NO_TAGS: frozenset[str] = frozenset()
 _CHECKED_TAGS = frozenset({_NO_TAGS, _CALLING_TAGS, *_ROLE_TAGS.values()})
-_LANGGRAPH_ROLES = {"human": "user", "ai": "assistant"}
+_LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 
 
 def built_in_tags(role: Any, calls_tools: bool) -> frozenset[str]:
@@ -62,14 +63,14 @@ class MessageEntry:
     name: str | None = None
 
     def __post_init__(self) -> None:
-        if type(self.role) is not str or self.role not in ROLES:
+        if not isinstance(self.role, str) or self.role not in ROLES:
             raise InvalidRole(
                 f"unknown role {self.role!r:.80}: use one of {', '.join(sorted(ROLES))}", role=self.role
             )
-        if type(self.content) is not str:
-            object.__setattr__(self, "content", check_parts(self.content))
-        elif not self.content.isascii():
+        if isinstance(self.content, str):
             check_text(self.content)
+        else:
+            object.__setattr__(self, "content", check_parts(self.content) or "")
         if not (self.id and type(self.id) is str and type(self.token_count) is int and self.token_count >= 0):
             check_label("id", self.id)
             check_count("token_count", self.token_count)
@@ -110,10 +111,9 @@ class MessageEntry:
 
     def to_openai(self) -> dict[str, Any]:
         """Return the message as a model's API takes it; the dict is the caller's to change."""
-        content = self.content if isinstance(self.content, str) else deepcopy(list(self.content))
-        message: dict[str, Any] = {"role": self.role, "content": content}
+        message: dict[str, Any] = {"role": self.role, "content": thaw(self.content)}
         if self.tool_calls:
-            message["tool_calls"] = deepcopy(list(self.tool_calls))
+            message["tool_calls"] = thaw(self.tool_calls)
         if self.tool_call_id is not None:
             message["tool_call_id"] = self.tool_call_id
         if self.name is not None:
@@ -152,22 +152,23 @@ class MessageEntry:
         """Return a dict that LangGraph's `add_messages` takes; the way back is exact.
 
         What LangChain has no place for travels in `additional_kwargs["sash"]`, and so does the exact text
-        of a call's arguments.
+        of a call's arguments; `said` tells whether a node has changed the message since.
         """
+        message = self.to_openai() | {"id": self.id}
         sash: dict[str, Any] = {
             "timestamp": self.timestamp.isoformat(),
             "token_count": self.token_count,
             "tags": sorted(self.tags),
         }
-        message = {**self.to_openai(), "id": self.id, "additional_kwargs": {"sash": sash}}
         if self.tool_calls:
             sash["tool_calls"] = message["tool_calls"]
             message["tool_calls"] = list(map(_langgraph_call, self.tool_calls))
-        return message
+        sash["said"] = _said(message["content"], message.get("tool_calls"))
+        return message | {"additional_kwargs": {"sash": sash}}
 
     @classmethod
     def from_langgraph_message(cls, message: Any) -> Self:
-        """Read a LangChain message object or dict; one that Sash did not write has token_count 0."""
+        """Read a LangChain message object or dict; what Sash did not write has token_count 0."""
         names = ("role", "type", "content", "id", "name", "tool_calls", "tool_call_id", "additional_kwargs")
         of = message.get if isinstance(message, Mapping) else partial(getattr, message)
         given: dict[str, Any] = {name: of(name, None) for name in names}
@@ -176,12 +177,15 @@ class MessageEntry:
             role = given["role"] or given["type"]
             role = _LANGGRAPH_ROLES.get(role, role)
             timestamp = sash.get("timestamp")
-            calls = sash.get("tool_calls") or tuple(map(_openai_call, given["tool_calls"] or ()))
+            unchanged = sash.get("said") == _said(given["content"], given["tool_calls"])
+            calls = (sash.get("tool_calls") if unchanged else None) or tuple(
+                map(_openai_call, given["tool_calls"] or ())
+            )
             return cls(
                 role=role,
-                content=given["content"] or "",
+                content=_openai_content(given["content"]),
                 timestamp=datetime.fromisoformat(timestamp) if timestamp else datetime.now(UTC),
-                token_count=sash.get("token_count", 0),
+                token_count=sash.get("token_count", 0) if unchanged else 0,
                 tags=check_tags(sash.get("tags", built_in_tags(role, bool(calls)))),
                 id=given["id"] or new_id(),
                 tool_calls=calls,
@@ -255,14 +259,26 @@ class AgentState:
 
 
 def turns(messages: Iterable[MessageEntry]) -> list[list[MessageEntry]]:
-    """Group messages into turns: a user message and all that answers it. System messages belong to none."""
+    """Group messages into turns: a user message and all that comes until the next one."""
     grouped: list[list[MessageEntry]] = []
     for message in messages:
-        if message.role == "user" or (message.role != "system" and not grouped):
-            grouped.append([message])
-        elif message.role != "system":
-            grouped[-1].append(message)
+        if message.role == "user" or not grouped:
+            grouped.append([])
+        grouped[-1].append(message)
     return grouped
+
+
+def _said(content: Any, calls: Any) -> int:
+    """A checksum of what a LangGraph message says."""
+    kept = [{key: call[key] for key in ("name", "args", "id")} for call in calls or ()]
+    return crc32(json.dumps([content or "", kept], sort_keys=True).encode())
+
+
+def _openai_content(content: Any) -> Any:
+    """LangChain allows bare strings among the parts."""
+    if not isinstance(content, list | tuple):
+        return content or ""
+    return [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
 
 
 def _langgraph_call(call: Mapping[str, Any]) -> dict[str, Any]:

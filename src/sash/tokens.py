@@ -12,6 +12,7 @@ import json
 import re
 import threading
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -59,20 +60,20 @@ _loading = threading.Lock()
 
 def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     """Return the exact number of tokens of `text`; special tokens in it count as plain text."""
-    if not isinstance(text, str):
-        raise InvalidInput(f"text must be a string, got {type(text).__name__}")
-    return _count(_load(encoding), check_text(text))
+    return _count(_load(encoding), text)
 
 
 def encoding_for_model(model: str) -> str | None:
     """Return the encoding of an OpenAI model, or None for a model that is not known."""
-    name = model.rpartition("/")[2]
-    try:
-        encoding = tiktoken.encoding_name_for_model(name)
-    except KeyError:
-        return None
-    encoding = "o200k_base" if encoding == "o200k_harmony" else encoding
-    return encoding if encoding in _ENCODINGS else None
+    if not isinstance(model, str):
+        raise InvalidInput(f"model must be a string, got {type(model).__name__}")
+    name = model.lower().rpartition("/")[2]
+    for candidate in (name, name.partition(":")[0]):
+        with suppress(KeyError):
+            encoding = tiktoken.encoding_name_for_model(candidate)
+            encoding = "o200k_base" if encoding == "o200k_harmony" else encoding
+            return encoding if encoding in _ENCODINGS else None
+    return None
 
 
 class TokenCounter:
@@ -83,7 +84,7 @@ class TokenCounter:
     """
 
     def __init__(self, model: str | None = None) -> None:
-        known = encoding_for_model(model) if model else DEFAULT_ENCODING
+        known = DEFAULT_ENCODING if model is None else encoding_for_model(model)
         self.encoding = known or DEFAULT_ENCODING
         self.exact = known is not None
         self._image = image_cost((model or "").rpartition("/")[2])
@@ -187,6 +188,9 @@ class TokenCounter:
 
 
 def _count(encoding: tiktoken.Encoding, text: str) -> int:
+    if not isinstance(text, str):
+        raise InvalidInput(f"text must be a string, got {type(text).__name__}")
+    check_text(text)
     if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _blanks.finditer(text)):
         # The same pattern and merges, with the splitting done by the `regex` module.
         return len(encoding._encode_only_native_bpe(text))  # noqa: SLF001
@@ -194,6 +198,8 @@ def _count(encoding: tiktoken.Encoding, text: str) -> int:
 
 
 def _load(name: str) -> tiktoken.Encoding:
+    if not isinstance(name, str):
+        raise UnknownEncoding(f"an encoding is named by a string, got {type(name).__name__}")
     with _loading:
         return _load_once(name)
 

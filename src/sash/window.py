@@ -151,10 +151,13 @@ class Window:
         evicted: list[Eviction] = []
         self._insert(message, evicted)
         limits = self.limits
-        if limits.max_turns is not None and self.turns > limits.max_turns:
+        too_many_turns = limits.max_turns is not None and self.turns > limits.max_turns
+        if limits.max_turns is not None and too_many_turns:
             self._shed_turns(limits.max_turns, evicted)
         if limits.max_tokens is not None and self.tokens > limits.max_tokens:
             self._shed_tokens(limits.max_tokens, evicted)
+        if too_many_turns:
+            self._shed_leading_answers(evicted)
         self.evicted_count += len(evicted)
         return tuple(evicted)
 
@@ -231,6 +234,18 @@ class Window:
         for queue in self._groups:
             while queue and self.tokens > low_water:
                 self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
+
+    def _shed_leading_answers(self, evicted: list[Eviction]) -> None:
+        """Let the window open on a question, not on a greeting or on what is left of an older turn."""
+        while True:
+            preserved = self.limits.preserve_system
+            first = next((m for m in self if not (preserved and m.role == "system")), None)
+            heads = (next(iter(queue)) for queue in self._groups if queue)
+            group = next((group for group in heads if group.messages[0] is first), None)
+            if first is None or first.role == "user" or group is None:
+                return
+            del self._groups[group.rank][group]
+            self._evict(group, "max_turns", evicted)
 
     def _evict(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
         turn = group.turn

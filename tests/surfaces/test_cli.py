@@ -31,6 +31,12 @@ def test_the_demo_has_colour_in_a_terminal():
     assert "\x1b[" in run("demo", "--pause", "0", FORCE_COLOR="1", TERM="xterm-256color").stdout
 
 
+def test_the_demo_plays_where_there_is_no_unicode():
+    done = run("demo", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0, done.stderr
+    assert "config.py line 45" in done.stdout
+
+
 def test_the_version():
     assert run("--version").stdout == f"sash {sash.__version__}\n"
 

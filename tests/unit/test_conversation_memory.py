@@ -1,8 +1,10 @@
 """ConversationMemoryManager: the seeds' named tests first, then what they leave open."""
 
 import asyncio
+import copy
 import json
 import logging
+import pickle
 
 import pytest
 
@@ -330,6 +332,30 @@ async def test_the_digest_holds_what_was_evicted():
     assert await memory.digest("c") == ("- I got error code 500 from db.example.com:5432 | config.py line 45")
 
 
+async def test_the_digest_gives_each_turn_its_own():
+    memory = ConversationMemoryManager(max_tokens=60)
+    await memory.add_message("c", "user", "first question about /etc/one")
+    await memory.add_message("c", "assistant", "answer one")
+    await memory.add_message("c", "user", "second question", {"important"})
+    await memory.add_message("c", "assistant", "answer in /etc/two")
+    await memory.add_message("c", "user", "word " * 40)
+    assert await memory.digest("c") == "- first question about /etc/one\n- answer in /etc/two"
+
+
+async def test_what_the_manager_gives_away_cannot_be_changed():
+    memory = ConversationMemoryManager()
+    added = await memory.add_message("c", "user", [{"type": "text", "text": "look", "more": [1, {"a": 2}]}])
+    for change in (
+        lambda part: part.update(text="x"),
+        lambda part: part.__setitem__("text", "x"),
+        lambda part: part["more"][1].clear(),
+    ):
+        with pytest.raises(TypeError):
+            change(added.message.content[0])
+    assert pickle.loads(pickle.dumps(added.message)) == copy.deepcopy(added.message) == added.message
+    assert json.loads(json.dumps(added.message.content)) == (await memory.get_messages("c"))[0]["content"]
+
+
 async def test_export_and_import_are_exact(tmp_path):
     memory = ConversationMemoryManager(max_turns=3, max_tokens=90, clock=FakeClock())
     await memory.add_message("c", "system", "You are a house.")
@@ -421,6 +447,10 @@ async def test_an_import_counts_anew_in_another_encoding():
             }
         ),
         lambda d: d | {"evicted_count": "3"},
+        lambda d: d | {"version": True},
+        lambda d: d | {"messages": {}},
+        lambda d: d | {"turn_starts": "abc"},
+        lambda d: d | {"messages": [d["messages"][0] | {"in_window": "false"}]},
         lambda d: d | {"turn_starts": 7},
         lambda d: d | {"evicted_count": -1},
     ],
@@ -500,6 +530,8 @@ bad = [
     ("invalid_conversation_id", ["c" * 1000, "user", "x"], {}),
     ("invalid_input", ["c", "user", "x", "tag"], {}),
     ("invalid_input", ["c", "user", "x", {7}], {}),
+    ("invalid_input", ["c", "user", "x", [["a"]]], {}),
+    ("invalid_text", ["c", "user", "x", {"\ud800"}], {}),
     ("invalid_input", ["c", "user", "x", 7], {}),
     ("invalid_input", ["c", "user", "x"], {"name": ""}),
     ("invalid_text", ["c", "user", "a lone \udc80 surrogate"], {}),
@@ -554,6 +586,20 @@ def test_senseless_limits_are_refused(options):
     with pytest.raises(SashError) as error:
         ConversationMemoryManager(**options)
     assert error.value.code == "invalid_limit"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"enabled": "false"}, {"preserve_system": "no"}, {"keep_transcript": 1}, {"on_evict": 5}, {"model": 5}],
+)
+def test_senseless_options_are_refused(options):
+    with pytest.raises(SashError):
+        ConversationMemoryManager(**options)
+
+
+def test_a_dict_is_not_a_config():
+    with pytest.raises(SashError, match="from_dict"):
+        ConversationMemoryManager.from_config({})
 
 
 @pytest.mark.parametrize(("query", "limit"), [("", 5), ("  ", 5), (None, 5), ("x", 0), ("x", -1)])

@@ -22,8 +22,8 @@ SEED = (
 )
 
 
-def turn(question, answer="ok", **options):
-    return [MessageEntry("user", question), MessageEntry("assistant", answer, **options)]
+def turn(question, answer="ok"):
+    return [[MessageEntry("user", question), MessageEntry("assistant", answer)]]
 
 
 def test_the_seed_s_example_keeps_what_a_summary_would_lose():
@@ -78,8 +78,13 @@ def test_the_seed_s_example_keeps_what_a_summary_would_lose():
         ),
         ("/config/" + "x" * 100, ["/config/" + "x" * 100]),
         ('The 5" screen says "turn it off now"', ["5", '"turn it off now"']),
-        ('"' + "so " * 80 + '" and "turn it off"', ['"turn it off"']),
+        ('"' + "so " * 120 + '" and "turn it off"', ['"turn it off"']),
         ('{"entity_id":"light.kitchen","n":128}', ['"entity_id"', '"light.kitchen"', '"n"', "128"]),
+        ("error 'can't open file' here", ["'can't open file'"]),
+        ("„eins zwei“, «deux», ‘three’", ["„eins zwei“", "«deux»", "‘three’"]),
+        ("错误代码500发生了", ["错误代码500发生了"]),
+        ("/api/users?id=5&page=2 took 1.5e3 Pa", ["/api/users?id=5&page=2", "1.5e3"]),
+        ("100 USD, 5 months", ["100 USD", "5 months"]),
         ("rows[0].x is 1,000.50", ["rows[0].x", "1,000.50"]),
         ("Hello there. How are you today? I am fine, e.g. happy.", []),
     ],
@@ -104,7 +109,7 @@ def test_a_name_inside_a_longer_one_is_not_taken_for_shown():
 
 
 def test_what_is_too_long_to_quote_is_counted():
-    url = "https://example.com/" + "x" * 400
+    url = "https://example.com/" + "x" * 1400
     assert digest(turn("Look", f"at {url} and sensor.power"), count_text) == "- Look | sensor.power · … +1"
 
 
@@ -115,11 +120,12 @@ def test_tool_calls_are_part_of_the_turn():
         "function": {"name": "get_history", "arguments": '{"id": "sensor.power"}'},
     }
     messages = [MessageEntry("user", "why?"), MessageEntry("assistant", "", tool_calls=[call])]
-    assert digest(messages, count_text) == '- why? | get_history · "id" · "sensor.power"'
+    assert digest([messages], count_text) == '- why? | get_history · "id" · "sensor.power"'
 
 
-def test_system_messages_are_not_digested():
-    assert digest([MessageEntry("system", "You are house-42.")], count_text) == ""
+def test_a_message_without_words_has_its_line():
+    image = MessageEntry("user", [{"type": "image_url", "image_url": "https://example.com/a.png"}])
+    assert digest([[image]], count_text) == "- (no text)"
     assert digest([], count_text) == ""
 
 

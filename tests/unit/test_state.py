@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage, convert_to_messages
+from langchain_core.messages import AIMessage, AIMessageChunk, HumanMessage, ToolMessage, convert_to_messages
 from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 
@@ -147,6 +147,24 @@ def test_a_state_goes_to_langgraph_and_back():
     assert AgentState.from_langgraph_state(json.loads(json.dumps(state.to_langgraph_state()))) == state
 
 
+def test_what_a_node_changed_is_not_overwritten_by_what_sash_knew():
+    message = MESSAGES[3].to_langgraph_message()
+    message["tool_calls"] = [{"name": "fan", "args": {}, "id": "1", "type": "tool_call"}]
+    read = MessageEntry.from_langgraph_message(message)
+    assert [call["function"]["name"] for call in read.tool_calls] == ["fan"]
+    assert read.token_count == 0
+    longer = MESSAGES[1].to_langgraph_message() | {"content": "much longer"}
+    assert MessageEntry.from_langgraph_message(longer).token_count == 0
+
+
+def test_langchain_s_odd_forms_are_read():
+    chunk = MessageEntry.from_langgraph_message(AIMessageChunk("hello"))
+    assert (chunk.role, chunk.content) == ("assistant", "hello")
+    mixed = MessageEntry.from_langgraph_message(AIMessage(["hello", {"type": "text", "text": "you"}]))
+    assert mixed.text == "hello\nyou"
+    assert MessageEntry("user", ()).content == ""
+
+
 def test_langgraph_s_reducer_takes_the_messages():
     messages = [m.to_langgraph_message() for m in MESSAGES]
     assert [m.id for m in add_messages([], messages)] == [m.id for m in MESSAGES]
@@ -171,7 +189,7 @@ def test_a_window_adds_up_what_it_is_not_told():
 def test_messages_are_grouped_into_turns():
     grouped = turns([MESSAGES[6], *MESSAGES])
     assert [[m.role for m in turn] for turn in grouped] == [
-        ["assistant"],
+        ["assistant", "system"],
         ["user"],
         ["user", "assistant", "tool", "tool", "assistant"],
     ]

@@ -83,6 +83,8 @@ def test_what_is_not_text_is_refused(text):
         ("o3-mini", "o200k_base", True),
         ("gpt-oss-20b", "o200k_base", True),
         ("openai/gpt-4o", "o200k_base", True),
+        ("GPT-4o", "o200k_base", True),
+        ("openai/gpt-4o:free", "o200k_base", True),
         ("gpt-4", "cl100k_base", True),
         ("gpt-4-turbo", "cl100k_base", True),
         ("gpt-35-turbo", "cl100k_base", True),
@@ -190,6 +192,7 @@ WEBP = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 55
         ("data:image/png;base64,!!!!", (1024, 1024)),
         (data_url(b"\x89PNG\r\n\x1a\n"), (1024, 1024)),
         ("data:", (1024, 1024)),
+        ("data:image/png;base64,äöüß", (1024, 1024)),
     ],
 )
 def test_the_size_of_an_image_is_read_from_its_header(url, size):

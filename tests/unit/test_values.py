@@ -54,6 +54,10 @@ def test_an_id_is_a_ulid_of_its_moment():
     assert new_id() < new_id()
 
 
+def test_a_whole_number_from_a_form_is_taken():
+    assert AgentConfig.from_dict({"max_history_turns": 5.0}).max_history_turns == 5
+
+
 def test_the_defaults_are_the_seeds_():
     assert AgentConfig.from_dict({}) == AgentConfig(
         sliding_window_enable=True,
@@ -74,6 +78,7 @@ def test_the_defaults_are_the_seeds_():
         {"sliding_window_enable": 1},
         {"max_history_turns": -1},
         {"max_history_turns": None},
+        {"max_history_turns": 2.5},
         [],
         None,
     ],

@@ -145,6 +145,16 @@ def test_a_window_never_opens_on_an_assistant_or_tool_message_after_an_eviction_
     assert ids(window)[0] == "u3"
 
 
+def test_a_greeting_and_the_rest_of_a_turn_leave_with_the_first_eviction_by_turns():
+    window = Window(Limits(max_tokens=None, max_turns=1))
+    fill(window, message("assistant", 10, "important", id="greeting"), message(id="u1"), message(id="u2"))
+    assert ids(window) == ["u2"]
+    both = Window(Limits(max_tokens=40, max_turns=3))
+    fill(both, message(id="u0", tokens=30), message("assistant", 10, "important", id="a0"))
+    fill(both, *(message(id=f"u{n}", tokens=9) for n in range(1, 5)))
+    assert ids(both) == ["u2", "u3", "u4"]
+
+
 def test_an_important_turn_outlives_ordinary_ones():
     window = Window(Limits(max_tokens=None, max_turns=2))
     fill(window, message(id="u0"), message("assistant", 10, "important", id="a0"))
@@ -250,7 +260,18 @@ class Spec:
             self.group += 1
             self.turn += new.role == "user"
         self.rows.append((new, self.turn, self.group))
-        return gone + self.by_turns() + self.by_tokens()
+        by_turns = self.by_turns()
+        gone += by_turns + self.by_tokens()
+        while by_turns and (group := self.leading_answer()) is not None:
+            gone += self.drop({group}, "max_turns")
+        return gone
+
+    def leading_answer(self) -> int | None:
+        preserved = self.limits.preserve_system
+        rows = [row for row in self.rows if not (preserved and row[0].role == "system")]
+        first, turn, group = rows[0]
+        answers = first.role in ("assistant", "tool") and turn < self.turn and self.rank(group) < 3
+        return group if answers else None
 
     def by_turns(self):
         gone, limit = [], self.limits.max_turns

@@ -1,0 +1,5 @@
+"""`python -m sash` is the command line."""
+
+from sash.cli import app
+
+app()
