@@ -60,6 +60,8 @@ _loading = threading.Lock()
 
 def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
     """Return the exact number of tokens of `text`; special tokens in it count as plain text."""
+    if isinstance(text, str):
+        check_text(text)
     return _count(_load(encoding), text)
 
 
@@ -190,7 +192,6 @@ class TokenCounter:
 def _count(encoding: tiktoken.Encoding, text: str) -> int:
     if not isinstance(text, str):
         raise InvalidInput(f"text must be a string, got {type(text).__name__}")
-    check_text(text)
     if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _blanks.finditer(text)):
         # The same pattern and merges, with the splitting done by the `regex` module.
         return len(encoding._encode_only_native_bpe(text))  # noqa: SLF001

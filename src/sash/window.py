@@ -200,11 +200,8 @@ class Window:
     def _begin_turn(self, question: str) -> None:
         """Let the turn that ends here be evicted from now on, and open the next one."""
         ended = self._turn
-        kept = [group for group in ended.groups if group.rank == _KEPT]
-        if any(group.messages[0].role == "assistant" for group in kept):
-            kept += self._question(ended)
-        for group in kept:
-            ended.groups.pop(group, None)
+        if kept := [group for group in ended.groups if group.rank == _KEPT]:
+            self._keep(kept, ended)
         for group in ended.groups:
             ended.rank = max(ended.rank, group.rank)
             self._groups[group.rank][group] = None
@@ -216,9 +213,12 @@ class Window:
         self.turns += 1
 
     @staticmethod
-    def _question(turn: _Turn) -> list[_Group]:
-        """Find what a pinned answer answers: it is kept with it, lest a window open on the answer."""
-        return [group for group in turn.groups if group.messages[0].id == turn.question]
+    def _keep(kept: list[_Group], turn: _Turn) -> None:
+        """Put groups out of reach of eviction; an answer with its question, lest a window open on it."""
+        if any(group.messages[0].role == "assistant" for group in kept):
+            kept += [group for group in turn.groups if group.messages[0].id == turn.question]
+        for group in kept:
+            turn.groups.pop(group, None)
 
     def _shed_turns(self, limit: int, evicted: list[Eviction]) -> None:
         low_water = limit * self.limits.evict_to
