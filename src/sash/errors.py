@@ -89,3 +89,55 @@ class ConversationNotFound(SashError):
 
 class ConversationExists(SashError):
     code = "conversation_exists"
+
+
+class SessionNotFound(SashError):
+    code = "session_not_found"
+
+
+class SessionExists(SashError):
+    code = "session_exists"
+
+
+class SessionEnded(SashError):
+    code = "session_ended"
+
+
+class SessionBusy(SashError):
+    """Another turn of the session is under way."""
+
+    code = "session_busy"
+
+
+class SessionChanged(SashError):
+    """Somebody else changed the session since it was read."""
+
+    code = "session_changed"
+
+
+class ContinuationNotFound(SashError):
+    code = "continuation_not_found"
+
+
+class ContinuationFinal(SashError):
+    """Nothing can happen to the continuation any more."""
+
+    code = "continuation_final"
+
+
+class ArtifactNotFound(SashError):
+    code = "artifact_not_found"
+
+
+class StoreUnavailable(SashError):
+    """The store could not write or read: disk full, read-only, locked, damaged."""
+
+    code = "store_unavailable"
+
+
+class Signal(BaseException):
+    """Control flow that no `except Exception` may swallow."""
+
+
+class LeaseLost(Signal):
+    """Another process, or a cancel, has taken the continuation over: stop, and write nothing more."""

@@ -1,0 +1,114 @@
+"""A session: a conversation that lives for weeks, with its model, budgets, policy and memory."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+SessionStatus = Literal["active", "ended", "expired"]
+
+LAST_K = 6
+SUMMARY_TOKENS = 2000
+SESSION_IDLE_DAYS = 7
+CONTINUATION_RETENTION_HOURS = 24
+MAX_OPEN_CONTINUATIONS = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ModelConfig:
+    """Which model answers, and how; None leaves the choice to the runtime."""
+
+    name: str | None = None
+    temperature: float | None = None
+    max_output_tokens: int | None = None
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Budgets:
+    """What one turn may cost before it is ended with what is known."""
+
+    max_steps: int = 8
+    max_tool_calls: int = 16
+    max_duration_ms: int = 120_000
+    max_tokens_per_turn: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class SessionPolicy:
+    """What the agent may do. Actions are off until they are allowed, and the denylist always wins."""
+
+    allow_actuation: bool = False
+    allowlisted_services: tuple[str, ...] = ()
+    denylisted_services: tuple[str, ...] = ()
+    require_confirmation: tuple[str, ...] = ()
+    enforce_fixed_model: bool = False
+    resume_interrupted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A durable insight."""
+
+    id: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """A snippet that is always part of the context."""
+
+    id: str
+    text: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SessionMemory:
+    """What a session knows beside its window: the digest of what was evicted, facts, pins."""
+
+    digest: str = ""
+    facts: tuple[Fact, ...] = ()
+    pins: tuple[Pin, ...] = ()
+    last_k: int = LAST_K
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStats:
+    """What a session has done so far."""
+
+    turns: int = 0
+    failed_turns: int = 0
+    steps: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLimits:
+    """How large the session's window may grow; the low-water mark keeps the head of the prompt stable."""
+
+    max_tokens: int | None = 4000
+    max_turns: int | None = None
+    evict_to: float = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One session, all but its transcript. `version` counts its changes."""
+
+    id: str
+    owner: str
+    created_at: datetime
+    updated_at: datetime
+    status: SessionStatus = "active"
+    model: ModelConfig = ModelConfig()
+    budgets: Budgets = Budgets()
+    policy: SessionPolicy = SessionPolicy()
+    window: WindowLimits = WindowLimits()
+    memory: SessionMemory = SessionMemory()
+    preferences: dict[str, Any] = field(default_factory=dict)
+    context: dict[str, Any] = field(default_factory=dict)
+    stats: SessionStats = SessionStats()
+    version: int = 1

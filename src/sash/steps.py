@@ -1,0 +1,115 @@
+"""A continuation: the execution of one turn. It is a fold over its steps, and the steps are the journal."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+Status = Literal[
+    "pending",
+    "running",
+    "streaming",
+    "awaiting_approval",
+    "interrupted",
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+]
+FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
+HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})
+
+StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_event", "summary", "error"]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One journal entry: number `n` of its continuation, at place `cursor` among its session's events."""
+
+    n: int
+    ts: datetime
+    type: StepType
+    detail: dict[str, Any]
+    cursor: int
+
+
+@dataclass(frozen=True, slots=True)
+class NewStep:
+    """A step that is still to be written; the store gives it its number, place and time."""
+
+    type: StepType
+    detail: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRef:
+    """A large result kept by reference."""
+
+    id: str
+    type: str
+    size: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationRequest:
+    """What was asked, and under which bounds."""
+
+    message: str
+    allow_tools: bool = True
+    max_steps: int = 8
+    time_budget_ms: int = 120_000
+    planner_hints: dict[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call that changed something, or tried to."""
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    outcome: Literal["done", "failed", "denied", "unknown"]
+    verified: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationResponse:
+    """What came of it. `stopped_by` names the budget that ended the turn early."""
+
+    final_message: str
+    reasoning_summary: str | None = None
+    citations: tuple[dict[str, Any], ...] = ()
+    follow_ups: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    stopped_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationError:
+    """Why a turn failed: a stable code and a message to act on."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """One turn's execution, without its steps."""
+
+    id: str
+    session_id: str
+    owner: str
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    request: ContinuationRequest
+    response: ContinuationResponse | None = None
+    error: ContinuationError | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    retry_of: str | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Whether nothing can happen to it any more."""
+        return self.status in FINAL

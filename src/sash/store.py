@@ -1,0 +1,346 @@
+"""The store contract: what a backend keeps, and what it promises. One test suite holds all backends to it.
+
+Promises, for every backend:
+
+* A write is atomic and durable when its call returns; it is done whole or not at all.
+* Every record has an owner. No call sees or changes what belongs to another owner: it is not found.
+* A session has at most one continuation that is running or awaiting approval (`SessionBusy`), across
+  processes.
+* A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of hands, and
+  a write under an old epoch raises `LeaseLost` and changes nothing; so does a write to what was deleted.
+* Steps of a session have cursors 1, 2, 3, … in the order in which they became visible, without a gap.
+* A driver's failure is a `StoreUnavailable`; nothing is half written, and the store goes on when the cause
+  is gone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, Protocol
+
+from sash.errors import ContinuationFinal, SessionBusy, SessionEnded
+from sash.sessions import Session, SessionStats, SessionStatus
+from sash.state import ConversationWindow, MessageEntry
+from sash.steps import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationResponse,
+    NewStep,
+    Status,
+    Step,
+)
+
+LEASE_S = 30.0
+NO_STATS = SessionStats()
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The right to write to a continuation."""
+
+    continuation_id: str
+    session_id: str
+    worker: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What a worker needs to run a continuation, or to go on with it.
+
+    `window` is None if the worker said that it knows the window of this version of the session.
+    """
+
+    lease: Lease
+    continuation: Continuation
+    session: Session
+    window: ConversationWindow | None
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """What became of a request: `turn` to be run, or None if it waits or was there before."""
+
+    continuation: Continuation
+    turn: Turn | None
+    created: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """The end of a turn, written in one transaction with all that it leaves behind."""
+
+    status: Status
+    steps: tuple[NewStep, ...]
+    response: ContinuationResponse | None = None
+    error: ContinuationError | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    messages: tuple[MessageEntry, ...] = ()
+    evicted: tuple[str, ...] = ()
+    turn_starts: tuple[str, ...] = ()
+    digest: str | None = None
+    stats: SessionStats = NO_STATS
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMessage:
+    """A message of a transcript: its place, its turn, and whether a model still sees it."""
+
+    session_id: str
+    position: int
+    message: MessageEntry
+    in_window: bool
+    continuation_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StoredStep:
+    """A step with the continuation it belongs to: what a subscriber of the session sees."""
+
+    continuation_id: str
+    step: Step
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """A large result and what it is."""
+
+    ref: ArtifactRef
+    session_id: str
+    owner: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep ended."""
+
+    sessions: int = 0
+    continuations: int = 0
+    steps: int = 0
+
+    def __add__(self, other: "Swept") -> "Swept":
+        return Swept(
+            self.sessions + other.sessions,
+            self.continuations + other.continuations,
+            self.steps + other.steps,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A whole session, for export and import."""
+
+    session: Session
+    continuations: tuple[Continuation, ...] = ()
+    steps: tuple[StoredStep, ...] = ()
+    messages: tuple[StoredMessage, ...] = ()
+    artifacts: tuple[Artifact, ...] = ()
+    turn_starts: tuple[str, ...] = ()
+    evicted_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some records, and the cursor that brings the next ones."""
+
+    items: tuple[Any, ...] = field(default_factory=tuple)
+    next_cursor: str | None = None
+
+
+class Store(Protocol):
+    """Where sessions live. See the module's docstring for what every method promises."""
+
+    async def open(self) -> None:
+        """Get ready; migrate what an older version wrote."""
+
+    async def close(self) -> None:
+        """Write what is still to be written, and let go."""
+
+    async def create_session(self, session: Session) -> None: ...
+
+    async def get_session(self, owner: str, session_id: str) -> Session: ...
+
+    async def list_sessions(
+        self,
+        owner: str,
+        *,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """List sessions, newest first."""
+
+    async def save_session(self, session: Session) -> Session:
+        """Write a changed session, unless somebody else did since it was read (`SessionChanged`)."""
+
+    async def delete_session(self, owner: str, session_id: str) -> None:
+        """Delete a session and all that belongs to it; a late write does not bring it back."""
+
+    async def erase(self, owner: str) -> int:
+        """Delete everything of an owner, and return how many sessions that were."""
+
+    async def begin(
+        self,
+        new: Continuation,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        enqueue: bool = False,
+        known_version: int | None = None,
+    ) -> Begun:
+        """Open a continuation, or return the one that has the same idempotency key.
+
+        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`.
+        """
+
+    async def claim(
+        self,
+        owner: str,
+        continuation_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        steps: Sequence[NewStep] = (),
+        known_version: int | None = None,
+    ) -> Turn:
+        """Take over a continuation that waits: pending, interrupted or awaiting approval."""
+
+    async def claim_next(
+        self,
+        session_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        known_version: int | None = None,
+    ) -> Turn | None:
+        """Take over the oldest pending continuation of a session that nobody holds."""
+
+    async def append(
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+    ) -> tuple[Step, ...]:
+        """Write steps; with `awaiting_approval` also give the lease back."""
+
+    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+        """End a continuation, with the messages it adds to the transcript and what they evict."""
+
+    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        """End a continuation; its holder loses the lease. `ContinuationFinal` if it is over already."""
+
+    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
+        """Extend the worker's leases, and return the continuations that it still holds."""
+
+    async def interrupt_lost(self) -> list[Continuation]:
+        """Mark continuations whose worker is gone as interrupted, and return them."""
+
+    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
+
+    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
+        """List a session's continuations, oldest first."""
+
+    async def steps(self, owner: str, continuation_id: str) -> list[Step]: ...
+
+    async def events(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredStep]:
+        """Return a session's steps behind a cursor."""
+
+    async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
+
+    async def messages(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        """Return the transcript behind a position."""
+
+    async def search(
+        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        """Find messages that hold the words of `query`, best first."""
+
+    async def put_artifact(self, artifact: Artifact) -> None: ...
+
+    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact: ...
+
+    async def export_session(self, owner: str, session_id: str) -> Bundle: ...
+
+    async def import_session(self, bundle: Bundle) -> None:
+        """Write a whole session; its id must be free."""
+
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+        """Expire idle sessions and forgotten continuations, and drop the steps of those long ended."""
+
+
+def page_of_sessions(
+    sessions: Sequence[Session], status: SessionStatus | None, limit: int, cursor: str | None
+) -> Page:
+    """Cut a page out of an owner's sessions: newest first, behind the session that `cursor` names."""
+    matching = sorted(
+        (s for s in sessions if status in (None, s.status) and (cursor is None or s.id < cursor)),
+        key=lambda session: session.id,
+        reverse=True,
+    )
+    chosen = tuple(matching[:limit])
+    return Page(chosen, chosen[-1].id if len(matching) > limit else None)
+
+
+def check_begin(session: Session) -> None:
+    """Refuse a turn in a session that is over."""
+    if session.status != "active":
+        raise SessionEnded(
+            f"session {session.id} is {session.status}: start a new one, or fork it",
+            session_id=session.id,
+            status=session.status,
+        )
+
+
+def busy(session_id: str, continuation_id: str) -> SessionBusy:
+    """Say who holds the session."""
+    return SessionBusy(
+        f"session {session_id} is busy with {continuation_id}: await or cancel it, or send with "
+        "busy='enqueue' or busy='interrupt'",
+        session_id=session_id,
+        continuation_id=continuation_id,
+    )
+
+
+def already_final(continuation: Continuation) -> ContinuationFinal:
+    """Say that it is over."""
+    return ContinuationFinal(
+        f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
+        continuation_id=continuation.id,
+        status=continuation.status,
+    )
+
+
+def after_turn(session: Session, end: Finish, now: datetime) -> Session:
+    """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
+    memory = session.memory if end.digest is None else replace(session.memory, digest=end.digest)
+    return replace(
+        session,
+        memory=memory,
+        stats=add_stats(session.stats, end.stats),
+        updated_at=now,
+        version=session.version + 1,
+    )
+
+
+def add_stats(one: SessionStats, other: SessionStats) -> SessionStats:
+    """Add up what was done."""
+    return SessionStats(*(getattr(one, f.name) + getattr(other, f.name) for f in fields(SessionStats)))
+
+
+def number_steps(steps: Sequence[NewStep], n: int, cursor: int, now: datetime) -> tuple[Step, ...]:
+    """Give steps their numbers and places behind those that are there."""
+    return tuple(Step(n + k, now, s.type, s.detail, cursor + k) for k, s in enumerate(steps, 1))
+
+
+def cancelled_steps(reason: str) -> tuple[NewStep, ...]:
+    """The last step of a cancelled continuation."""
+    return (NewStep("summary", {"status": "cancelled", "reason": reason}),)
+
+
+def lease_end(now: datetime, lease_s: float) -> datetime:
+    """When a lease that is taken now runs out."""
+    return now + timedelta(seconds=lease_s)

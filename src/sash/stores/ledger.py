@@ -1,0 +1,260 @@
+"""One session's records in memory, and the rules by which they change.
+
+The `memory` store keeps ledgers, the `files` store writes them down. A method checks everything before it
+changes anything, so that a refused call leaves the ledger as it was.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from sash.errors import ContinuationNotFound, LeaseLost, SessionChanged
+from sash.sessions import Session
+from sash.state import ConversationWindow, MessageEntry
+from sash.steps import FINAL, HOLDING, Continuation, NewStep, Step
+from sash.store import (
+    Begun,
+    Bundle,
+    Finish,
+    Lease,
+    StoredMessage,
+    StoredStep,
+    Swept,
+    Turn,
+    after_turn,
+    already_final,
+    busy,
+    cancelled_steps,
+    check_begin,
+    lease_end,
+    number_steps,
+)
+
+
+@dataclass(slots=True)
+class Entry:
+    """A continuation with its steps and who holds it."""
+
+    continuation: Continuation
+    steps: list[Step] = field(default_factory=list)
+    worker: str | None = None
+    lease_until: datetime | None = None
+    epoch: int = 0
+
+
+class Ledger:
+    """The records of one session."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.entries: dict[str, Entry] = {}
+        self.transcript: list[MessageEntry] = []
+        self.turn_of: dict[str, str | None] = {}
+        self.in_window: dict[str, MessageEntry] = {}
+        self.turn_starts: tuple[str, ...] = ()
+        self.evicted_count = 0
+        self.cursor = 0
+
+    def save(self, session: Session, now: datetime) -> Session:
+        if session.version != self.session.version:
+            raise SessionChanged(
+                f"session {session.id} was changed meanwhile: read it again and repeat the change",
+                session_id=session.id,
+            )
+        self.session = replace(session, version=session.version + 1, updated_at=now)
+        return self.session
+
+    def begin(self, new: Continuation, worker: str, lease_s: float, enqueue: bool, now: datetime) -> Begun:
+        key = new.request.idempotency_key
+        for entry in self.entries.values() if key is not None else ():
+            if entry.continuation.request.idempotency_key == key:
+                return Begun(entry.continuation, None, created=False)
+        check_begin(self.session)
+        holder = self.holder()
+        if holder is not None and not enqueue:
+            raise busy(self.session.id, holder.continuation.id)
+        waits = holder is not None or self.next_pending() is not None
+        entry = Entry(replace(new, status="pending"))
+        self.entries[new.id] = entry
+        if waits:
+            return Begun(entry.continuation, None, created=True)
+        return Begun(entry.continuation, self._hand_over(entry, worker, lease_s, now), created=True)
+
+    def claim(
+        self, entry: Entry, worker: str, lease_s: float, steps: Sequence[NewStep], now: datetime
+    ) -> Turn:
+        if entry.continuation.is_final:
+            raise already_final(entry.continuation)
+        holder = self.holder()
+        waits_for_approval = entry.continuation.status == "awaiting_approval"
+        if holder is not None and not (holder is entry and waits_for_approval):
+            raise busy(self.session.id, holder.continuation.id)
+        self._write(entry, steps, now)
+        return self._hand_over(entry, worker, lease_s, now)
+
+    def append(
+        self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool, now: datetime
+    ) -> tuple[Step, ...]:
+        entry = self.held(lease)
+        written = self._write(entry, steps, now)
+        if awaiting_approval:
+            entry.continuation = replace(entry.continuation, status="awaiting_approval")
+            self._let_go(entry)
+        return written
+
+    def finish(self, lease: Lease, end: Finish, now: datetime) -> Continuation:
+        entry = self.held(lease)
+        self._write(entry, end.steps, now)
+        self._close(entry, end, now)
+        self.session = after_turn(self.session, end, now)
+        for message in end.messages:
+            self.transcript.append(message)
+            self.turn_of[message.id] = entry.continuation.id
+            self.in_window[message.id] = message
+        for message_id in end.evicted:
+            del self.in_window[message_id]
+        if end.messages:
+            self.evicted_count += len(end.evicted)
+            self.turn_starts = end.turn_starts
+        return entry.continuation
+
+    def cancel(self, entry: Entry, reason: str, now: datetime) -> Continuation:
+        if entry.continuation.is_final:
+            raise already_final(entry.continuation)
+        end = Finish("cancelled", cancelled_steps(reason))
+        self._write(entry, end.steps, now)
+        self._close(entry, end, now)
+        return entry.continuation
+
+    def interrupt(self, entry: Entry, now: datetime) -> Continuation:
+        self._write(entry, (NewStep("observed_event", {"event": "interrupted"}),), now)
+        entry.continuation = replace(entry.continuation, status="interrupted", updated_at=now)
+        self._let_go(entry)
+        return entry.continuation
+
+    def expire(self, entry: Entry, now: datetime) -> None:
+        end = Finish("expired", (NewStep("summary", {"status": "expired"}),))
+        self._write(entry, end.steps, now)
+        self._close(entry, end, now)
+
+    def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> Swept:
+        expired = steps = 0
+        for entry in self.entries.values():
+            if entry.continuation.updated_at >= ended_before:
+                continue
+            if entry.continuation.is_final:
+                steps += len(entry.steps)
+                entry.steps.clear()
+            elif entry.worker is None:
+                self.expire(entry, now)
+                expired += 1
+        idle = self.session.status == "active" and self.session.updated_at < idle_before
+        if idle := idle and self.holder() is None:
+            self.session = replace(self.session, status="expired", version=self.session.version + 1)
+        return Swept(int(idle), expired, steps)
+
+    def entry(self, continuation_id: str) -> Entry:
+        try:
+            return self.entries[continuation_id]
+        except KeyError:
+            raise ContinuationNotFound(
+                f"no continuation {continuation_id}", continuation_id=continuation_id
+            ) from None
+
+    def held(self, lease: Lease) -> Entry:
+        """Return the entry that the lease speaks of, if it still holds."""
+        entry = self.entries.get(lease.continuation_id)
+        if entry is None or (entry.worker, entry.epoch) != (lease.worker, lease.epoch):
+            raise LeaseLost(lease.continuation_id)
+        return entry
+
+    def holder(self) -> Entry | None:
+        """Return who runs or awaits approval: one at the most."""
+        return next((e for e in self.entries.values() if e.continuation.status in HOLDING), None)
+
+    def next_pending(self) -> Entry | None:
+        """Return who waits longest."""
+        return next((e for e in self.entries.values() if e.continuation.status == "pending"), None)
+
+    def window(self) -> ConversationWindow:
+        limits = self.session.window
+        return ConversationWindow(
+            self.session.id,
+            tuple(self.in_window.values()),
+            max_tokens=limits.max_tokens,
+            max_turns=limits.max_turns,
+            evict_to=limits.evict_to,
+            evicted_count=self.evicted_count,
+            turn_starts=self.turn_starts,
+        )
+
+    def messages(self, after: int, limit: int) -> list[StoredMessage]:
+        chosen = self.transcript[after : after + limit]
+        return [self.stored(message, position) for position, message in enumerate(chosen, after + 1)]
+
+    def stored(self, message: MessageEntry, position: int) -> StoredMessage:
+        turn = self.turn_of.get(message.id)
+        return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
+
+    def events(self, after: int, limit: int) -> list[StoredStep]:
+        found = [
+            StoredStep(entry.continuation.id, step)
+            for entry in self.entries.values()
+            for step in entry.steps
+            if step.cursor > after
+        ]
+        return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
+
+    def bundle(self) -> Bundle:
+        return Bundle(
+            session=self.session,
+            continuations=tuple(entry.continuation for entry in self.entries.values()),
+            steps=tuple(self.events(0, self.cursor)),
+            messages=tuple(self.messages(0, len(self.transcript))),
+            turn_starts=self.turn_starts,
+            evicted_count=self.evicted_count,
+        )
+
+    @classmethod
+    def from_bundle(cls, bundle: Bundle) -> "Ledger":
+        ledger = cls(bundle.session)
+        ledger.entries = {c.id: Entry(c) for c in bundle.continuations}
+        for stored in bundle.steps:
+            ledger.entries[stored.continuation_id].steps.append(stored.step)
+            ledger.cursor = max(ledger.cursor, stored.step.cursor)
+        for kept in bundle.messages:
+            ledger.transcript.append(kept.message)
+            ledger.turn_of[kept.message.id] = kept.continuation_id
+            if kept.in_window:
+                ledger.in_window[kept.message.id] = kept.message
+        ledger.turn_starts, ledger.evicted_count = bundle.turn_starts, bundle.evicted_count
+        return ledger
+
+    def _hand_over(self, entry: Entry, worker: str, lease_s: float, now: datetime) -> Turn:
+        entry.continuation = replace(entry.continuation, status="running", updated_at=now)
+        entry.worker, entry.lease_until = worker, lease_end(now, lease_s)
+        entry.epoch += 1
+        lease = Lease(entry.continuation.id, self.session.id, worker, entry.epoch)
+        return Turn(lease, entry.continuation, self.session, self.window(), tuple(entry.steps))
+
+    def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:
+        written = number_steps(steps, len(entry.steps), self.cursor, now)
+        entry.steps += written
+        self.cursor += len(written)
+        return written
+
+    def _close(self, entry: Entry, end: Finish, now: datetime) -> None:
+        entry.continuation = replace(
+            entry.continuation,
+            status=end.status,
+            updated_at=now,
+            response=end.response,
+            error=end.error,
+            artifacts=end.artifacts,
+        )
+        assert end.status in FINAL
+        self._let_go(entry)
+
+    def _let_go(self, entry: Entry) -> None:
+        entry.worker = entry.lease_until = None
+        entry.epoch += 1

@@ -1,0 +1,227 @@
+"""The store in memory: nothing outlives the process, everything else is as in the others."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sash.clock import Clock, SystemClock
+from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
+from sash.sessions import Session, SessionStatus
+from sash.state import ConversationWindow
+from sash.steps import Continuation, NewStep, Step
+from sash.store import (
+    LEASE_S,
+    Artifact,
+    Begun,
+    Bundle,
+    Finish,
+    Lease,
+    Page,
+    StoredMessage,
+    StoredStep,
+    Swept,
+    Turn,
+    lease_end,
+    page_of_sessions,
+)
+from sash.stores.ledger import Entry, Ledger
+
+
+class MemoryStore:
+    """Sessions as ledgers in a dict."""
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or SystemClock()
+        self._ledgers: dict[str, Ledger] = {}
+        self._session_of: dict[str, str] = {}
+        self._artifacts: dict[str, Artifact] = {}
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def create_session(self, session: Session) -> None:
+        await self.import_session(Bundle(session))
+
+    async def get_session(self, owner: str, session_id: str) -> Session:
+        return self._ledger(owner, session_id).session
+
+    async def list_sessions(
+        self,
+        owner: str,
+        *,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        sessions = [ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner]
+        return page_of_sessions(sessions, status, limit, cursor)
+
+    async def save_session(self, session: Session) -> Session:
+        return self._ledger(session.owner, session.id).save(session, self._clock.now())
+
+    async def delete_session(self, owner: str, session_id: str) -> None:
+        ledger = self._ledger(owner, session_id)
+        for continuation_id in ledger.entries:
+            del self._session_of[continuation_id]
+        del self._ledgers[session_id]
+        kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
+        self._artifacts = kept
+
+    async def erase(self, owner: str) -> int:
+        mine = [key for key, ledger in self._ledgers.items() if ledger.session.owner == owner]
+        for session_id in mine:
+            await self.delete_session(owner, session_id)
+        return len(mine)
+
+    async def begin(
+        self,
+        new: Continuation,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        enqueue: bool = False,
+        known_version: int | None = None,
+    ) -> Begun:
+        ledger = self._ledger(new.owner, new.session_id)
+        begun = ledger.begin(new, worker, lease_s, enqueue, self._clock.now())
+        if begun.created:
+            self._session_of[new.id] = new.session_id
+        return begun
+
+    async def claim(
+        self,
+        owner: str,
+        continuation_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        steps: Sequence[NewStep] = (),
+        known_version: int | None = None,
+    ) -> Turn:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.claim(entry, worker, lease_s, steps, self._clock.now())
+
+    async def claim_next(
+        self,
+        session_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        known_version: int | None = None,
+    ) -> Turn | None:
+        ledger = self._ledgers.get(session_id)
+        entry = ledger.next_pending() if ledger and not ledger.holder() else None
+        if ledger is None or entry is None:
+            return None
+        return ledger.claim(entry, worker, lease_s, (), self._clock.now())
+
+    async def append(
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+    ) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
+
+    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+        return self._leased(lease).finish(lease, end, self._clock.now())
+
+    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.cancel(entry, reason, self._clock.now())
+
+    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
+        mine = [e for ledger in self._ledgers.values() for e in ledger.entries.values() if e.worker == worker]
+        for entry in mine:
+            entry.lease_until = lease_end(self._clock.now(), lease_s)
+        return frozenset(entry.continuation.id for entry in mine)
+
+    async def interrupt_lost(self) -> list[Continuation]:
+        now = self._clock.now()
+        return [
+            ledger.interrupt(entry, now)
+            for ledger in self._ledgers.values()
+            for entry in ledger.entries.values()
+            if entry.lease_until is not None and entry.lease_until <= now
+        ]
+
+    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
+        return self._entry(owner, continuation_id)[1].continuation
+
+    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
+        return [entry.continuation for entry in self._ledger(owner, session_id).entries.values()]
+
+    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
+        return list(self._entry(owner, continuation_id)[1].steps)
+
+    async def events(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredStep]:
+        return self._ledger(owner, session_id).events(after, limit)
+
+    async def window(self, owner: str, session_id: str) -> ConversationWindow:
+        return self._ledger(owner, session_id).window()
+
+    async def messages(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        return self._ledger(owner, session_id).messages(after, limit)
+
+    async def search(
+        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        words = query.casefold().split()
+        found = [
+            ledger.stored(message, position)
+            for ledger in self._ledgers.values()
+            if ledger.session.owner == owner and session_id in (None, ledger.session.id)
+            for position, message in enumerate(ledger.transcript, 1)
+            if all(word in message.text.casefold() for word in words)
+        ]
+        return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
+
+    async def put_artifact(self, artifact: Artifact) -> None:
+        self._ledger(artifact.owner, artifact.session_id)
+        self._artifacts[artifact.ref.id] = artifact
+
+    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        artifact = self._artifacts.get(artifact_id)
+        if artifact is None or artifact.owner != owner:
+            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
+        return artifact
+
+    async def export_session(self, owner: str, session_id: str) -> Bundle:
+        artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
+        return replace(self._ledger(owner, session_id).bundle(), artifacts=artifacts)
+
+    async def import_session(self, bundle: Bundle) -> None:
+        session = bundle.session
+        if session.id in self._ledgers:
+            raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+        self._ledgers[session.id] = Ledger.from_bundle(bundle)
+        self._session_of |= {c.id: session.id for c in bundle.continuations}
+        self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
+
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+        now, swept = self._clock.now(), Swept()
+        for ledger in self._ledgers.values():
+            swept += ledger.sweep(idle_before, ended_before, now)
+        return swept
+
+    def _ledger(self, owner: str, session_id: str) -> Ledger:
+        ledger = self._ledgers.get(session_id)
+        if ledger is None or ledger.session.owner != owner:
+            raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+        return ledger
+
+    def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
+        ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
+        if ledger is None or ledger.session.owner != owner:
+            raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+        return ledger, ledger.entry(continuation_id)
+
+    def _leased(self, lease: Lease) -> Ledger:
+        ledger = self._ledgers.get(lease.session_id)
+        if ledger is None:
+            raise LeaseLost(lease.continuation_id)
+        return ledger

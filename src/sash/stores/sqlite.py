@@ -1,0 +1,851 @@
+"""The store on SQLite: the default, with nothing to set up.
+
+One writer thread owns the writing connection. What waits when it gets to work is committed together, with one
+fsync (group commit); each job has a savepoint of its own, so that one that is refused does not touch the
+others. Readers have connections apart, and never wait for the writer (WAL).
+"""
+
+import asyncio
+import json
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import partial
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sash.clock import Clock, SystemClock
+from sash.codec import decode, encode
+from sash.errors import (
+    ArtifactNotFound,
+    ContinuationNotFound,
+    LeaseLost,
+    SessionChanged,
+    SessionExists,
+    SessionNotFound,
+    StoreUnavailable,
+)
+from sash.sessions import Session, SessionStatus
+from sash.state import ConversationWindow, MessageEntry
+from sash.steps import ArtifactRef, Continuation, NewStep, Step
+from sash.store import (
+    LEASE_S,
+    Artifact,
+    Begun,
+    Bundle,
+    Finish,
+    Lease,
+    Page,
+    StoredMessage,
+    StoredStep,
+    Swept,
+    Turn,
+    after_turn,
+    already_final,
+    busy,
+    cancelled_steps,
+    check_begin,
+    lease_end,
+    number_steps,
+)
+from sash.stores.lock import FileLock
+
+T = TypeVar("T")
+Job = Callable[[sqlite3.Connection], T]
+
+SCHEMA_VERSION = 1
+MOST_JOBS_A_COMMIT = 256
+READERS = 2
+BUSY_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A job with the one who waits for its result."""
+
+    job: Job[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+    error: BaseException | None = None
+
+    def tell(self) -> None:
+        if not self.future.done():
+            if self.error is None:
+                self.future.set_result(self.result)
+            else:
+                self.future.set_exception(self.error)
+
+
+class SqliteStore:
+    """Sessions in one SQLite file. `synchronous="NORMAL"` may lose the last moments before a power cut."""
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        synchronous: Literal["FULL", "NORMAL"] = "FULL",
+        clock: Clock | None = None,
+    ) -> None:
+        self._path = Path(path)
+        self._synchronous = synchronous
+        self._clock = clock or SystemClock()
+        self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._local = threading.local()
+        self._readers: ThreadPoolExecutor | None = None
+        self._lock = FileLock(Path(f"{self._path}.lock"))
+        self._alone = False
+        self._workers: set[str] = set()
+
+    async def open(self) -> None:
+        database = await asyncio.to_thread(self._prepare)
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
+        self._writer = threading.Thread(
+            target=self._write_forever, args=(database,), name="sash-writer", daemon=True
+        )
+        self._writer.start()
+
+    async def close(self) -> None:
+        if self._writer is not None and self._readers is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._writer.join)
+            self._readers.shutdown()
+            self._lock.release()
+            self._writer = self._readers = None
+
+    async def create_session(self, session: Session) -> None:
+        await self._write(partial(_insert_session, session=session))
+
+    async def get_session(self, owner: str, session_id: str) -> Session:
+        return await self._read(partial(_session, owner=owner, session_id=session_id))
+
+    async def list_sessions(
+        self,
+        owner: str,
+        *,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        def job(db: sqlite3.Connection) -> Page:
+            rows = db.execute(
+                "SELECT body FROM sessions WHERE owner = :owner AND (:status IS NULL OR status = :status) "
+                "AND (:cursor IS NULL OR id < :cursor) ORDER BY id DESC LIMIT :limit + 1",
+                {"owner": owner, "status": status, "cursor": cursor, "limit": limit},
+            ).fetchall()
+            sessions = tuple(decode(Session, row[0]) for row in rows[:limit])
+            return Page(sessions, sessions[-1].id if len(rows) > limit else None)
+
+        return await self._read(job)
+
+    async def save_session(self, session: Session) -> Session:
+        def job(db: sqlite3.Connection) -> Session:
+            if _session(db, session.owner, session.id).version != session.version:
+                raise SessionChanged(
+                    f"session {session.id} was changed meanwhile: read it again and repeat the change",
+                    session_id=session.id,
+                )
+            saved = replace(session, version=session.version + 1, updated_at=self._clock.now())
+            _update_session(db, saved)
+            return saved
+
+        return await self._write(job)
+
+    async def delete_session(self, owner: str, session_id: str) -> None:
+        def job(db: sqlite3.Connection) -> None:
+            _session(db, owner, session_id)
+            db.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+
+        await self._write(job)
+
+    async def erase(self, owner: str) -> int:
+        def job(db: sqlite3.Connection) -> int:
+            return db.execute("DELETE FROM sessions WHERE owner = ?", (owner,)).rowcount
+
+        return await self._write(job)
+
+    async def begin(
+        self,
+        new: Continuation,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        enqueue: bool = False,
+        known_version: int | None = None,
+    ) -> Begun:
+        def job(db: sqlite3.Connection) -> Begun:
+            session = _session(db, new.owner, new.session_id)
+            key = new.request.idempotency_key
+            same = db.execute(
+                "SELECT body FROM continuations WHERE session_id = ? AND idempotency_key = ?",
+                (new.session_id, key),
+            ).fetchone()
+            if same is not None:
+                return Begun(decode(Continuation, same[0]), None, created=False)
+            check_begin(session)
+            holder = _holder(db, new.session_id)
+            if holder is not None and not enqueue:
+                raise busy(new.session_id, holder)
+            waits = holder is not None or _next_pending(db, new.session_id) is not None
+            continuation = replace(new, status="pending")
+            _insert_continuation(db, continuation)
+            if waits:
+                return Begun(continuation, None, created=True)
+            turn = self._hand_over(db, continuation, session, worker, lease_s, known_version)
+            return Begun(turn.continuation, turn, created=True)
+
+        return await self._write(job)
+
+    async def claim(
+        self,
+        owner: str,
+        continuation_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        steps: Sequence[NewStep] = (),
+        known_version: int | None = None,
+    ) -> Turn:
+        def job(db: sqlite3.Connection) -> Turn:
+            continuation = _continuation(db, owner, continuation_id)
+            if continuation.is_final:
+                raise already_final(continuation)
+            holder = _holder(db, continuation.session_id)
+            waits_for_approval = continuation.status == "awaiting_approval"
+            if holder is not None and not (holder == continuation_id and waits_for_approval):
+                raise busy(continuation.session_id, holder)
+            self._add_steps(db, continuation.session_id, continuation_id, steps)
+            session = _session(db, owner, continuation.session_id)
+            return self._hand_over(db, continuation, session, worker, lease_s, known_version)
+
+        return await self._write(job)
+
+    async def claim_next(
+        self,
+        session_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        known_version: int | None = None,
+    ) -> Turn | None:
+        def job(db: sqlite3.Connection) -> Turn | None:
+            pending = _next_pending(db, session_id)
+            if pending is None or _holder(db, session_id) is not None:
+                return None
+            session = _session(db, pending.owner, session_id)
+            return self._hand_over(db, pending, session, worker, lease_s, known_version)
+
+        return await self._write(job)
+
+    async def append(
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+    ) -> tuple[Step, ...]:
+        def job(db: sqlite3.Connection) -> tuple[Step, ...]:
+            continuation = _held(db, lease)
+            written = self._add_steps(db, lease.session_id, lease.continuation_id, steps)
+            if awaiting_approval:
+                _let_go(db, replace(continuation, status="awaiting_approval", updated_at=self._clock.now()))
+            return written
+
+        return await self._write(job)
+
+    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+        def job(db: sqlite3.Connection) -> Continuation:
+            now = self._clock.now()
+            continuation = _held(db, lease)
+            self._add_steps(db, lease.session_id, lease.continuation_id, end.steps)
+            ended = replace(
+                continuation,
+                status=end.status,
+                updated_at=now,
+                response=end.response,
+                error=end.error,
+                artifacts=end.artifacts,
+            )
+            _let_go(db, ended)
+            session = after_turn(_session(db, continuation.owner, continuation.session_id), end, now)
+            _update_session(db, session)
+            if end.messages:
+                _add_messages(db, continuation, end)
+            return ended
+
+        return await self._write(job)
+
+    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        def job(db: sqlite3.Connection) -> Continuation:
+            continuation = _continuation(db, owner, continuation_id)
+            if continuation.is_final:
+                raise already_final(continuation)
+            self._add_steps(db, continuation.session_id, continuation_id, cancelled_steps(reason))
+            ended = replace(continuation, status="cancelled", updated_at=self._clock.now())
+            _let_go(db, ended)
+            return ended
+
+        return await self._write(job)
+
+    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
+        def job(db: sqlite3.Connection) -> frozenset[str]:
+            until = lease_end(self._clock.now(), lease_s).timestamp()
+            rows = db.execute(
+                "UPDATE continuations SET lease_until = ? WHERE worker = ? RETURNING id", (until, worker)
+            )
+            return frozenset(row[0] for row in rows.fetchall())
+
+        return await self._write(job)
+
+    async def interrupt_lost(self) -> list[Continuation]:
+        def job(db: sqlite3.Connection) -> list[Continuation]:
+            now = self._clock.now()
+            rows = db.execute(
+                "SELECT body, worker, lease_until FROM continuations WHERE worker IS NOT NULL"
+            ).fetchall()
+            lost = [
+                decode(Continuation, body)
+                for body, worker, lease_until in rows
+                if lease_until <= now.timestamp() or (self._alone and worker not in self._workers)
+            ]
+            return [self._interrupt(db, continuation, now) for continuation in lost]
+
+        return await self._write(job)
+
+    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
+        return await self._read(partial(_continuation, owner=owner, continuation_id=continuation_id))
+
+    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
+        def job(db: sqlite3.Connection) -> list[Continuation]:
+            _session(db, owner, session_id)
+            rows = db.execute(
+                "SELECT body FROM continuations WHERE session_id = ? ORDER BY id", (session_id,)
+            )
+            return [decode(Continuation, row[0]) for row in rows]
+
+        return await self._read(job)
+
+    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
+        def job(db: sqlite3.Connection) -> list[Step]:
+            _continuation(db, owner, continuation_id)
+            rows = db.execute(
+                "SELECT body FROM steps WHERE continuation_id = ? ORDER BY cursor", (continuation_id,)
+            )
+            return [decode(Step, row[0]) for row in rows]
+
+        return await self._read(job)
+
+    async def events(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredStep]:
+        def job(db: sqlite3.Connection) -> list[StoredStep]:
+            _session(db, owner, session_id)
+            return _events(db, session_id, after, limit)
+
+        return await self._read(job)
+
+    async def window(self, owner: str, session_id: str) -> ConversationWindow:
+        def job(db: sqlite3.Connection) -> ConversationWindow:
+            return _window(db, _session(db, owner, session_id))
+
+        return await self._read(job)
+
+    async def messages(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        def job(db: sqlite3.Connection) -> list[StoredMessage]:
+            _session(db, owner, session_id)
+            return _messages(db, session_id, after, limit)
+
+        return await self._read(job)
+
+    async def search(
+        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        words = " ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in query.split())
+
+        def job(db: sqlite3.Connection) -> list[StoredMessage]:
+            rows = db.execute(
+                f"SELECT {_MESSAGE} FROM said JOIN messages ON messages.row = said.rowid "
+                "JOIN sessions ON sessions.id = messages.session_id "
+                "WHERE said MATCH :words AND sessions.owner = :owner "
+                "AND (:session IS NULL OR messages.session_id = :session) ORDER BY rank LIMIT :limit",
+                {"words": words, "owner": owner, "session": session_id, "limit": limit},
+            )
+            return list(map(_stored_message, rows))
+
+        return await self._read(job)
+
+    async def put_artifact(self, artifact: Artifact) -> None:
+        def job(db: sqlite3.Connection) -> None:
+            _session(db, artifact.owner, artifact.session_id)
+            _insert_artifact(db, artifact)
+
+        await self._write(job)
+
+    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        def job(db: sqlite3.Connection) -> Artifact:
+            row = db.execute(
+                "SELECT ref, session_id, owner, data FROM artifacts WHERE id = ? AND owner = ?",
+                (artifact_id, owner),
+            ).fetchone()
+            if row is None:
+                raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
+            return Artifact(decode(ArtifactRef, row[0]), *row[1:])
+
+        return await self._read(job)
+
+    async def export_session(self, owner: str, session_id: str) -> Bundle:
+        def job(db: sqlite3.Connection) -> Bundle:
+            db.execute("BEGIN")
+            try:
+                return _bundle(db, _session(db, owner, session_id))
+            finally:
+                db.execute("ROLLBACK")
+
+        return await self._read(job)
+
+    async def import_session(self, bundle: Bundle) -> None:
+        def job(db: sqlite3.Connection) -> None:
+            _insert_session(db, bundle.session)
+            for continuation in bundle.continuations:
+                _insert_continuation(db, continuation)
+            for stored in bundle.steps:
+                _insert_step(db, bundle.session.id, stored.continuation_id, stored.step)
+            for message in bundle.messages:
+                _insert_message(db, message)
+            for artifact in bundle.artifacts:
+                _insert_artifact(db, artifact)
+            db.execute(
+                "UPDATE sessions SET evicted = ?, turn_starts = ?, positions = ?, "
+                "cursor = (SELECT ifnull(max(cursor), 0) FROM steps WHERE session_id = sessions.id) "
+                "WHERE id = ?",
+                (
+                    bundle.evicted_count,
+                    json.dumps(bundle.turn_starts),
+                    len(bundle.messages),
+                    bundle.session.id,
+                ),
+            )
+            db.execute(
+                "UPDATE continuations SET steps = (SELECT count(*) FROM steps WHERE continuation_id = "
+                "continuations.id) WHERE session_id = ?",
+                (bundle.session.id,),
+            )
+
+        await self._write(job)
+
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+        def job(db: sqlite3.Connection) -> Swept:
+            now = self._clock.now()
+            waiting = db.execute(
+                "SELECT body FROM continuations WHERE worker IS NULL AND updated_at < ? "
+                "AND status IN ('pending', 'interrupted', 'awaiting_approval')",
+                (ended_before.timestamp(),),
+            ).fetchall()
+            for row in waiting:
+                expired = replace(decode(Continuation, row[0]), status="expired", updated_at=now)
+                step = NewStep("summary", {"status": "expired"})
+                self._add_steps(db, expired.session_id, expired.id, (step,))
+                _let_go(db, expired)
+            old = "(SELECT id FROM continuations WHERE steps > 0 AND updated_at < ? AND status IN "
+            old += "('completed', 'failed', 'cancelled', 'expired'))"
+            before = (ended_before.timestamp(),)
+            steps = db.execute(f"DELETE FROM steps WHERE continuation_id IN {old}", before).rowcount
+            db.execute(f"UPDATE continuations SET steps = 0 WHERE id IN {old}", before)
+            idle = db.execute(
+                "SELECT body FROM sessions WHERE status = 'active' AND updated_at < ? AND NOT EXISTS "
+                "(SELECT 1 FROM continuations WHERE session_id = sessions.id AND status IN "
+                "('running', 'awaiting_approval'))",
+                (idle_before.timestamp(),),
+            ).fetchall()
+            for row in idle:
+                session = decode(Session, row[0])
+                _update_session(db, replace(session, status="expired", version=session.version + 1))
+            return Swept(len(idle), len(waiting), steps)
+
+        return await self._write(job)
+
+    def _hand_over(
+        self,
+        db: sqlite3.Connection,
+        continuation: Continuation,
+        session: Session,
+        worker: str,
+        lease_s: float,
+        known_version: int | None,
+    ) -> Turn:
+        now = self._clock.now()
+        self._workers.add(worker)
+        running = replace(continuation, status="running", updated_at=now)
+        [epoch] = db.execute(
+            "UPDATE continuations SET status = 'running', updated_at = ?, worker = ?, lease_until = ?, "
+            "epoch = epoch + 1, body = ? WHERE id = ? RETURNING epoch",
+            (
+                now.timestamp(),
+                worker,
+                lease_end(now, lease_s).timestamp(),
+                encode(running),
+                continuation.id,
+            ),
+        ).fetchone()
+        rows = db.execute(
+            "SELECT body FROM steps WHERE continuation_id = ? ORDER BY cursor", (continuation.id,)
+        )
+        steps = tuple(decode(Step, row[0]) for row in rows.fetchall())
+        window = None if session.version == known_version else _window(db, session)
+        return Turn(Lease(continuation.id, session.id, worker, epoch), running, session, window, steps)
+
+    def _interrupt(self, db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
+        step = NewStep("observed_event", {"event": "interrupted"})
+        self._add_steps(db, continuation.session_id, continuation.id, (step,))
+        interrupted = replace(continuation, status="interrupted", updated_at=now)
+        _let_go(db, interrupted)
+        return interrupted
+
+    def _add_steps(
+        self, db: sqlite3.Connection, session_id: str, continuation_id: str, steps: Sequence[NewStep]
+    ) -> tuple[Step, ...]:
+        if not steps:
+            return ()
+        count = len(steps)
+        [cursor] = db.execute(
+            "UPDATE sessions SET cursor = cursor + ? WHERE id = ? RETURNING cursor", (count, session_id)
+        ).fetchone()
+        [n] = db.execute(
+            "UPDATE continuations SET steps = steps + ? WHERE id = ? RETURNING steps",
+            (count, continuation_id),
+        ).fetchone()
+        written = number_steps(steps, n - count, cursor - count, self._clock.now())
+        for step in written:
+            _insert_step(db, session_id, continuation_id, step)
+        return written
+
+    async def _write(self, job: Job[T]) -> T:
+        if self._writer is None:
+            raise StoreUnavailable("the store is not open")
+        loop = asyncio.get_running_loop()
+        waiting = _Waiting(job, loop.create_future(), loop)
+        self._jobs.put(waiting)
+        result: T = await waiting.future
+        return result
+
+    async def _read(self, job: Job[T]) -> T:
+        if self._readers is None:
+            raise StoreUnavailable("the store is not open")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
+
+    def _run_reader(self, job: Job[T]) -> T:
+        try:
+            if not hasattr(self._local, "db"):
+                self._local.db = self._connect(reader=True)
+            return job(self._local.db)
+        except sqlite3.Error as error:
+            raise _unavailable(self._path, error) from error
+
+    def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self._path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False
+        )
+        db.execute("PRAGMA foreign_keys = ON")
+        db.execute(f"PRAGMA synchronous = {self._synchronous}")
+        db.execute(f"PRAGMA query_only = {'ON' if reader else 'OFF'}")
+        return db
+
+    def _prepare(self) -> sqlite3.Connection:
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            self._alone = self._lock.acquire()
+            db = self._connect()
+            db.execute("PRAGMA journal_mode = WAL")
+            _migrate(db)
+        except (sqlite3.Error, OSError) as error:
+            raise _unavailable(self._path, error) from error
+        return db
+
+    def _write_forever(self, db: sqlite3.Connection) -> None:
+        closing = False
+        while not closing:
+            first = self._jobs.get()
+            batch = [] if first is None else [first]
+            closing = first is None
+            while not closing and len(batch) < MOST_JOBS_A_COMMIT:
+                try:
+                    waiting = self._jobs.get_nowait()
+                except queue.Empty:
+                    break
+                if waiting is None:
+                    closing = True
+                else:
+                    batch.append(waiting)
+            if batch:
+                _commit(db, batch, self._path)
+                _tell(batch)
+        db.close()
+
+
+def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
+    """Run the jobs in one transaction; if it cannot be committed none of them has happened."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        for waiting in batch:
+            _run_job(db, waiting)
+        db.execute("COMMIT")
+    except sqlite3.Error as error:
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+        for waiting in batch:
+            waiting.error = waiting.error or _unavailable(path, error)
+
+
+def _run_job(db: sqlite3.Connection, waiting: _Waiting) -> None:
+    db.execute("SAVEPOINT job")
+    try:
+        waiting.result = waiting.job(db)
+    except sqlite3.Error:
+        raise
+    except BaseException as error:
+        waiting.error = error
+        db.execute("ROLLBACK TO job")
+    db.execute("RELEASE job")
+
+
+def _tell(batch: Iterable[_Waiting]) -> None:
+    for waiting in batch:
+        try:
+            waiting.loop.call_soon_threadsafe(waiting.tell)
+        except RuntimeError:
+            continue  # the loop of the one who asked is gone
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    [version] = db.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise StoreUnavailable(
+            f"the database was written by a newer Sash (schema {version}, this one knows {SCHEMA_VERSION}): "
+            "install the newer one"
+        )
+    for number in range(version + 1, SCHEMA_VERSION + 1):
+        script = files("sash.stores").joinpath("sql", f"sqlite_{number:04}.sql").read_text()
+        db.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+
+def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"the store {path.name} cannot be used: {error}. Check that the disk has room, that the file may be "
+        "written, and that no other program holds it",
+        cause=str(error),
+    )
+
+
+_MESSAGE = (
+    "messages.session_id, messages.position, messages.in_window, messages.continuation_id, messages.text, "
+    "messages.body"
+)
+
+
+def _stored_message(row: Sequence[Any]) -> StoredMessage:
+    session_id, position, in_window, continuation_id, text, body = row
+    return StoredMessage(session_id, position, _unpack(text, body), bool(in_window), continuation_id)
+
+
+def _unpack(text: str, body: str) -> MessageEntry:
+    message = decode(MessageEntry, body)
+    return message if message.content else replace(message, content=text)
+
+
+def _session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
+    row = db.execute("SELECT body FROM sessions WHERE id = ? AND owner = ?", (session_id, owner)).fetchone()
+    if row is None:
+        raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+    return decode(Session, row[0])
+
+
+def _insert_session(db: sqlite3.Connection, session: Session) -> None:
+    if db.execute("SELECT 1 FROM sessions WHERE id = ?", (session.id,)).fetchone():
+        raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+    db.execute(
+        "INSERT INTO sessions (id, owner, status, updated_at, version, body) VALUES (?, ?, ?, ?, ?, ?)",
+        (
+            session.id,
+            session.owner,
+            session.status,
+            session.updated_at.timestamp(),
+            session.version,
+            encode(session),
+        ),
+    )
+
+
+def _update_session(db: sqlite3.Connection, session: Session) -> None:
+    db.execute(
+        "UPDATE sessions SET status = ?, updated_at = ?, version = ?, body = ? WHERE id = ?",
+        (session.status, session.updated_at.timestamp(), session.version, encode(session), session.id),
+    )
+
+
+def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
+    row = db.execute(
+        "SELECT body FROM continuations WHERE id = ? AND owner = ?", (continuation_id, owner)
+    ).fetchone()
+    if row is None:
+        raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+    return decode(Continuation, row[0])
+
+
+def _held(db: sqlite3.Connection, lease: Lease) -> Continuation:
+    row = db.execute(
+        "SELECT body FROM continuations WHERE id = ? AND worker = ? AND epoch = ?",
+        (lease.continuation_id, lease.worker, lease.epoch),
+    ).fetchone()
+    if row is None:
+        raise LeaseLost(lease.continuation_id)
+    return decode(Continuation, row[0])
+
+
+def _holder(db: sqlite3.Connection, session_id: str) -> str | None:
+    row = db.execute(
+        "SELECT id FROM continuations WHERE session_id = ? AND status IN ('running', 'awaiting_approval')",
+        (session_id,),
+    ).fetchone()
+    return None if row is None else str(row[0])
+
+
+def _next_pending(db: sqlite3.Connection, session_id: str) -> Continuation | None:
+    row = db.execute(
+        "SELECT body FROM continuations WHERE session_id = ? AND status = 'pending' ORDER BY id LIMIT 1",
+        (session_id,),
+    ).fetchone()
+    return None if row is None else decode(Continuation, row[0])
+
+
+def _insert_continuation(db: sqlite3.Connection, continuation: Continuation) -> None:
+    db.execute(
+        "INSERT INTO continuations (id, session_id, owner, status, updated_at, idempotency_key, body) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            continuation.id,
+            continuation.session_id,
+            continuation.owner,
+            continuation.status,
+            continuation.updated_at.timestamp(),
+            continuation.request.idempotency_key,
+            encode(continuation),
+        ),
+    )
+
+
+def _let_go(db: sqlite3.Connection, continuation: Continuation) -> None:
+    """Write a continuation that nobody holds from now on; who held it is fenced out by the new epoch."""
+    db.execute(
+        "UPDATE continuations SET status = ?, updated_at = ?, worker = NULL, lease_until = NULL, "
+        "epoch = epoch + 1, body = ? WHERE id = ?",
+        (
+            continuation.status,
+            continuation.updated_at.timestamp(),
+            encode(continuation),
+            continuation.id,
+        ),
+    )
+
+
+def _insert_step(db: sqlite3.Connection, session_id: str, continuation_id: str, step: Step) -> None:
+    db.execute(
+        "INSERT INTO steps (session_id, cursor, continuation_id, body) VALUES (?, ?, ?, ?)",
+        (session_id, step.cursor, continuation_id, encode(step)),
+    )
+
+
+def _events(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> list[StoredStep]:
+    rows = db.execute(
+        "SELECT continuation_id, body FROM steps WHERE session_id = ? AND cursor > ? ORDER BY cursor LIMIT ?",
+        (session_id, after, limit),
+    )
+    return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
+
+
+def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finish) -> None:
+    count = len(end.messages)
+    [last] = db.execute(
+        "UPDATE sessions SET positions = positions + ?, evicted = evicted + ?, turn_starts = ? WHERE id = ? "
+        "RETURNING positions",
+        (count, len(end.evicted), json.dumps(end.turn_starts), continuation.session_id),
+    ).fetchone()
+    for position, message in enumerate(end.messages, last - count + 1):
+        _insert_message(db, StoredMessage(continuation.session_id, position, message, True, continuation.id))
+    db.executemany(
+        "UPDATE messages SET in_window = 0 WHERE session_id = ? AND in_window AND id = ?",
+        [(continuation.session_id, message_id) for message_id in end.evicted],
+    )
+
+
+def _insert_message(db: sqlite3.Connection, stored: StoredMessage) -> None:
+    message = stored.message
+    packed = replace(message, content="") if isinstance(message.content, str) else message
+    db.execute(
+        "INSERT INTO messages (session_id, position, id, continuation_id, in_window, text, body) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (
+            stored.session_id,
+            stored.position,
+            message.id,
+            stored.continuation_id,
+            stored.in_window,
+            message.text,
+            encode(packed),
+        ),
+    )
+
+
+def _messages(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> list[StoredMessage]:
+    rows = db.execute(
+        f"SELECT {_MESSAGE} FROM messages WHERE session_id = ? AND position > ? ORDER BY position LIMIT ?",
+        (session_id, after, limit),
+    )
+    return list(map(_stored_message, rows))
+
+
+def _window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
+    evicted, turn_starts = db.execute(
+        "SELECT evicted, turn_starts FROM sessions WHERE id = ?", (session.id,)
+    ).fetchone()
+    rows = db.execute(
+        "SELECT text, body FROM messages WHERE session_id = ? AND in_window ORDER BY position", (session.id,)
+    )
+    return ConversationWindow(
+        session.id,
+        tuple(_unpack(*row) for row in rows),
+        max_tokens=session.window.max_tokens,
+        max_turns=session.window.max_turns,
+        evict_to=session.window.evict_to,
+        evicted_count=evicted,
+        turn_starts=tuple(json.loads(turn_starts)),
+    )
+
+
+def _insert_artifact(db: sqlite3.Connection, artifact: Artifact) -> None:
+    db.execute(
+        "INSERT INTO artifacts (id, session_id, owner, ref, data) VALUES (?, ?, ?, ?, ?)",
+        (artifact.ref.id, artifact.session_id, artifact.owner, encode(artifact.ref), artifact.data),
+    )
+
+
+def _bundle(db: sqlite3.Connection, session: Session) -> Bundle:
+    window = _window(db, session)
+    continuations = db.execute(
+        "SELECT body FROM continuations WHERE session_id = ? ORDER BY id", (session.id,)
+    )
+    artifacts = db.execute(
+        "SELECT ref, session_id, owner, data FROM artifacts WHERE session_id = ?", (session.id,)
+    )
+    return Bundle(
+        session=session,
+        continuations=tuple(decode(Continuation, row[0]) for row in continuations.fetchall()),
+        steps=tuple(_events(db, session.id, 0, -1)),
+        messages=tuple(_messages(db, session.id, 0, -1)),
+        artifacts=tuple(Artifact(decode(ArtifactRef, row[0]), *row[1:]) for row in artifacts.fetchall()),
+        turn_starts=window.turn_starts,
+        evicted_count=window.evicted_count,
+    )

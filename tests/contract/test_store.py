@@ -1,0 +1,471 @@
+"""The store contract: what every backend promises, in one suite that none opts out of."""
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from sash.errors import (
+    ArtifactNotFound,
+    ContinuationFinal,
+    ContinuationNotFound,
+    LeaseLost,
+    SessionBusy,
+    SessionChanged,
+    SessionEnded,
+    SessionExists,
+    SessionNotFound,
+)
+from sash.ids import new_id
+from sash.sessions import Pin, Session, SessionMemory, SessionStats
+from sash.state import MessageEntry
+from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
+from sash.store import Artifact, Finish
+
+PLAN = NewStep("plan", {"content": "thinking"})
+
+
+@pytest.fixture
+def start(store, clock):
+    async def start(owner="ann", id=None, **fields):
+        session = Session(id or new_id(), owner, clock.now(), clock.now(), **fields)
+        await store.create_session(session)
+        return session
+
+    return start
+
+
+@pytest.fixture
+def begin(store, clock):
+    async def begin(session, message="hi", *, key=None, worker="w1", **options):
+        request = ContinuationRequest(message, idempotency_key=key)
+        new = Continuation(new_id(), session.id, session.owner, "pending", clock.now(), clock.now(), request)
+        return await store.begin(new, worker=worker, **options)
+
+    return begin
+
+
+def said(*texts, role="user"):
+    return tuple(MessageEntry(role, text, token_count=5, tags={"input"}) for text in texts)
+
+
+def completed(*messages, evicted=(), **fields):
+    step = NewStep("summary", {"status": "completed"})
+    response = ContinuationResponse("done")
+    return Finish("completed", (step,), response, messages=messages, evicted=evicted, **fields)
+
+
+async def test_a_session_is_kept_as_it_was_given(store, start):
+    session = await start(preferences={"language": "de", "deep": [1, {"a": None}]})
+    assert await store.get_session("ann", session.id) == session
+    with pytest.raises(SessionExists):
+        await store.create_session(session)
+
+
+async def test_a_change_needs_the_version_that_was_read(store, start, clock):
+    session = await start()
+    clock.advance(5)
+    saved = await store.save_session(replace(session, preferences={"a": 1}))
+    assert (saved.version, saved.updated_at) == (2, clock.now())
+    assert await store.get_session("ann", session.id) == saved
+    with pytest.raises(SessionChanged):
+        await store.save_session(replace(session, preferences={"b": 2}))
+    assert (await store.get_session("ann", session.id)).preferences == {"a": 1}
+
+
+async def test_sessions_are_listed_newest_first_page_by_page(store, start):
+    made = [await start() for _ in range(5)]
+    await start("bob")
+    first = await store.list_sessions("ann", limit=2)
+    second = await store.list_sessions("ann", limit=2, cursor=first.next_cursor)
+    third = await store.list_sessions("ann", limit=2, cursor=second.next_cursor)
+    listed = [*first.items, *second.items, *third.items]
+    assert listed == made[::-1]
+    assert third.next_cursor is None
+    await store.save_session(replace(made[0], status="ended"))
+    assert [s.id for s in (await store.list_sessions("ann", status="ended")).items] == [made[0].id]
+
+
+async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock):
+    session = await start()
+    begun = await begin(session)
+    turn = begun.turn
+    assert begun.created
+    assert turn.continuation.status == "running"
+    assert turn.session == session
+    assert turn.window.messages == ()
+    clock.advance(1)
+    steps = await store.append(turn.lease, [PLAN, NewStep("tool_call", {"call_id": "1"})])
+    assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
+    await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
+    messages = said("hi", "hello")
+    ended = await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    assert (ended.status, ended.response.final_message) == ("completed", "done")
+    assert await store.get_continuation("ann", ended.id) == ended
+    assert [s.type for s in await store.steps("ann", ended.id)] == [
+        "plan",
+        "tool_call",
+        "tool_result",
+        "summary",
+    ]
+    assert [m.message for m in await store.messages("ann", session.id)] == list(messages)
+    assert (await store.window("ann", session.id)).messages == messages
+    after = await store.get_session("ann", session.id)
+    assert (after.stats.turns, after.stats.steps, after.version) == (1, 3, 2)
+
+
+async def test_only_one_turn_holds_a_session(store, start, begin):
+    session = await start()
+    first = await begin(session)
+    with pytest.raises(SessionBusy) as error:
+        await begin(session)
+    assert error.value.continuation_id == first.continuation.id
+    assert len(await store.list_continuations("ann", session.id)) == 1
+    await store.finish(first.turn.lease, completed())
+    assert (await begin(session)).turn is not None
+
+
+async def test_of_many_at_once_exactly_one_is_accepted(store, start, begin):
+    session = await start()
+    results = await asyncio.gather(*(begin(session) for _ in range(20)), return_exceptions=True)
+    assert sum(not isinstance(r, SessionBusy) for r in results) == 1
+    assert len(await store.list_continuations("ann", session.id)) == 1
+
+
+async def test_the_same_key_is_the_same_continuation(store, start, begin):
+    session = await start()
+    results = await asyncio.gather(*(begin(session, key="k") for _ in range(50)))
+    assert len({r.continuation.id for r in results}) == 1
+    assert [r.created for r in results].count(True) == 1
+    turn = next(r.turn for r in results if r.turn)
+    await store.finish(turn.lease, completed())
+    again = await begin(session, "other words", key="k")
+    assert (again.created, again.turn, again.continuation.status) == (False, None, "completed")
+    other = await start()
+    assert (await begin(other, key="k")).created
+
+
+async def test_a_queue_is_served_in_order(store, start, begin):
+    session = await start()
+    first = await begin(session, "1")
+    second = await begin(session, "2", enqueue=True)
+    third = await begin(session, "3", enqueue=True)
+    assert (second.turn, second.continuation.status) == (None, "pending")
+    assert await store.claim_next(session.id, worker="w1") is None
+    await store.finish(first.turn.lease, completed())
+    served = []
+    while turn := await store.claim_next(session.id, worker="w1"):
+        served.append(turn.continuation.id)
+        await store.finish(turn.lease, completed())
+    assert served == [second.continuation.id, third.continuation.id]
+
+
+async def test_a_session_that_is_over_takes_no_turn(store, start, begin):
+    session = await start()
+    await store.save_session(replace(session, status="ended"))
+    with pytest.raises(SessionEnded):
+        await begin(session)
+
+
+async def test_who_lost_the_lease_cannot_write(store, start, begin, clock):
+    session = await start()
+    turn = (await begin(session)).turn
+    clock.advance(31)
+    assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
+    again = await store.claim("ann", turn.continuation.id, worker="w2")
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
+        with pytest.raises(LeaseLost):
+            await late
+    assert await store.messages("ann", session.id) == []
+    assert [s.type for s in await store.steps("ann", turn.continuation.id)] == ["observed_event"]
+    assert again.lease.epoch > turn.lease.epoch
+    await store.finish(again.lease, completed())
+
+
+async def test_a_renewed_lease_is_not_lost(store, start, begin, clock):
+    turn = (await begin(await start())).turn
+    for _ in range(5):
+        clock.advance(20)
+        assert await store.renew("w1") == {turn.continuation.id}
+        assert await store.interrupt_lost() == []
+    assert await store.renew("w2") == frozenset()
+    await store.append(turn.lease, [PLAN])
+
+
+async def test_a_resumed_turn_has_its_steps(store, start, begin, clock):
+    turn = (await begin(await start())).turn
+    await store.append(turn.lease, [PLAN])
+    clock.advance(31)
+    await store.interrupt_lost()
+    again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[NewStep("observed_event", {})])
+    assert [s.type for s in again.steps] == ["plan", "observed_event", "observed_event"]
+    assert [s.n for s in again.steps] == [1, 2, 3]
+    with pytest.raises(SessionBusy):
+        await store.claim("ann", turn.continuation.id, worker="w3")
+
+
+async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(store, start, begin, clock):
+    session = await start()
+    old = (await begin(session)).turn
+    clock.advance(31)
+    await store.interrupt_lost()
+    new = (await begin(session)).turn
+    with pytest.raises(SessionBusy):
+        await store.claim("ann", old.continuation.id, worker="w1")
+    await store.finish(new.lease, completed())
+    assert (await store.claim("ann", old.continuation.id, worker="w1")).continuation.status == "running"
+
+
+async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.append(turn.lease, [PLAN], awaiting_approval=True)
+    clock.advance(1000)
+    assert await store.interrupt_lost() == []
+    with pytest.raises(SessionBusy):
+        await begin(session)
+    with pytest.raises(LeaseLost):
+        await store.append(turn.lease, [PLAN])
+    approval = NewStep("observed_event", {"event": "approval", "approved": True})
+    again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[approval])
+    assert [s.type for s in again.steps] == ["plan", "observed_event"]
+    await store.finish(again.lease, completed())
+
+
+async def test_a_cancel_is_final(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    cancelled = await store.cancel("ann", turn.continuation.id, "taking too long")
+    assert cancelled.status == "cancelled"
+    assert (await store.steps("ann", cancelled.id))[-1].detail == {
+        "status": "cancelled",
+        "reason": "taking too long",
+    }
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
+        with pytest.raises(LeaseLost):
+            await late
+    with pytest.raises(ContinuationFinal):
+        await store.cancel("ann", turn.continuation.id, "again")
+    with pytest.raises(ContinuationFinal):
+        await store.claim("ann", turn.continuation.id, worker="w1")
+    assert await store.messages("ann", session.id) == []
+    assert (await begin(session)).turn is not None
+
+
+async def test_events_have_cursors_without_a_gap(store, start, begin):
+    session = await start()
+    for _ in range(3):
+        turn = (await begin(session)).turn
+        await store.append(turn.lease, [PLAN, PLAN])
+        await store.finish(turn.lease, completed())
+    events = await store.events("ann", session.id)
+    assert [e.step.cursor for e in events] == list(range(1, 10))
+    assert [e.step.n for e in events] == [1, 2, 3] * 3
+    assert await store.events("ann", session.id, after=4, limit=3) == events[4:7]
+    assert await store.events("ann", session.id, after=9) == []
+
+
+async def test_the_window_is_cut_where_the_turn_said(store, start, begin):
+    session = await start()
+    first, second = said("one", "two", "three"), said("four", role="assistant")
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*first))
+    turn = (await begin(session)).turn
+    assert turn.window.messages == first
+    end = completed(*second, evicted=(first[0].id, first[2].id), turn_starts=(second[0].id,))
+    await store.finish(turn.lease, end)
+    window = await store.window("ann", session.id)
+    assert window.messages == (first[1], second[0])
+    assert (window.evicted_count, window.turn_starts) == (2, (second[0].id,))
+    transcript = await store.messages("ann", session.id)
+    assert [m.position for m in transcript] == [1, 2, 3, 4]
+    assert [m.in_window for m in transcript] == [False, True, False, True]
+    assert transcript[3].continuation_id == turn.continuation.id
+    assert await store.messages("ann", session.id, after=1, limit=2) == transcript[1:3]
+
+
+async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*said("one"), turn_starts=("x",)))
+    before = await store.window("ann", session.id)
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
+    assert await store.window("ann", session.id) == before
+
+
+async def test_messages_of_every_form_are_kept_exactly(store, start, begin):
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a":  1}'}}
+    messages = (
+        MessageEntry("user", "ünï\n\x00😀 ", token_count=3, tags={"input", "important"}, name="Ann"),
+        MessageEntry("user", [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": "x"}]),
+        MessageEntry("assistant", "", tool_calls=[call]),
+        MessageEntry("tool", "", tool_call_id="1"),
+    )
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*messages))
+    assert (await store.window("ann", session.id)).messages == messages
+
+
+async def test_what_others_changed_during_a_turn_stays(store, start, begin, clock):
+    session = await start()
+    turn = (await begin(session)).turn
+    pins = (Pin("p", "always", clock.now()),)
+    await store.save_session(replace(session, memory=SessionMemory(pins=pins)))
+    await store.finish(turn.lease, completed(*said("one"), digest="- gone"))
+    after = await store.get_session("ann", session.id)
+    assert after.memory == SessionMemory(digest="- gone", pins=pins)
+    assert after.version == 3
+
+
+async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, begin):
+    for owner in ("ann", "bob"):
+        session = await start(owner)
+        turn = (await begin(session)).turn
+        end = completed(*said('Error 500 at "db.example.com"', "the kitchen light", "Größe ÄÖÜ"))
+        await store.finish(turn.lease, replace(end, evicted=(end.messages[0].id,)))
+    found = await store.search("bob", "error 500")
+    assert [(m.session_id, m.in_window) for m in found] == [(session.id, False)]
+    assert [m.message.text for m in await store.search("bob", "KITCHEN", session_id=session.id)] == [
+        "the kitchen light"
+    ]
+    assert [m.message.text for m in await store.search("bob", "größe")] == ["Größe ÄÖÜ"]
+    assert await store.search("bob", "kitchen", session_id="other") == []
+    assert await store.search("carl", "kitchen") == []
+    for odd in ('"', "a AND", "NEAR(", "*", "x OR y -z", "col:x"):
+        assert await store.search("bob", odd) == []
+
+
+async def test_nothing_crosses_owners(store, start, begin):
+    session = await start("ann")
+    turn = (await begin(session)).turn
+    artifact = Artifact(ArtifactRef(new_id(), "text/plain", 1), session.id, "ann", b"x")
+    await store.put_artifact(artifact)
+    for attempt in (
+        store.get_session("bob", session.id),
+        store.delete_session("bob", session.id),
+        store.save_session(replace(session, owner="bob")),
+        store.events("bob", session.id),
+        store.window("bob", session.id),
+        store.messages("bob", session.id),
+        store.list_continuations("bob", session.id),
+        store.export_session("bob", session.id),
+        store.put_artifact(replace(artifact, owner="bob")),
+        begin(replace(session, owner="bob")),
+    ):
+        with pytest.raises(SessionNotFound):
+            await attempt
+    for attempt in (
+        store.get_continuation("bob", turn.continuation.id),
+        store.steps("bob", turn.continuation.id),
+        store.cancel("bob", turn.continuation.id, "mine"),
+        store.claim("bob", turn.continuation.id, worker="w"),
+    ):
+        with pytest.raises(ContinuationNotFound):
+            await attempt
+    with pytest.raises(ArtifactNotFound):
+        await store.get_artifact("bob", artifact.ref.id)
+    assert (await store.list_sessions("bob")).items == ()
+    assert await store.erase("bob") == 0
+    assert await store.get_artifact("ann", artifact.ref.id) == artifact
+
+
+async def test_a_deleted_session_does_not_come_back_by_a_late_write(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    artifact = Artifact(ArtifactRef(new_id(), "text/plain", 1), session.id, "ann", b"x")
+    await store.put_artifact(artifact)
+    await store.delete_session("ann", session.id)
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
+        with pytest.raises(LeaseLost):
+            await late
+    with pytest.raises(SessionNotFound):
+        await store.save_session(session)
+    with pytest.raises(SessionNotFound):
+        await store.get_session("ann", session.id)
+    with pytest.raises(ContinuationNotFound):
+        await store.get_continuation("ann", turn.continuation.id)
+    with pytest.raises(ArtifactNotFound):
+        await store.get_artifact("ann", artifact.ref.id)
+    assert await store.renew("w1") == frozenset()
+
+
+async def test_erasing_an_owner_leaves_no_word(store, start, begin):
+    for owner in ("ann", "ann", "bob"):
+        turn = (await begin(await start(owner))).turn
+        await store.finish(turn.lease, completed(*said("secret words")))
+    assert await store.erase("ann") == 2
+    assert (await store.list_sessions("ann")).items == ()
+    assert await store.search("ann", "secret") == []
+    assert len(await store.search("bob", "secret")) == 1
+
+
+async def test_an_export_comes_back_whole(store, start, begin):
+    session = await start()
+    turn = (await begin(session, key="k")).turn
+    await store.append(turn.lease, [PLAN])
+    first = said("one", "two")
+    await store.finish(turn.lease, completed(*first, evicted=(first[0].id,), turn_starts=("x",)))
+    await store.put_artifact(
+        Artifact(ArtifactRef(new_id(), "image/png", 3, "plot"), session.id, "ann", b"png")
+    )
+    bundle = await store.export_session("ann", session.id)
+    with pytest.raises(SessionExists):
+        await store.import_session(bundle)
+    await store.delete_session("ann", session.id)
+    await store.import_session(bundle)
+    assert await store.export_session("ann", session.id) == bundle
+    assert [m.message.text for m in await store.search("ann", "one")] == ["one"]
+    again = await begin(session, key="k")
+    assert not again.created
+    turn = (await begin(session)).turn
+    [step] = await store.append(turn.lease, [PLAN])
+    assert step.cursor == 3
+    await store.finish(turn.lease, completed(*said("three")))
+    assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
+
+
+async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
+    idle, waiting, done, held = [await start() for _ in range(4)]
+    turn = (await begin(waiting)).turn
+    await store.append(turn.lease, [PLAN], awaiting_approval=True)
+    finished = (await begin(done)).turn
+    await store.finish(finished.lease, completed(*said("kept")))
+    clock.advance(timedelta(days=8).total_seconds())
+    running = (await begin(held)).turn
+    now = clock.now()
+    swept = await store.sweep(idle_before=now - timedelta(days=7), ended_before=now - timedelta(hours=24))
+    assert (swept.continuations, swept.steps) == (1, 1)
+    assert (await store.get_continuation("ann", turn.continuation.id)).status == "expired"
+    assert await store.steps("ann", finished.continuation.id) == []
+    assert [m.message.text for m in await store.messages("ann", done.id)] == ["kept"]
+    assert (await store.get_session("ann", idle.id)).status == "expired"
+    assert (await store.get_session("ann", held.id)).status == "active"
+    await store.append(running.lease, [PLAN])
+
+
+async def test_artifacts_are_kept_byte_for_byte(store, start):
+    session = await start()
+    artifact = Artifact(
+        ArtifactRef(new_id(), "application/octet-stream", 256, "all"), session.id, "ann", bytes(range(256))
+    )
+    await store.put_artifact(artifact)
+    assert await store.get_artifact("ann", artifact.ref.id) == artifact
+    with pytest.raises(ArtifactNotFound):
+        await store.get_artifact("ann", "nothing")
+    with pytest.raises(SessionNotFound):
+        await store.put_artifact(replace(artifact, session_id="nowhere"))
+
+
+async def test_a_worker_that_knows_the_window_is_not_sent_it_again(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*said("one")))
+    version = (await store.get_session("ann", session.id)).version
+    turn = (await begin(session, known_version=version)).turn
+    assert turn.window is None
+    await store.finish(turn.lease, completed(*said("two")))
+    turn = (await begin(session, known_version=version)).turn
+    assert [m.text for m in turn.window.messages] == ["one", "two"]
