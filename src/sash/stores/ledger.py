@@ -7,6 +7,7 @@ changes anything, so that a refused call leaves the ledger as it was.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 from sash.errors import ContinuationNotFound, LeaseLost, SessionChanged
 from sash.sessions import Session
@@ -42,6 +43,14 @@ class Entry:
     epoch: int = 0
 
 
+class Hands(NamedTuple):
+    """Into which hands a continuation goes."""
+
+    worker: str
+    lease_s: float
+    known_version: int | None
+
+
 class Ledger:
     """The records of one session."""
 
@@ -64,7 +73,7 @@ class Ledger:
         self.session = replace(session, version=session.version + 1, updated_at=now)
         return self.session
 
-    def begin(self, new: Continuation, worker: str, lease_s: float, enqueue: bool, now: datetime) -> Begun:
+    def begin(self, new: Continuation, hands: Hands, enqueue: bool, now: datetime) -> Begun:
         key = new.request.idempotency_key
         for entry in self.entries.values() if key is not None else ():
             if entry.continuation.request.idempotency_key == key:
@@ -78,11 +87,10 @@ class Ledger:
         self.entries[new.id] = entry
         if waits:
             return Begun(entry.continuation, None, created=True)
-        return Begun(entry.continuation, self._hand_over(entry, worker, lease_s, now), created=True)
+        turn = self._hand_over(entry, hands, now)
+        return Begun(turn.continuation, turn, created=True)
 
-    def claim(
-        self, entry: Entry, worker: str, lease_s: float, steps: Sequence[NewStep], now: datetime
-    ) -> Turn:
+    def claim(self, entry: Entry, hands: Hands, steps: Sequence[NewStep], now: datetime) -> Turn:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
         holder = self.holder()
@@ -90,7 +98,7 @@ class Ledger:
         if holder is not None and not (holder is entry and waits_for_approval):
             raise busy(self.session.id, holder.continuation.id)
         self._write(entry, steps, now)
-        return self._hand_over(entry, worker, lease_s, now)
+        return self._hand_over(entry, hands, now)
 
     def append(
         self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool, now: datetime
@@ -230,12 +238,13 @@ class Ledger:
         ledger.turn_starts, ledger.evicted_count = bundle.turn_starts, bundle.evicted_count
         return ledger
 
-    def _hand_over(self, entry: Entry, worker: str, lease_s: float, now: datetime) -> Turn:
+    def _hand_over(self, entry: Entry, hands: Hands, now: datetime) -> Turn:
         entry.continuation = replace(entry.continuation, status="running", updated_at=now)
-        entry.worker, entry.lease_until = worker, lease_end(now, lease_s)
+        entry.worker, entry.lease_until = hands.worker, lease_end(now, hands.lease_s)
         entry.epoch += 1
-        lease = Lease(entry.continuation.id, self.session.id, worker, entry.epoch)
-        return Turn(lease, entry.continuation, self.session, self.window(), tuple(entry.steps))
+        lease = Lease(entry.continuation.id, self.session.id, hands.worker, entry.epoch)
+        window = None if hands.known_version == self.session.version else self.window()
+        return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
     def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:
         written = number_steps(steps, len(entry.steps), self.cursor, now)

@@ -1,5 +1,6 @@
 """The store in memory: nothing outlives the process, everything else is as in the others."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +25,7 @@ from sash.store import (
     lease_end,
     page_of_sessions,
 )
-from sash.stores.ledger import Entry, Ledger
+from sash.stores.ledger import Entry, Hands, Ledger
 
 
 class MemoryStore:
@@ -86,7 +87,7 @@ class MemoryStore:
         known_version: int | None = None,
     ) -> Begun:
         ledger = self._ledger(new.owner, new.session_id)
-        begun = ledger.begin(new, worker, lease_s, enqueue, self._clock.now())
+        begun = ledger.begin(new, Hands(worker, lease_s, known_version), enqueue, self._clock.now())
         if begun.created:
             self._session_of[new.id] = new.session_id
         return begun
@@ -102,7 +103,7 @@ class MemoryStore:
         known_version: int | None = None,
     ) -> Turn:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.claim(entry, worker, lease_s, steps, self._clock.now())
+        return ledger.claim(entry, Hands(worker, lease_s, known_version), steps, self._clock.now())
 
     async def claim_next(
         self,
@@ -116,7 +117,7 @@ class MemoryStore:
         entry = ledger.next_pending() if ledger and not ledger.holder() else None
         if ledger is None or entry is None:
             return None
-        return ledger.claim(entry, worker, lease_s, (), self._clock.now())
+        return ledger.claim(entry, Hands(worker, lease_s, known_version), (), self._clock.now())
 
     async def append(
         self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
@@ -170,13 +171,13 @@ class MemoryStore:
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        words = query.casefold().split()
+        words = set(_words(query))
         found = [
             ledger.stored(message, position)
             for ledger in self._ledgers.values()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
-            if all(word in message.text.casefold() for word in words)
+            if words and words <= set(_words(message.text))
         ]
         return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
 
@@ -225,3 +226,7 @@ class MemoryStore:
         if ledger is None:
             raise LeaseLost(lease.continuation_id)
         return ledger
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
