@@ -13,7 +13,7 @@ Promises, for every backend:
   is gone.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
@@ -107,6 +107,8 @@ class StoredStep:
 class Artifact:
     """A large result and what it is."""
 
+    __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
+
     ref: ArtifactRef
     session_id: str
     owner: str
@@ -154,7 +156,7 @@ class Store(Protocol):
     """Where sessions live. See the module's docstring for what every method promises."""
 
     async def open(self) -> None:
-        """Get ready; migrate what an older version wrote."""
+        """Get ready, if it is not; migrate what an older version wrote."""
 
     async def close(self) -> None:
         """Write what is still to be written, and let go."""
@@ -229,8 +231,10 @@ class Store(Protocol):
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         """End a continuation; its holder loses the lease. `ContinuationFinal` if it is over already."""
 
-    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
-        """Extend the worker's leases, and return the continuations that it still holds."""
+    async def renew(
+        self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
+    ) -> frozenset[str]:
+        """Extend the worker's leases on these continuations, and return those that it still holds."""
 
     async def interrupt_lost(self) -> list[Continuation]:
         """Mark continuations whose worker is gone as interrupted, and return them."""

@@ -1,6 +1,13 @@
-"""Parts for the tests of those who build on Sash."""
+"""Parts for the tests of those who build on Sash: a clock, a model and a store that do as they are told."""
 
+import json
+import re
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from sash.models.base import Answer, Delta, ModelRequest, Stop, TextDelta, ToolCallDelta
+from sash.store import Store
 
 
 class FakeClock:
@@ -15,3 +22,76 @@ class FakeClock:
     def advance(self, seconds: float) -> None:
         """Move the time by `seconds`, which may be negative as when a clock is set back."""
         self._now += timedelta(seconds=seconds)
+
+
+Line = str | Answer | Exception | Callable[[ModelRequest], str | Answer]
+
+
+def calling(name: str, call_id: str = "call", content: str = "", **arguments: Any) -> Answer:
+    """Return an answer that calls one tool; `both` joins several."""
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return Answer(content, ({"id": call_id, "type": "function", "function": function},))
+
+
+def both(*answers: Answer) -> Answer:
+    """Return an answer that makes the calls of all of them at once."""
+    content = "".join(answer.content for answer in answers)
+    return Answer(content, tuple(call for answer in answers for call in answer.tool_calls))
+
+
+class ScriptedModel:
+    """A model that says its lines one after the other, and remembers what it was asked.
+
+    A line is a text, an `Answer`, an exception to raise, or a function of the request. When the lines are
+    over, the last one is said again.
+    """
+
+    def __init__(self, *lines: Line) -> None:
+        self.requests: list[ModelRequest] = []
+        self._lines = lines
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        line = self._lines[min(len(self.requests), len(self._lines) - 1)]
+        self.requests.append(request)
+        if isinstance(line, Exception):
+            raise line
+        said = line(request) if callable(line) else line
+        answer = Answer(said) if isinstance(said, str) else said
+        for piece in re.findall(r"\S+\s*|\s+", answer.content):
+            yield TextDelta(piece)
+        for index, call in enumerate(answer.tool_calls):
+            function = call["function"]
+            yield ToolCallDelta(index, call["id"], function["name"])
+            yield ToolCallDelta(index, arguments=function["arguments"])
+        yield answer.usage
+        yield Stop("tool_calls" if answer.tool_calls else "stop")
+
+
+class FaultyStore:
+    """Any store, with faults on order: `fail("append", error)` makes the next append raise.
+
+    With `after=True` the write happens and only its answer is lost, as when a process dies after a commit.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._faults: dict[str, list[tuple[BaseException, bool]]] = {}
+
+    def fail(self, verb: str, error: BaseException, *, times: int = 1, after: bool = False) -> None:
+        """Let the next calls of a verb fail."""
+        self._faults.setdefault(verb, []).extend([(error, after)] * times)
+
+    def __getattr__(self, verb: str) -> Any:
+        method = getattr(self._store, verb)
+
+        async def faulty(*args: Any, **kwargs: Any) -> Any:
+            faults = self._faults.get(verb)
+            error, after = faults.pop(0) if faults else (None, False)
+            if error is not None and not after:
+                raise error
+            result = await method(*args, **kwargs)
+            if error is not None:
+                raise error
+            return result
+
+        return faulty

@@ -187,9 +187,10 @@ async def test_a_renewed_lease_is_not_lost(store, start, begin, clock):
     turn = (await begin(await start())).turn
     for _ in range(5):
         clock.advance(20)
-        assert await store.renew("w1") == {turn.continuation.id}
+        assert await store.renew("w1", [turn.continuation.id, "other"]) == {turn.continuation.id}
         assert await store.interrupt_lost() == []
-    assert await store.renew("w2") == frozenset()
+    assert await store.renew("w2", [turn.continuation.id]) == frozenset()
+    assert await store.renew("w1", []) == frozenset()
     await store.append(turn.lease, [PLAN])
 
 
@@ -389,7 +390,7 @@ async def test_a_deleted_session_does_not_come_back_by_a_late_write(store, start
         await store.get_continuation("ann", turn.continuation.id)
     with pytest.raises(ArtifactNotFound):
         await store.get_artifact("ann", artifact.ref.id)
-    assert await store.renew("w1") == frozenset()
+    assert await store.renew("w1", [turn.continuation.id]) == frozenset()
 
 
 async def test_erasing_an_owner_leaves_no_word(store, start, begin):

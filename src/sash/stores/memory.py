@@ -1,7 +1,7 @@
 """The store in memory: nothing outlives the process, everything else is as in the others."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -131,11 +131,16 @@ class MemoryStore:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.cancel(entry, reason, self._clock.now())
 
-    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
-        mine = [e for ledger in self._ledgers.values() for e in ledger.entries.values() if e.worker == worker]
-        for entry in mine:
-            entry.lease_until = lease_end(self._clock.now(), lease_s)
-        return frozenset(entry.continuation.id for entry in mine)
+    async def renew(
+        self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
+    ) -> frozenset[str]:
+        held = set()
+        for continuation_id in continuation_ids:
+            ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
+            if ledger is not None and ledger.entry(continuation_id).worker == worker:
+                ledger.entry(continuation_id).lease_until = lease_end(self._clock.now(), lease_s)
+                held.add(continuation_id)
+        return frozenset(held)
 
     async def interrupt_lost(self) -> list[Continuation]:
         now = self._clock.now()

@@ -10,7 +10,7 @@ import json
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -104,6 +104,8 @@ class SqliteStore:
         self._workers: set[str] = set()
 
     async def open(self) -> None:
+        if self._writer is not None:
+            return
         database = await asyncio.to_thread(self._prepare)
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
         self._writer = threading.Thread(
@@ -289,11 +291,15 @@ class SqliteStore:
 
         return await self._write(job)
 
-    async def renew(self, worker: str, *, lease_s: float = LEASE_S) -> frozenset[str]:
+    async def renew(
+        self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
+    ) -> frozenset[str]:
         def job(db: sqlite3.Connection) -> frozenset[str]:
             until = lease_end(self._clock.now(), lease_s).timestamp()
             rows = db.execute(
-                "UPDATE continuations SET lease_until = ? WHERE worker = ? RETURNING id", (until, worker)
+                "UPDATE continuations SET lease_until = ? WHERE worker = ? "
+                "AND id IN (SELECT value FROM json_each(?)) RETURNING id",
+                (until, worker, json.dumps(list(continuation_ids))),
             )
             return frozenset(row[0] for row in rows.fetchall())
 

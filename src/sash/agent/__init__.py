@@ -1,0 +1,1 @@
+"""The engine: it knows ports only, no storage driver and no HTTP."""

@@ -1,0 +1,232 @@
+"""One turn: ask the model, run the tools it calls, until it answers. Every step is written before the next.
+
+The loop knows no store: it writes through `Journal`, and after a crash it is given the steps that were
+written and goes on from the first that is missing. A finished tool call is never repeated.
+"""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal, Protocol
+
+from sash.agent.policy import judge
+from sash.agent.progress import Call, Progress
+from sash.agent.redaction import MARK
+from sash.errors import InvalidInput
+from sash.models.base import Answer
+from sash.sessions import Budgets, Session
+from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
+from sash.tools import ToolContext, ToolRegistry, ToolSpec, as_text
+
+OUTCOME_UNKNOWN = (
+    "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
+    "Tell the user, and check the state before doing anything about it."
+)
+
+
+class Journal(Protocol):
+    """Where a turn's steps are written: for good, and without secrets; it returns them as they were written."""
+
+    async def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]: ...
+
+    async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef: ...
+
+    def tell(self, message: str) -> None: ...
+
+
+Ask = Callable[[Progress, bool], Awaitable[Answer]]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How a run of the loop ended: with an answer, or waiting for a person."""
+
+    what: Literal["answered", "awaiting_approval"]
+    progress: Progress
+    answer: Answer = field(default_factory=Answer)
+    stopped_by: str | None = None
+
+
+@dataclass(slots=True)
+class Loop:
+    """One turn's run."""
+
+    session: Session
+    request: ContinuationRequest
+    continuation_id: str
+    steps: tuple[Step, ...]
+    tools: ToolRegistry
+    ask: Ask
+    journal: Journal
+
+    async def run(self) -> Outcome:
+        """Go on until there is an answer, a budget is reached, or a person has to be asked."""
+        progress = Progress.of(self.request, self.steps)
+        seconds = min(self.request.time_budget_ms, self.session.budgets.max_duration_ms) / 1000
+        budget = asyncio.timeout(seconds)
+        try:
+            async with budget:
+                return await self._run(progress)
+        except TimeoutError:
+            if not budget.expired():
+                raise
+            await self._answer_open_calls(progress, "stopped: the time budget of this turn is used up")
+            return self._stopped(progress, "max_duration_ms")
+
+    async def _run(self, progress: Progress) -> Outcome:
+        while True:
+            if progress.open_calls and not await self._run_calls(progress):
+                return Outcome("awaiting_approval", progress)
+            if reached := self._budget_reached(progress):
+                return self._stopped(progress, reached)
+            answer = await self.ask(progress, self.request.allow_tools)
+            if not answer.tool_calls:
+                progress.count(asdict(answer.usage))
+                return Outcome("answered", progress, answer)
+            planned = _planned(answer, progress.call_ids)
+            await self._write(progress, planned)
+            for step in planned[1:]:
+                # The tool gets what the model said; the journal and the prompt have it without secrets.
+                progress.open_calls[step.detail["call_id"]].arguments = step.detail["arguments"]
+
+    def _budget_reached(self, progress: Progress) -> str | None:
+        budgets: Budgets = self.session.budgets
+        if progress.model_calls >= min(budgets.max_steps, self.request.max_steps):
+            return "max_steps"
+        if progress.total_tokens >= budgets.max_tokens_per_turn:
+            return "max_tokens_per_turn"
+        return None
+
+    def _stopped(self, progress: Progress, budget: str) -> Outcome:
+        known = [m.text for m in progress.messages if m.role == "assistant" and m.text]
+        text = f"I stopped because this turn reached its budget ({budget})."
+        if known:
+            text += f" What I know so far: {known[-1]}"
+        return Outcome("answered", progress, Answer(text), stopped_by=budget)
+
+    async def _run_calls(self, progress: Progress) -> bool:
+        """Run the open calls, all at once; False if some of them wait for a person's yes."""
+        results = [self._run_call(progress, call) for call in tuple(progress.open_calls.values())]
+        try:
+            async with asyncio.TaskGroup() as group:
+                for result in results:
+                    group.create_task(result)
+        except BaseExceptionGroup as failed:
+            raise failed.exceptions[0] from None
+        if not progress.open_calls:
+            return True
+        unasked = [call for call in progress.open_calls.values() if not call.asked]
+        asks = [
+            NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
+            for c in unasked
+        ]
+        await self._write(progress, asks, awaiting_approval=True)
+        return False
+
+    async def _run_call(self, progress: Progress, call: Call) -> None:
+        """Bring one call to its result, unless it has to wait for a yes."""
+        spec = self.tools.specs.get(call.name)
+        if spec is None:
+            known = ", ".join(self.tools.specs) or "none"
+            await self._result(progress, call, f"there is no tool {call.name}; the tools are: {known}")
+            return
+        try:
+            arguments = self.tools.arguments(spec, call.arguments)
+        except InvalidInput as error:
+            await self._result(progress, call, error.message)
+            return
+        verdict = judge(spec, arguments, self.session.policy)
+        if verdict.what == "deny" or call.approved is False:
+            reason = verdict.reason if verdict.what == "deny" else "the user said no"
+            await self._result(
+                progress, call, f"not done: {reason}", _action(spec, call, arguments, "denied")
+            )
+        elif verdict.what == "confirm" and call.approved is None:
+            return
+        elif progress.tool_calls > self.session.budgets.max_tool_calls:
+            await self._result(
+                progress, call, "not done: this turn has used up its tool calls (max_tool_calls)"
+            )
+        else:
+            await self._invoke(progress, call, spec, arguments)
+
+    async def _invoke(
+        self, progress: Progress, call: Call, spec: ToolSpec, arguments: dict[str, Any]
+    ) -> None:
+        context = ToolContext(
+            self.session, self.continuation_id, call.id, self.journal.keep, self.journal.tell
+        )
+        unknown = spec.safety == "unsafe" or MARK in call.arguments
+        if call.suspect and unknown:
+            await self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            return
+        self.journal.tell(f"Calling {spec.name}")
+        try:
+            result = None
+            if call.suspect and spec.verify is not None:
+                result = await spec.verify(arguments, context)
+            if result is None:
+                result = await spec.invoke(arguments, context)
+            text, artifact = await as_text(result, context)
+        except Exception as error:
+            await self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))
+            return
+        await self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+
+    async def _result(
+        self,
+        progress: Progress,
+        call: Call,
+        content: str,
+        action: Action | None = None,
+        artifact: ArtifactRef | None = None,
+    ) -> None:
+        detail: dict[str, Any] = {"call_id": call.id, "name": call.name, "content": content}
+        if action is not None:
+            detail["action"] = asdict(action)
+        if artifact is not None:
+            detail["artifact"] = asdict(artifact)
+        await self._write(progress, [NewStep("tool_result", detail)])
+
+    async def _answer_open_calls(self, progress: Progress, content: str) -> None:
+        for call in tuple(progress.open_calls.values()):
+            await self._result(progress, call, content)
+
+    async def _write(
+        self, progress: Progress, steps: list[NewStep], *, awaiting_approval: bool = False
+    ) -> None:
+        for step in await self.journal.write(steps, awaiting_approval=awaiting_approval):
+            progress.add(step)
+
+
+def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
+    """The model's answer is also the intent to call the tools: both are written at once.
+
+    Some models give no ids, or the same ones again; within a turn they have to be unique.
+    """
+    taken, calls = set(used), []
+    for call in answer.tool_calls:
+        call_id, n = call["id"] or "call", 1
+        while call_id in taken:
+            n += 1
+            call_id = f"{call['id'] or 'call'}-{n}"
+        taken.add(call_id)
+        calls.append(call | {"id": call_id})
+    plan = {"content": answer.content, "tool_calls": calls, "usage": asdict(answer.usage)}
+    steps = [
+        {"call_id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]}
+        for c in calls
+    ]
+    return [NewStep("plan", plan), *(NewStep("tool_call", step) for step in steps)]
+
+
+def _action(
+    spec: ToolSpec,
+    call: Call,
+    arguments: dict[str, Any],
+    outcome: Literal["done", "failed", "denied", "unknown"],
+) -> Action | None:
+    if not spec.action:
+        return None
+    return Action(call.id, call.name, json.loads(json.dumps(arguments, default=str)), outcome)

@@ -1,0 +1,126 @@
+"""How far a turn has come: a fold over its steps. Resuming is reading the steps and going on."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from sash.state import MessageEntry
+from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
+
+
+@dataclass(slots=True)
+class Call:
+    """A tool call of the last plan. `suspect`: its process died when it may have been under way."""
+
+    id: str
+    name: str
+    arguments: str
+    asked: bool = False
+    approved: bool | None = None
+    suspect: bool = False
+
+    @property
+    def waits(self) -> bool:
+        """Whether a person has been asked and has not answered."""
+        return self.asked and self.approved is None
+
+
+@dataclass(slots=True)
+class Progress:
+    """What the steps of a turn add up to."""
+
+    messages: list[MessageEntry] = field(default_factory=list)
+    open_calls: dict[str, Call] = field(default_factory=dict)
+    actions: list[Action] = field(default_factory=list)
+    artifacts: list[ArtifactRef] = field(default_factory=list)
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+    @classmethod
+    def of(cls, request: ContinuationRequest, steps: tuple[Step, ...]) -> "Progress":
+        progress = cls([MessageEntry("user", request.message, tags=frozenset({"input"}))])
+        for step in steps:
+            progress.add(step)
+        return progress
+
+    @property
+    def call_ids(self) -> frozenset[str]:
+        """The ids of all calls of the turn."""
+        return frozenset(call["id"] for message in self.messages for call in message.tool_calls)
+
+    def transcript(self) -> list[MessageEntry]:
+        """Return the turn's messages, the results in the order of the calls, however they came in."""
+        order = {call["id"]: n for n, call in enumerate(c for m in self.messages for c in m.tool_calls)}
+        ordered: list[MessageEntry] = []
+        for message in self.messages:
+            at = len(ordered)
+            while message.role == "tool" and ordered[at - 1].role == "tool":
+                if order[str(ordered[at - 1].tool_call_id)] < order[str(message.tool_call_id)]:
+                    break
+                at -= 1
+            ordered.insert(at, message)
+        return ordered
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+    def add(self, step: Step | NewStep) -> None:
+        """Take one more step into account."""
+        detail = step.detail
+        match step.type:
+            case "plan":
+                self._plan(detail)
+            case "tool_call":
+                self.tool_calls += 1
+                call = Call(detail["call_id"], detail["name"], detail["arguments"])
+                self.open_calls[call.id] = call
+            case "tool_result":
+                self._result(detail)
+            case "observed_event":
+                self._event(detail)
+
+    def _plan(self, detail: dict[str, Any]) -> None:
+        self.model_calls += 1
+        self.count(detail.get("usage") or {})
+        self.messages.append(
+            MessageEntry(
+                "assistant",
+                detail["content"],
+                tags=frozenset({"output", "tool_call"}),
+                tool_calls=tuple(detail["tool_calls"]),
+            )
+        )
+
+    def count(self, usage: dict[str, int]) -> None:
+        """Add what a model call cost."""
+        self.input_tokens += usage.get("input_tokens", 0)
+        self.output_tokens += usage.get("output_tokens", 0)
+
+    def _result(self, detail: dict[str, Any]) -> None:
+        del self.open_calls[detail["call_id"]]
+        self.messages.append(
+            MessageEntry(
+                "tool",
+                detail["content"],
+                tags=frozenset({"tool_call"}),
+                tool_call_id=detail["call_id"],
+                name=detail["name"],
+            )
+        )
+        if action := detail.get("action"):
+            self.actions.append(Action(**action))
+        if artifact := detail.get("artifact"):
+            self.artifacts.append(ArtifactRef(**artifact))
+
+    def _event(self, detail: dict[str, Any]) -> None:
+        match detail.get("event"):
+            case "interrupted":
+                for call in self.open_calls.values():
+                    call.suspect = call.suspect or not call.waits
+            case "approval_requested":
+                self.open_calls[detail["call_id"]].asked = True
+            case "approval":
+                call = self.open_calls[detail["call_id"]]
+                call.approved, call.suspect = detail["approved"], False

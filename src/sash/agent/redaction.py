@@ -1,0 +1,50 @@
+"""Secrets are taken out before anything is written, logged or streamed."""
+
+import re
+from typing import Any
+
+MARK = "[redacted]"
+
+_SECRETS = re.compile(
+    "|".join(
+        (
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,8192}?-----END [A-Z ]{0,30}PRIVATE KEY-----",
+            r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
+            r"\bsk-(?:[a-z]+-)?[\w-]{20,}",
+            r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})",
+            r"\bAKIA[0-9A-Z]{16}\b",
+            r"\bAIza[\w-]{35}",
+            r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
+            r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
+        )
+    )
+)
+_named = re.compile(
+    r"""(?ix)
+    (?P<name>["']?\b[\w-]{0,40}(?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret
+        |secret[_-]?key|private[_-]?key)["']?\s{0,3}[:=]\s{0,3}["']?)
+    (?P<value>[^\s"',;&}]{4,512})
+    """
+)
+_SECRET_KEYS = re.compile(
+    r"(?i)(?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|secret|private[_-]?key)$"
+)
+
+
+def redact(text: str) -> str:
+    """Return the text with its secrets replaced by a mark."""
+    return _named.sub(rf"\g<name>{MARK}", _SECRETS.sub(MARK, text))
+
+
+def redact_json(value: Any) -> Any:
+    """Return JSON values with the secrets in their strings, and under telling keys, replaced."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, dict):
+        return {
+            key: MARK if isinstance(item, str) and item and _SECRET_KEYS.search(key) else redact_json(item)
+            for key, item in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redact_json(item) for item in value]
+    return value

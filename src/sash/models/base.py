@@ -1,0 +1,97 @@
+"""The model port: a request goes in, deltas of text, reasoning and tool calls come out as they are made."""
+
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from sash.sessions import ModelConfig
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """What a model is asked: messages and tools in OpenAI form."""
+
+    messages: list[dict[str, Any]]
+    tools: list[dict[str, Any]] = field(default_factory=list)
+    config: ModelConfig = field(default_factory=ModelConfig)
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallDelta:
+    """A piece of the tool call number `index`; pieces of arguments are joined."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    reason: str
+
+
+Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model's deltas add up to."""
+
+    content: str = ""
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    reasoning: str = ""
+    usage: Usage = field(default_factory=Usage)
+    stop_reason: str = "stop"
+
+
+class Model(Protocol):
+    """Anything that answers a request as a stream of deltas."""
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]: ...
+
+
+async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) -> Answer:
+    """Add deltas up to an answer; `on_text` sees the text as it grows."""
+    content, reasoning, usage, stop = "", "", Usage(), "stop"
+    calls: dict[int, dict[str, Any]] = {}
+    async for delta in deltas:
+        match delta:
+            case TextDelta(text):
+                content += text
+                on_text(content)
+            case ReasoningDelta(text):
+                reasoning += text
+            case ToolCallDelta(index, call_id, name, arguments):
+                call = calls.setdefault(
+                    index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                )
+                call["id"] = call["id"] or call_id
+                call["function"]["name"] += name
+                call["function"]["arguments"] += arguments
+            case Usage():
+                usage = delta
+            case Stop(reason):
+                stop = reason
+    ordered = tuple(calls[index] for index in sorted(calls))
+    return Answer(content, ordered, reasoning, usage, stop)

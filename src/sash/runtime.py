@@ -1,0 +1,586 @@
+"""The use cases: the only verbs that any surface calls.
+
+A turn runs as a task of its own, never inside the call that started it: a caller who goes away cancels
+nothing.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any, Literal, Self
+
+from sash.agent.context import build, report
+from sash.agent.execution import Engine, Execution
+from sash.agent.progress import Progress
+from sash.agent.redaction import redact, redact_json
+from sash.agent.windows import KnownWindows
+from sash.checks import MAX_MESSAGE_BYTES, check_count, check_flag, check_label, check_size, check_text
+from sash.clock import Clock, SystemClock
+from sash.codec import adapter, decode
+from sash.errors import (
+    ContinuationFinal,
+    InvalidExport,
+    InvalidInput,
+    SashError,
+    SessionBusy,
+    StoreUnavailable,
+)
+from sash.events import PARTIAL_INTERVAL_S, Event, Hub
+from sash.ids import Ulids
+from sash.models.base import Model
+from sash.sessions import (
+    CONTINUATION_RETENTION_HOURS,
+    SESSION_IDLE_DAYS,
+    Budgets,
+    ModelConfig,
+    Session,
+    SessionPolicy,
+    SessionStats,
+    SessionStatus,
+    WindowLimits,
+)
+from sash.steps import (
+    FINAL,
+    Continuation,
+    ContinuationRequest,
+    ContinuationResponse,
+    NewStep,
+    Step,
+)
+from sash.store import LEASE_S, Bundle, Page, Store, StoredMessage, Swept, Turn, add_stats
+from sash.tokens import TokenCounter
+from sash.tools import ToolRegistry, ToolSpec
+
+BusyPolicy = Literal["reject", "enqueue", "interrupt"]
+
+DEFAULT_OWNER = "local"
+SWEEP_EVERY_S = 300.0
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where a continuation stands: what `await_continuation` returns."""
+
+    continuation: Continuation
+    steps: tuple[Step, ...]
+
+    @property
+    def status(self) -> str:
+        return self.continuation.status
+
+    @property
+    def response(self) -> ContinuationResponse | None:
+        return self.continuation.response
+
+
+@dataclass(slots=True)
+class _Running:
+    """A turn under way in this process."""
+
+    turn: Turn
+    task: asyncio.Task[None]
+
+
+class Runtime:
+    """Sessions and their turns, on one store, with one model and a set of tools."""
+
+    def __init__(
+        self,
+        store: Store,
+        model: Model,
+        tools: Iterable[ToolSpec] = (),
+        *,
+        clock: Clock | None = None,
+        lease_s: float = LEASE_S,
+        partial_interval_s: float = PARTIAL_INTERVAL_S,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+    ) -> None:
+        self.store = store
+        self._clock = clock or SystemClock()
+        self._hub = Hub(partial_interval_s)
+        self._engine = Engine(
+            store,
+            model,
+            ToolRegistry.of(tools),
+            self._hub,
+            self._clock,
+            TokenCounter(),
+            Ulids(),
+            KnownWindows(),
+        )
+        self._lease_s = lease_s
+        self._max_message_bytes = max_message_bytes
+        self._worker = self._engine.new_id()
+        self._running: dict[str, _Running] = {}
+        self._ended: dict[str, asyncio.Event] = {}
+        self._background: list[asyncio.Task[None]] = []
+        self._closing = False
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def open(self) -> None:
+        """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
+        await self.store.open()
+        await asyncio.to_thread(self._engine.counter.load)
+        await self.recover()
+        self._background = [
+            asyncio.create_task(self._every(self._lease_s / 3, self._heartbeat)),
+            asyncio.create_task(self._every(SWEEP_EVERY_S, self._housekeeping)),
+        ]
+
+    async def close(self) -> None:
+        """Stop. Turns under way are left in the journal, to be resumed by the next process."""
+        self._closing = True
+        tasks = [*self._background, *(running.task for running in self._running.values())]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.store.close()
+
+    async def start_session(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        model: ModelConfig | None = None,
+        budgets: Budgets | None = None,
+        policy: SessionPolicy | None = None,
+        window: WindowLimits | None = None,
+        preferences: dict[str, Any] | None = None,
+    ) -> Session:
+        """Begin a session."""
+        now = self._clock.now()
+        session = Session(
+            self._engine.new_id(),
+            check_label("owner", owner),
+            now,
+            now,
+            model=model or ModelConfig(),
+            budgets=budgets or Budgets(),
+            policy=policy or SessionPolicy(),
+            window=window or WindowLimits(),
+            preferences=redact_json(preferences or {}),
+        )
+        await self.store.create_session(session)
+        return session
+
+    async def send_message(
+        self,
+        session_id: str,
+        message: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        allow_tools: bool = True,
+        max_steps: int | None = None,
+        time_budget_ms: int | None = None,
+        planner_hints: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        busy: BusyPolicy = "reject",
+        retry_of: str | None = None,
+    ) -> Continuation:
+        """Begin a turn and return at once; it is safe in the store by then."""
+        budgets = Budgets()
+        request = ContinuationRequest(
+            message=redact(self._check_message(message)),
+            allow_tools=check_flag("allow_tools", allow_tools),
+            max_steps=budgets.max_steps if max_steps is None else check_count("max_steps", max_steps),
+            time_budget_ms=(
+                budgets.max_duration_ms
+                if time_budget_ms is None
+                else check_count("time_budget_ms", time_budget_ms)
+            ),
+            planner_hints=redact_json(planner_hints or {}),
+            idempotency_key=(
+                None if idempotency_key is None else check_label("idempotency_key", idempotency_key)
+            ),
+        )
+        now = self._clock.now()
+        new = Continuation(
+            self._engine.new_id(), session_id, owner, "pending", now, now, request, retry_of=retry_of
+        )
+        return await asyncio.shield(self._begin(new, busy))
+
+    async def await_continuation(
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
+    ) -> Result:
+        """Wait until a continuation has ended or waits for somebody, or time is up; say where it stands."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(timeout_s):
+                await self._settled(owner, continuation_id)
+        return await self._result(owner, continuation_id)
+
+    async def cancel(
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
+    ) -> Continuation:
+        """End a continuation, at once and for good."""
+        cancelled = await self.store.cancel(owner, continuation_id, redact(reason))
+        self._end(continuation_id, cancelled.session_id)
+        if running := self._running.get(continuation_id):
+            running.task.cancel()
+            await asyncio.gather(running.task, return_exceptions=True)
+        await self._serve_next(cancelled.session_id)
+        return cancelled
+
+    async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
+        """Go on with an interrupted continuation, from the first step that is missing."""
+        continuation = await self.store.get_continuation(owner, continuation_id)
+        if continuation.status == "running":
+            return continuation
+        if continuation.status == "awaiting_approval":
+            raise InvalidInput(f"continuation {continuation_id} waits for a yes or no: approve it")
+        turn = await self.store.claim(
+            owner,
+            continuation_id,
+            worker=self._worker,
+            lease_s=self._lease_s,
+            known_version=self._engine.windows.version(continuation.session_id),
+        )
+        self._run(turn)
+        return turn.continuation
+
+    async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
+        """Run the turn again as a new continuation."""
+        old = await self.store.get_continuation(owner, continuation_id)
+        if old.status not in FINAL and old.status != "interrupted":
+            raise InvalidInput(f"continuation {continuation_id} is {old.status}: cancel it first")
+        if old.status == "interrupted":
+            await self.cancel(continuation_id, owner=owner, reason="retried")
+        return await self.send_message(
+            old.session_id,
+            old.request.message,
+            owner=owner,
+            allow_tools=old.request.allow_tools,
+            max_steps=old.request.max_steps,
+            time_budget_ms=old.request.time_budget_ms,
+            planner_hints=old.request.planner_hints,
+            retry_of=old.id,
+        )
+
+    async def approve(
+        self,
+        continuation_id: str,
+        call_id: str,
+        approved: bool = True,
+        *,
+        owner: str = DEFAULT_OWNER,
+    ) -> Continuation:
+        """Say yes or no to a call that waits for it; the turn goes on when all have their answer."""
+        waiting = await self._result(owner, continuation_id)
+        if waiting.status != "awaiting_approval":
+            raise InvalidInput(f"continuation {continuation_id} is {waiting.status}, not awaiting approval")
+        calls = Progress.of(waiting.continuation.request, waiting.steps).open_calls
+        if call_id not in calls or not calls[call_id].waits:
+            known = ", ".join(call.id for call in calls.values() if call.waits)
+            raise InvalidInput(f"no call {call_id} waits for a yes; these do: {known}")
+        answer = {"event": "approval", "call_id": call_id, "approved": check_flag("approved", approved)}
+        turn = await self.store.claim(
+            owner,
+            continuation_id,
+            worker=self._worker,
+            lease_s=self._lease_s,
+            steps=[NewStep("observed_event", answer)],
+            known_version=self._engine.windows.version(waiting.continuation.session_id),
+        )
+        self._hub.wake(turn.session.id)
+        self._run(turn)
+        return turn.continuation
+
+    async def ask(
+        self,
+        message: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        allow_tools: bool = True,
+        model: ModelConfig | None = None,
+        budgets: Budgets | None = None,
+        timeout_s: float | None = None,
+    ) -> Result:
+        """Ask one question in a session of its own, which ends with the answer."""
+        session = await self.start_session(owner=owner, model=model, budgets=budgets)
+        sent = await self.send_message(session.id, message, owner=owner, allow_tools=allow_tools)
+        result = await self.await_continuation(sent.id, owner=owner, timeout_s=timeout_s)
+        if result.continuation.is_final:
+            await self.end_session(session.id, owner=owner)
+        return result
+
+    async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Return a session."""
+        return await self.store.get_session(owner, session_id)
+
+    async def list_sessions(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """List an owner's sessions, newest first."""
+        return await self.store.list_sessions(owner, status=status, limit=limit, cursor=cursor)
+
+    async def end_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """End a session: it takes no more turns, and what runs in it is cancelled."""
+        for continuation in await self.store.list_continuations(owner, session_id):
+            if not continuation.is_final:
+                with suppress(ContinuationFinal):
+                    await self.cancel(continuation.id, owner=owner, reason="the session was ended")
+        session = await self.store.get_session(owner, session_id)
+        if session.status != "active":
+            return session
+        return await self.store.save_session(replace(session, status="ended"))
+
+    async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Copy a session with its transcript and window, so that both go on apart."""
+        source = await self.store.export_session(owner, session_id)
+        now, new_id = self._clock.now(), self._engine.new_id()
+        session = replace(
+            source.session, id=new_id, created_at=now, updated_at=now, status="active", version=1
+        )
+        messages = tuple(
+            replace(stored, session_id=new_id, continuation_id=None) for stored in source.messages
+        )
+        await self.store.import_session(
+            Bundle(
+                session,
+                messages=messages,
+                turn_starts=source.turn_starts,
+                evicted_count=source.evicted_count,
+            )
+        )
+        return session
+
+    async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+        """Return a whole session as JSON values."""
+        bundle = await self.store.export_session(owner, session_id)
+        data = adapter(Bundle).dump_python(bundle, mode="json")
+        return {"format": "sash.session", "version": 1, **data}
+
+    async def import_session(self, data: dict[str, Any], *, owner: str = DEFAULT_OWNER) -> Session:
+        """Bring an exported session back; it becomes the owner's."""
+        bundle = _read_bundle(data, owner)
+        await self.store.import_session(bundle)
+        return bundle.session
+
+    async def search(
+        self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        """Find messages in the owner's transcripts."""
+        return await self.store.search(owner, check_label("query", query), session_id=session_id, limit=limit)
+
+    async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
+        """Delete everything of an owner, and return how many sessions that were."""
+        mine = [r for r in self._running.values() if r.turn.continuation.owner == owner]
+        erased = await self.store.erase(owner)
+        for running in mine:
+            running.task.cancel()
+        await asyncio.gather(*(running.task for running in mine), return_exceptions=True)
+        return erased
+
+    async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+        """Say what the next model call of a session would be made of."""
+        session = await self.store.get_session(owner, session_id)
+        window = await self.store.window(owner, session_id)
+        parts = build(session.memory, window.messages, (), {})
+        schemas = self._engine.tools.schemas()
+        said = await asyncio.to_thread(report, parts, schemas, self._engine.counter)
+        return {**said, "evicted_count": window.evicted_count, "digest": session.memory.digest}
+
+    async def statistics(self, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+        """Add up what the owner's sessions have done."""
+        total, cursor, sessions = SessionStats(), None, 0
+        while True:
+            page = await self.store.list_sessions(owner, limit=500, cursor=cursor)
+            for session in page.items:
+                total = add_stats(total, session.stats)
+            sessions, cursor = sessions + len(page.items), page.next_cursor
+            if cursor is None:
+                break
+        return {
+            "sessions": sessions,
+            "total_requests": total.turns,
+            "failed_requests": total.failed_turns,
+            "tool_calls": total.tool_calls,
+            "total_tokens": total.input_tokens + total.output_tokens,
+        }
+
+    async def events(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0
+    ) -> AsyncIterator[Event]:
+        """Give a session's events behind a cursor, and go on with what happens.
+
+        Durable events come from the store, so that none is missed or doubled however slow the reader is.
+        """
+        await self.store.get_session(owner, session_id)
+        with self._hub.subscribe(session_id) as subscriber:
+            while True:
+                subscriber.news.clear()
+                stored = await self.store.events(owner, session_id, after=after)
+                for item in stored:
+                    after = item.step.cursor
+                    yield await self._event(owner, session_id, item.continuation_id, item.step)
+                if stored:
+                    continue
+                ephemeral = [*subscriber.progress, *self._hub.partials(session_id, subscriber)]
+                subscriber.progress.clear()
+                for event in ephemeral:
+                    yield event
+                await subscriber.news.wait()
+
+    async def recover(self) -> list[Continuation]:
+        """Mark what a dead process left behind as interrupted, and resume what its session's policy says."""
+        lost = await self.store.interrupt_lost()
+        for continuation in lost:
+            session = await self.store.get_session(continuation.owner, continuation.session_id)
+            if session.policy.resume_interrupted:
+                with suppress(SessionBusy):
+                    await self.resume(continuation.id, owner=continuation.owner)
+        return lost
+
+    async def sweep(self) -> Swept:
+        """Expire idle sessions and forgotten continuations."""
+        now = self._clock.now()
+        return await self.store.sweep(
+            idle_before=now - timedelta(days=SESSION_IDLE_DAYS),
+            ended_before=now - timedelta(hours=CONTINUATION_RETENTION_HOURS),
+        )
+
+    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
+        if busy not in ("reject", "enqueue", "interrupt"):
+            raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
+        while True:
+            try:
+                begun = await self.store.begin(
+                    new,
+                    worker=self._worker,
+                    lease_s=self._lease_s,
+                    enqueue=busy == "enqueue",
+                    known_version=self._engine.windows.version(new.session_id),
+                )
+            except SessionBusy as error:
+                if busy != "interrupt":
+                    raise
+                with suppress(ContinuationFinal):
+                    await self.cancel(
+                        error.continuation_id, owner=new.owner, reason="interrupted by a new message"
+                    )
+                continue
+            if begun.turn is not None:
+                self._run(begun.turn)
+            return begun.continuation
+
+    def _run(self, turn: Turn) -> None:
+        task = asyncio.create_task(self._execute(turn), name=f"turn {turn.continuation.id}")
+        self._running[turn.continuation.id] = _Running(turn, task)
+
+    async def _execute(self, turn: Turn) -> None:
+        """Run a turn to its end, and then the next one that waits."""
+        continuation = turn.continuation
+        try:
+            if turn.window is None and self._engine.windows.version(turn.session.id) != turn.session.version:
+                window = await self.store.window(continuation.owner, turn.session.id)
+                turn = replace(turn, window=window)
+            await Execution(self._engine, turn).run()
+        finally:
+            self._running.pop(continuation.id, None)
+            self._end(continuation.id, continuation.session_id)
+        if not self._closing:
+            await self._serve_next(continuation.session_id)
+
+    async def _settled(self, owner: str, continuation_id: str) -> None:
+        while True:
+            ended = self._ended.setdefault(continuation_id, asyncio.Event())
+            try:
+                status = (await self.store.get_continuation(owner, continuation_id)).status
+                if status in FINAL or status in ("interrupted", "awaiting_approval"):
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._lease_s / 10):
+                        await ended.wait()
+            finally:
+                self._ended.pop(continuation_id, None)
+
+    async def _result(self, owner: str, continuation_id: str) -> Result:
+        continuation = await self.store.get_continuation(owner, continuation_id)
+        steps = tuple(await self.store.steps(owner, continuation_id))
+        if continuation.status == "running" and self._hub.is_writing(
+            continuation.session_id, continuation.id
+        ):
+            continuation = replace(continuation, status="streaming")
+        return Result(continuation, steps)
+
+    async def _event(self, owner: str, session_id: str, continuation_id: str, step: Step) -> Event:
+        payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
+        if step.detail.get("status") in FINAL:
+            continuation = await self.store.get_continuation(owner, continuation_id)
+            response = adapter(Continuation).dump_python(continuation, mode="json")
+            payload["final_response"] = response["response"]
+            payload["status"], payload["error"] = response["status"], response["error"]
+            return Event("final", session_id, continuation_id, payload, step.cursor)
+        return Event("step", session_id, continuation_id, payload, step.cursor)
+
+    def _end(self, continuation_id: str, session_id: str) -> None:
+        if ended := self._ended.get(continuation_id):
+            ended.set()
+        self._hub.written(session_id, continuation_id)
+        self._hub.wake(session_id)
+
+    async def _serve_next(self, session_id: str) -> None:
+        turn = await self.store.claim_next(
+            session_id,
+            worker=self._worker,
+            lease_s=self._lease_s,
+            known_version=self._engine.windows.version(session_id),
+        )
+        if turn is not None:
+            self._run(turn)
+
+    async def _heartbeat(self) -> None:
+        running = dict(self._running)
+        if running:
+            held = await self.store.renew(self._worker, tuple(running), lease_s=self._lease_s)
+            for lost in running.keys() - held:
+                running[lost].task.cancel()
+
+    async def _housekeeping(self) -> None:
+        await self.recover()
+        await self.sweep()
+
+    async def _every(self, seconds: float, job: Any) -> None:
+        while True:
+            await asyncio.sleep(seconds)
+            try:
+                await job()
+            except SashError as error:
+                _logger.warning("%s failed: %s", job.__name__, error)
+
+    def _check_message(self, message: Any) -> str:
+        if not isinstance(message, str) or not message.strip():
+            raise InvalidInput("message must be a non-empty string")
+        check_size(len(check_text(message).encode()), self._max_message_bytes)
+        return message
+
+
+def _read_bundle(data: Any, owner: str) -> Bundle:
+    if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
+        raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
+    body = {key: value for key, value in data.items() if key not in ("format", "version")}
+    try:
+        bundle = decode(Bundle, json.dumps(body))
+    except (StoreUnavailable, TypeError, ValueError) as error:
+        raise InvalidExport(f"the export is damaged: {error}") from error
+    return replace(
+        bundle,
+        session=replace(bundle.session, owner=owner),
+        continuations=tuple(replace(c, owner=owner) for c in bundle.continuations),
+        artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
+    )

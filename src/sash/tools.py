@@ -1,0 +1,129 @@
+"""Tools: what the agent can call, and what to do with a call that was under way when its process died."""
+
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import fastjsonschema
+
+from sash.errors import InvalidInput
+from sash.sessions import Session
+from sash.steps import ArtifactRef
+
+Safety = Literal["idempotent", "verify", "unsafe"]
+
+MAX_RESULT_BYTES = 8 << 10
+EXTRACT_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool knows about the call: `key` is the same whenever this call is repeated."""
+
+    session: Session
+    continuation_id: str
+    call_id: str
+    keep: Callable[[bytes, str, str], Awaitable[ArtifactRef]]
+    progress: Callable[[str], None]
+
+    @property
+    def key(self) -> str:
+        return f"{self.continuation_id}:{self.call_id}"
+
+
+Invoke = Callable[[dict[str, Any], ToolContext], Awaitable[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool.
+
+    `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
+    the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
+    `action` marks a tool that changes something, and `service` names what it changes, for the policy.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    invoke: Invoke
+    output_schema: dict[str, Any] | None = None
+    safety: Safety = "unsafe"
+    action: bool = False
+    cost: float = 0.0
+    verify: Invoke | None = None
+    service: Callable[[dict[str, Any]], str] | None = None
+
+    def __post_init__(self) -> None:
+        if self.safety == "verify" and self.verify is None:
+            raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")
+
+
+@dataclass(slots=True)
+class ToolRegistry:
+    """The tools by name, each with its compiled schema."""
+
+    specs: dict[str, ToolSpec] = field(default_factory=dict)
+    _check: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, specs: Iterable[ToolSpec]) -> "ToolRegistry":
+        registry = cls()
+        for spec in specs:
+            registry.register(spec)
+        return registry
+
+    def register(self, spec: ToolSpec) -> None:
+        """Add a tool; its name must be free and its schema sound."""
+        if spec.name in self.specs:
+            raise InvalidInput(f"there is a tool {spec.name} already")
+        try:
+            self._check[spec.name] = fastjsonschema.compile(spec.input_schema)
+        except fastjsonschema.JsonSchemaDefinitionException as error:
+            raise InvalidInput(f"the input schema of tool {spec.name} is wrong: {error}") from error
+        self.specs[spec.name] = spec
+
+    def schemas(self) -> list[dict[str, Any]]:
+        """Return the tools as a model's API takes them."""
+        return [
+            {
+                "type": "function",
+                "function": {
+                    "name": spec.name,
+                    "description": spec.description,
+                    "parameters": spec.input_schema,
+                },
+            }
+            for spec in self.specs.values()
+        ]
+
+    def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
+        """Read and check a call's arguments; what is wrong is for the model to mend."""
+        try:
+            arguments = json.loads(text or "{}")
+            self._check[spec.name](arguments)
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
+        except ValueError as error:
+            raise InvalidInput(f"the arguments for {spec.name} are not JSON: {error}") from error
+        if not isinstance(arguments, dict):
+            raise InvalidInput(f"the arguments for {spec.name} must be an object")
+        return arguments
+
+
+async def as_text(result: Any, context: ToolContext) -> tuple[str, ArtifactRef | None]:
+    """Return a result as text for the window; a large one goes to an artifact and leaves an extract."""
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    data = text.encode(errors="replace")
+    if len(data) <= MAX_RESULT_BYTES:
+        return text, None
+    kind = "text/plain" if isinstance(result, str) else "application/json"
+    ref = await context.keep(data, kind, context.call_id)
+    short: Mapping[str, Any] = {
+        "artifact": ref.id,
+        "size": len(data),
+        "extract": text[:EXTRACT_CHARS],
+        "note": "the whole result is kept as an artifact",
+    }
+    return json.dumps(short, ensure_ascii=False), ref

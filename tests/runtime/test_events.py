@@ -1,0 +1,117 @@
+"""Events: durable ones by cursor, without a gap or a double; partial text whole to who joins late."""
+
+import asyncio
+
+from sash.testing import calling
+from tests.runtime.test_turns import WAIT_S, tool, turn
+
+
+async def collect(runtime, session, until, after=0, seen=None):
+    events = [] if seen is None else seen
+    async with asyncio.timeout(WAIT_S):
+        async for event in runtime.events(session.id, after=after):
+            events.append(event)
+            if until(event):
+                return events
+    return events
+
+
+def is_final(event):
+    return event.type == "final"
+
+
+async def test_a_subscriber_sees_the_turn_as_it_happens(run):
+    runtime = await run(
+        calling("look", room="hall"), "All is well.", tools=[tool("look", lambda a, c: "fine")]
+    )
+    session = await runtime.start_session()
+    listening = asyncio.create_task(collect(runtime, session, is_final))
+    await asyncio.sleep(0)
+    sent = await runtime.send_message(session.id, "how is the hall?")
+    events = await listening
+    durable = [e for e in events if e.cursor is not None]
+    assert [e.type for e in durable] == ["step", "step", "step", "final"]
+    assert [e.cursor for e in durable] == [1, 2, 3, 4]
+    assert {e.continuation_id for e in events} == {sent.id}
+    assert durable[-1].payload["final_response"]["final_message"] == "All is well."
+    assert "Calling look" in [e.payload.get("message") for e in events if e.type == "progress"]
+
+
+async def test_a_late_subscriber_gets_everything_behind_its_cursor_once(run):
+    runtime = await run(lambda request: "ok")
+    session = await runtime.start_session()
+    for n in range(3):
+        await turn(runtime, session, str(n))
+    everything = await collect(runtime, session, lambda e: e.cursor == 3)
+    assert [e.cursor for e in everything] == [1, 2, 3]
+    rest = await collect(runtime, session, lambda e: e.cursor == 3, after=1)
+    assert [e.cursor for e in rest] == [2, 3]
+
+
+async def test_events_of_many_turns_reach_many_subscribers_without_gap_or_double(run):
+    runtime = await run(lambda request: "ok")
+    session = await runtime.start_session()
+    listeners = [asyncio.create_task(collect(runtime, session, lambda e: e.cursor == 20)) for _ in range(10)]
+    for n in range(20):
+        await turn(runtime, session, str(n))
+    for events in await asyncio.gather(*listeners):
+        assert [e.cursor for e in events if e.cursor] == list(range(1, 21))
+
+
+async def test_partial_text_is_whole_for_who_joins_late(run):
+    gate, halfway = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        async def stream(self, request):
+            from sash.models.base import TextDelta
+
+            yield TextDelta("Voltage dips ")
+            yield TextDelta("were detected ")
+            halfway.set()
+            await gate.wait()
+            yield TextDelta("last night.")
+
+    runtime = await run(model=Slow())
+    session = await runtime.start_session()
+    early: list = []
+    listening = asyncio.create_task(collect(runtime, session, is_final, seen=early))
+    await asyncio.sleep(0)
+    sent = await runtime.send_message(session.id, "why?")
+    await asyncio.wait_for(halfway.wait(), WAIT_S)
+    late = await collect(runtime, session, lambda e: e.type == "partial")
+    assert late[-1].payload == {"partial_response": "Voltage dips were detected "}
+    assert (await runtime.await_continuation(sent.id, timeout_s=0)).status == "streaming"
+    gate.set()
+    await listening
+    assert "".join(e.payload["partial_response"] for e in early if e.type == "partial").startswith(
+        "Voltage dips "
+    )
+    assert early[-1].payload["final_response"]["final_message"] == "Voltage dips were detected last night."
+
+
+async def test_a_slow_subscriber_slows_nobody_and_misses_nothing(run):
+    runtime = await run(lambda request: "ok")
+    session = await runtime.start_session()
+    stream = runtime.events(session.id)
+    first = asyncio.create_task(anext(stream))
+    await asyncio.sleep(0)
+    for n in range(150):
+        assert (await turn(runtime, session, str(n))).status == "completed"
+    cursors = [(await first).cursor]
+    while cursors[-1] < 150:
+        cursors.append((await asyncio.wait_for(anext(stream), WAIT_S)).cursor)
+    await stream.aclose()
+    assert cursors == list(range(1, 151))
+
+
+async def test_nothing_stays_behind_when_subscribers_and_turns_are_gone(run):
+    runtime = await run(lambda request: "some words here")
+    session = await runtime.start_session()
+    listening = asyncio.create_task(collect(runtime, session, is_final))
+    await asyncio.sleep(0)
+    await turn(runtime, session)
+    await listening
+    assert not runtime._hub._subscribers
+    assert not runtime._hub._writing
+    assert not runtime._running
+    assert not runtime._ended

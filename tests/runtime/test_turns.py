@@ -1,0 +1,505 @@
+"""Turns: sent, run, streamed, cancelled, queued, bounded, approved, resumed and retried."""
+
+import asyncio
+import json
+
+import pytest
+
+from sash.errors import (
+    ContinuationFinal,
+    ContinuationNotFound,
+    InvalidInput,
+    SashError,
+    SessionBusy,
+    SessionEnded,
+    SessionNotFound,
+    StoreUnavailable,
+)
+from sash.sessions import Budgets, SessionPolicy, WindowLimits
+from sash.testing import FaultyStore, ScriptedModel, both, calling
+from sash.tools import ToolSpec
+
+WAIT_S = 10
+ANY = {"type": "object"}
+
+
+def tool(name, invoke, **options):
+    async def call(arguments, context):
+        result = invoke(arguments, context)
+        return await result if asyncio.iscoroutine(result) else result
+
+    return ToolSpec(name, f"The tool {name}.", options.pop("input_schema", ANY), call, **options)
+
+
+async def turn(runtime, session, message="hi", **options):
+    sent = await runtime.send_message(session.id, message, **options)
+    return await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+
+
+async def transcript(runtime, session):
+    stored = await runtime.store.messages("local", session.id)
+    return [(m.message.role, m.message.text) for m in stored]
+
+
+async def test_a_message_is_answered(run):
+    runtime = await run("Hello there.")
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    assert (result.status, result.response.final_message) == ("completed", "Hello there.")
+    assert await transcript(runtime, session) == [("user", "hi"), ("assistant", "Hello there.")]
+    assert (await runtime.get_session(session.id)).stats.turns == 1
+
+
+async def test_a_tool_is_called_and_its_result_goes_back_to_the_model(run):
+    seen = []
+    lamp = tool("lamp", lambda a, c: seen.append((a, c.key)) or {"is": "on"}, safety="idempotent")
+    model = ScriptedModel(calling("lamp", "c1", room="kitchen"), "It is on.")
+    runtime = await run(model=model, tools=[lamp])
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    assert result.response.final_message == "It is on."
+    assert seen == [({"room": "kitchen"}, f"{result.continuation.id}:c1")]
+    assert [step.type for step in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
+    assert model.requests[1].messages[-1] == {
+        "role": "tool",
+        "content": '{"is": "on"}',
+        "tool_call_id": "c1",
+        "name": "lamp",
+    }
+    assert model.requests[0].tools[0]["function"]["name"] == "lamp"
+    roles = [role for role, _ in await transcript(runtime, session)]
+    assert roles == ["user", "assistant", "tool", "assistant"]
+
+
+async def test_the_next_turn_sees_the_last_one(run):
+    model = ScriptedModel("one", "two")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    await turn(runtime, session, "first")
+    await turn(runtime, session, "second")
+    said = [m["content"] for m in model.requests[1].messages if m["role"] != "system"]
+    assert said == ["first", "one", "second"]
+
+
+async def test_calls_of_one_step_run_at_once_and_are_kept_in_their_order(run):
+    started, go = [], asyncio.Event()
+
+    async def wait(arguments, context):
+        started.append(arguments["n"])
+        if len(started) == 3:
+            go.set()
+        await asyncio.wait_for(go.wait(), WAIT_S)
+        return arguments["n"]
+
+    calls = both(*(calling("wait", f"c{n}", n=n) for n in range(3)))
+    runtime = await run(calls, "done", tools=[tool("wait", wait)])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).status == "completed"
+    results = [text for role, text in await transcript(runtime, session) if role == "tool"]
+    assert results == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("call", "expected"),
+    [
+        (calling("nothing"), "there is no tool nothing"),
+        (calling("add", a="x"), "wrong arguments for add"),
+        (calling("add", a=1, b=2), "failed: no"),
+    ],
+)
+async def test_a_failing_call_is_a_result_for_the_model(run, call, expected):
+    def fail(arguments, context):
+        raise ValueError("no")
+
+    schema = {"type": "object", "properties": {"a": {"type": "number"}}, "required": ["a"]}
+    runtime = await run(call, "I see.", tools=[tool("add", fail, input_schema=schema)])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).status == "completed"
+    [result] = [text for role, text in await transcript(runtime, session) if role == "tool"]
+    assert result.startswith(expected)
+
+
+async def test_a_large_result_is_kept_as_an_artifact(run):
+    runtime = await run(calling("log"), "done", tools=[tool("log", lambda a, c: "line\n" * 10_000)])
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    [ref] = result.continuation.artifacts
+    artifact = await runtime.store.get_artifact("local", ref.id)
+    assert artifact.data == b"line\n" * 10_000
+    [text] = [text for role, text in await transcript(runtime, session) if role == "tool"]
+    assert len(text) < 2000
+    assert json.loads(text)["artifact"] == ref.id
+
+
+async def test_two_sends_at_once_and_exactly_one_is_accepted(run):
+    gate = asyncio.Event()
+    runtime = await run(calling("wait"), "done", tools=[tool("wait", lambda a, c: gate.wait())])
+    session = await runtime.start_session()
+    results = await asyncio.gather(
+        *(runtime.send_message(session.id, str(n)) for n in range(2)), return_exceptions=True
+    )
+    assert [isinstance(r, SessionBusy) for r in results].count(True) == 1
+    gate.set()
+    [accepted] = [r for r in results if not isinstance(r, SessionBusy)]
+    await runtime.await_continuation(accepted.id, timeout_s=WAIT_S)
+    assert len([role for role, _ in await transcript(runtime, session) if role == "user"]) == 1
+
+
+async def test_fifty_sends_with_one_key_are_one_turn(run):
+    runtime = await run("done")
+    session = await runtime.start_session()
+    sent = await asyncio.gather(
+        *(runtime.send_message(session.id, "hi", idempotency_key="k") for _ in range(50))
+    )
+    assert len({continuation.id for continuation in sent}) == 1
+    await runtime.await_continuation(sent[0].id, timeout_s=WAIT_S)
+    assert len(await transcript(runtime, session)) == 2
+
+
+async def test_a_queue_is_worked_off_in_order(run):
+    gate = asyncio.Event()
+    model = ScriptedModel(calling("wait"), "one", "two", "three")
+    runtime = await run(model=model, tools=[tool("wait", lambda a, c: gate.wait())])
+    session = await runtime.start_session()
+    await runtime.send_message(session.id, "1")
+    second = await runtime.send_message(session.id, "2", busy="enqueue")
+    third = await runtime.send_message(session.id, "3", busy="enqueue")
+    assert (second.status, third.status) == ("pending", "pending")
+    gate.set()
+    await runtime.await_continuation(third.id, timeout_s=WAIT_S)
+    said = [text for role, text in await transcript(runtime, session) if role == "user"]
+    assert said == ["1", "2", "3"]
+
+
+async def test_a_cancel_in_the_middle_of_a_tool(run):
+    started, ended = asyncio.Event(), asyncio.Event()
+
+    async def hang(arguments, context):
+        started.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.set()
+
+    model = ScriptedModel(calling("hang"), "fine")
+    runtime = await run(model=model, tools=[tool("hang", hang)])
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "go")
+    await asyncio.wait_for(started.wait(), WAIT_S)
+    cancelled = await runtime.cancel(sent.id, reason="taking too long")
+    assert cancelled.status == "cancelled"
+    assert ended.is_set()
+    with pytest.raises(ContinuationFinal):
+        await runtime.cancel(sent.id)
+    assert (await runtime.store.window("local", session.id)).messages == ()
+    assert (await turn(runtime, session, "next")).response.final_message == "fine"
+    assert not any("tool_calls" in m for m in model.requests[-1].messages)
+
+
+async def test_a_new_message_can_interrupt(run):
+    started = asyncio.Event()
+
+    async def hang(arguments, context):
+        started.set()
+        await asyncio.Event().wait()
+
+    runtime = await run(calling("hang"), "fine", tools=[tool("hang", hang)])
+    session = await runtime.start_session()
+    first = await runtime.send_message(session.id, "go")
+    await asyncio.wait_for(started.wait(), WAIT_S)
+    result = await turn(runtime, session, "rather this", busy="interrupt")
+    assert result.response.final_message == "fine"
+    assert (await runtime.await_continuation(first.id)).status == "cancelled"
+
+
+async def test_who_goes_away_cancels_nothing(run):
+    gate = asyncio.Event()
+    runtime = await run(calling("wait"), "done", tools=[tool("wait", lambda a, c: gate.wait())])
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "hi")
+    waiter = asyncio.create_task(runtime.await_continuation(sent.id))
+    await asyncio.sleep(0)
+    waiter.cancel()
+    still = await runtime.await_continuation(sent.id, timeout_s=0.01)
+    assert still.status == "running"
+    gate.set()
+    assert (await runtime.await_continuation(sent.id, timeout_s=WAIT_S)).status == "completed"
+
+
+@pytest.mark.parametrize(
+    ("budgets", "reached"),
+    [
+        (Budgets(max_steps=3), "max_steps"),
+        (Budgets(max_duration_ms=50), "max_duration_ms"),
+    ],
+)
+async def test_a_budget_ends_the_turn_with_what_is_known(run, budgets, reached):
+    async def slow(arguments, context):
+        if reached == "max_duration_ms":
+            await asyncio.Event().wait()
+        return "more"
+
+    model = ScriptedModel(lambda request: calling("look", content="Looking further."))
+    runtime = await run(model=model, tools=[tool("look", slow)])
+    session = await runtime.start_session(budgets=budgets)
+    result = await turn(runtime, session)
+    assert (result.status, result.response.stopped_by) == ("completed", reached)
+    assert reached in result.response.final_message
+    assert "Looking further." in result.response.final_message
+    window = await runtime.store.window("local", session.id)
+    calls = {call["id"] for m in window.messages for call in m.tool_calls}
+    assert calls == {m.tool_call_id for m in window.messages if m.role == "tool"}
+
+
+async def test_calls_over_the_budget_are_answered_not_made(run):
+    made = []
+    calls = both(*(calling("look", f"c{n}") for n in range(3)))
+    runtime = await run(calls, calls, "done", tools=[tool("look", lambda a, c: made.append(c.call_id))])
+    session = await runtime.start_session(budgets=Budgets(max_tool_calls=3))
+    assert (await turn(runtime, session)).status == "completed"
+    assert sorted(made) == ["c0", "c1", "c2"]
+
+
+async def test_a_model_that_fails_fails_the_turn_and_leaves_the_window(run):
+    runtime = await run("one", RuntimeError("no network"), "three")
+    session = await runtime.start_session()
+    await turn(runtime, session, "first")
+    failed = await turn(runtime, session, "second")
+    assert (failed.status, failed.continuation.error.code) == ("failed", "internal_error")
+    assert "no network" in failed.continuation.error.message
+    await turn(runtime, session, "third")
+    assert [text for _, text in await transcript(runtime, session)] == ["first", "one", "third", "three"]
+
+
+LOCK = {"allow_actuation": True, "allowlisted_services": ("*",)}
+
+
+async def test_actions_are_off_until_they_are_allowed(run):
+    done = []
+    light = tool("light", lambda a, c: done.append(a), action=True)
+    for policy, outcome in (
+        (SessionPolicy(), "denied"),
+        (SessionPolicy(allow_actuation=True), "denied"),
+        (SessionPolicy(**LOCK, denylisted_services=("light",)), "denied"),
+        (SessionPolicy(**LOCK), "done"),
+    ):
+        runtime = await run(calling("light"), "ok", tools=[light])
+        session = await runtime.start_session(policy=policy)
+        result = await turn(runtime, session)
+        assert [action.outcome for action in result.response.actions] == [outcome]
+    assert len(done) == 1
+
+
+@pytest.mark.parametrize("approved", [True, False])
+async def test_an_approval_survives_a_restart(run, approved):
+    done = []
+    unlock = tool("lock.unlock", lambda a, c: done.append(a) or "open", action=True)
+    policy = SessionPolicy(**LOCK, require_confirmation=("lock",))
+    first = await run(calling("lock.unlock", "c1", door="front"), tools=[unlock])
+    session = await first.start_session(policy=policy)
+    waiting = await turn(first, session)
+    assert waiting.status == "awaiting_approval"
+    assert done == []
+    with pytest.raises(SessionBusy):
+        await first.send_message(session.id, "hello?")
+    await first.close()
+
+    second = await run("As you say.", tools=[unlock], store=first.store)
+    assert (await second.await_continuation(waiting.continuation.id)).status == "awaiting_approval"
+    with pytest.raises(InvalidInput, match="these do: c1"):
+        await second.approve(waiting.continuation.id, "other")
+    await second.approve(waiting.continuation.id, "c1", approved)
+    result = await second.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    assert result.status == "completed"
+    assert len(done) == approved
+    assert [a.outcome for a in result.response.actions] == ["done" if approved else "denied"]
+
+
+@pytest.mark.parametrize(
+    ("safety", "happened", "runs", "expected"),
+    [
+        ("idempotent", True, 2, "did it"),
+        ("verify", True, 1, "it is done"),
+        ("verify", False, 2, "did it"),
+        ("unsafe", True, 1, "outcome unknown"),
+    ],
+)
+async def test_a_call_under_way_at_a_crash_is_handled_as_the_tool_declares(
+    run, clock, safety, happened, runs, expected
+):
+    made, started, hang = [], asyncio.Event(), asyncio.Event()
+
+    async def act(arguments, context):
+        made.append(context.key)
+        started.set()
+        if len(made) == 1:
+            await hang.wait()
+        return "did it"
+
+    async def verify(arguments, context):
+        return "it is done" if happened else None
+
+    verifier = verify if safety == "verify" else None
+    acting = tool("act", act, safety=safety, verify=verifier)
+    first = await run(calling("act", "c1"), "done", tools=[acting])
+    session = await first.start_session()
+    sent = await first.send_message(session.id, "go")
+    await asyncio.wait_for(started.wait(), WAIT_S)
+    first._running[sent.id].task.cancel()
+    await asyncio.gather(first._running[sent.id].task, return_exceptions=True)
+    clock.advance(31)
+    second = await run("done", tools=[acting], store=first.store)
+    assert (await second.await_continuation(sent.id)).status == "interrupted"
+    await second.resume(sent.id)
+    result = await second.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert result.status == "completed"
+    [text] = [text for role, text in await transcript(second, session) if role == "tool"]
+    assert text.startswith(expected)
+    assert len(made) == runs
+    assert len(set(made)) == 1
+
+
+async def test_a_finished_call_is_never_repeated(run, make_store, clock):
+    made = []
+    act = tool("act", lambda a, c: made.append(c.key) or "did it")
+    store = FaultyStore(make_store())
+    first = await run(calling("act", "c1"), "lost", tools=[act], store=store)
+    session = await first.start_session()
+    store.fail("finish", StoreUnavailable("power cut"), times=2)
+    sent = await first.send_message(session.id, "go")
+    await asyncio.gather(*(running.task for running in first._running.values()))
+    assert (await first.await_continuation(sent.id, timeout_s=0)).status == "running"
+    await first._heartbeat()
+    clock.advance(31)
+    second = await run("done", tools=[act], store=store)
+    await second.resume(sent.id)
+    assert (await second.await_continuation(sent.id, timeout_s=WAIT_S)).status == "completed"
+    assert len(made) == 1
+    assert [t for _, t in await transcript(second, session)] == ["go", "", "did it", "done"]
+
+
+async def test_retry_runs_the_turn_again(run):
+    runtime = await run(RuntimeError("no network"), "now it works")
+    session = await runtime.start_session()
+    failed = await turn(runtime, session, "hi")
+    again = await runtime.retry(failed.continuation.id)
+    result = await runtime.await_continuation(again.id, timeout_s=WAIT_S)
+    assert result.response.final_message == "now it works"
+    assert (again.retry_of, again.id) == (failed.continuation.id, result.continuation.id)
+    assert await transcript(runtime, session) == [("user", "hi"), ("assistant", "now it works")]
+
+
+async def test_the_window_slides_and_the_digest_keeps_the_identifiers(run):
+    runtime = await run(lambda request: "Noted, see config.py line 45.")
+    session = await runtime.start_session(window=WindowLimits(max_turns=4, evict_to=0.5))
+    for n in range(8):
+        await turn(runtime, session, f"Note {n}: error E-{n} at db.example.com:5432")
+    window = await runtime.store.window("local", session.id)
+    kept = [m.text for m in window.messages if m.role == "user"]
+    assert len(kept) <= 4
+    after = await runtime.get_session(session.id)
+    for n in range(8 - len(kept)):
+        assert f"E-{n}" in after.memory.digest
+    assert len(await runtime.store.messages("local", session.id)) == 16
+    report = await runtime.context_report(session.id)
+    assert [part["name"] for part in report["parts"]] == ["system", "tools", "memory", "window"]
+
+
+async def test_secrets_are_never_written(run):
+    key = "sk-proj-" + "a1B2" * 10
+    given = []
+    leak = tool("leak", lambda a, c: given.append(a) or {"password": "hunter2x", "note": f"the key is {key}"})
+    runtime = await run(calling("leak", token=key), f"Your key {key} is safe.", tools=[leak])
+    session = await runtime.start_session()
+    result = await turn(runtime, session, f"my key is {key}")
+    everything = json.dumps(await runtime.export_session(session.id))
+    assert key not in everything
+    assert "hunter2x" not in everything
+    assert "[redacted]" in result.response.final_message
+    assert given == [{"token": key}]
+
+
+async def test_a_fork_goes_its_own_way(run):
+    runtime = await run(lambda request: "ok")
+    session = await runtime.start_session()
+    await turn(runtime, session, "shared")
+    fork = await runtime.fork_session(session.id)
+    await turn(runtime, fork, "only here")
+    assert [t for _, t in await transcript(runtime, session)] == ["shared", "ok"]
+    assert [t for _, t in await transcript(runtime, fork)] == ["shared", "ok", "only here", "ok"]
+
+
+async def test_an_export_can_be_imported_by_another_owner(run):
+    runtime = await run(calling("log"), "done", tools=[tool("log", lambda a, c: "x" * 9000)])
+    session = await runtime.start_session()
+    await turn(runtime, session, "find the word marmalade")
+    data = json.loads(json.dumps(await runtime.export_session(session.id)))
+    await runtime.erase()
+    with pytest.raises(SessionNotFound):
+        await runtime.get_session(session.id)
+    imported = await runtime.import_session(data, owner="bob")
+    assert imported.owner == "bob"
+    assert len(await runtime.search("marmalade", owner="bob")) == 1
+    assert await runtime.search("marmalade") == []
+    for damaged in ({}, None, data | {"version": 2}, data | {"session": {}}, data | {"messages": [1]}):
+        with pytest.raises(SashError):
+            await runtime.import_session(damaged)
+
+
+async def test_an_ended_session_takes_no_more_turns(run):
+    runtime = await run("ok")
+    session = await runtime.start_session()
+    assert (await runtime.end_session(session.id)).status == "ended"
+    with pytest.raises(SessionEnded):
+        await runtime.send_message(session.id, "hi")
+
+
+async def test_ask_needs_no_session(run):
+    runtime = await run("42")
+    result = await runtime.ask("what is it?", timeout_s=WAIT_S)
+    assert result.response.final_message == "42"
+    assert [s.status for s in (await runtime.list_sessions()).items] == ["ended"]
+    assert (await runtime.statistics())["total_requests"] == 1
+
+
+@pytest.mark.parametrize(
+    ("message", "options"),
+    [
+        ("", {}),
+        (None, {}),
+        ("\ud800", {}),
+        ("x" * (2**20 + 1), {}),
+        ("x", {"busy": "wait"}),
+        ("x", {"max_steps": -1}),
+        ("x", {"allow_tools": "yes"}),
+        ("x", {"idempotency_key": ""}),
+    ],
+)
+async def test_bad_input_starts_no_turn(run, message, options):
+    runtime = await run("ok")
+    session = await runtime.start_session()
+    with pytest.raises(SashError):
+        await runtime.send_message(session.id, message, **options)
+    assert await runtime.store.list_continuations("local", session.id) == []
+
+
+async def test_what_does_not_exist_is_said_not_to(run):
+    runtime = await run("ok")
+    with pytest.raises(SessionNotFound):
+        await runtime.send_message("nowhere", "hi")
+    with pytest.raises(ContinuationNotFound):
+        await runtime.await_continuation("nothing", timeout_s=1)
+
+
+async def test_a_store_that_cannot_be_written_fails_the_call_and_not_the_process(run, make_store):
+    store = FaultyStore(make_store())
+    runtime = await run("ok", store=store)
+    session = await runtime.start_session()
+    store.fail("begin", StoreUnavailable("disk full"))
+    with pytest.raises(StoreUnavailable):
+        await runtime.send_message(session.id, "hi")
+    store.fail("finish", StoreUnavailable("disk full"))
+    failed = await turn(runtime, session, "hi")
+    assert (failed.status, failed.continuation.error.code) == ("failed", "store_unavailable")
+    assert (await turn(runtime, session, "again")).status == "completed"
+    assert [t for _, t in await transcript(runtime, session)] == ["again", "ok"]
