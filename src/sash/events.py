@@ -97,13 +97,14 @@ class Hub:
 
     def partials(self, session_id: str, subscriber: Subscriber) -> list[Event]:
         """Return the text that the subscriber has not seen yet; all of it to one who joined late."""
-        found = []
+        found, read = [], {}
         for continuation_id, writing in self._writing.get(session_id, {}).items():
             key = (continuation_id, writing.part)
             new = writing.text[subscriber.read.get(key, 0) :]
+            read[key] = len(writing.text)
             if new:
-                subscriber.read[key] = len(writing.text)
                 found.append(Event("partial", session_id, continuation_id, {"partial_response": new}))
+        subscriber.read = read
         return found
 
     def _flush(self, session_id: str) -> None:

@@ -1,6 +1,7 @@
 """Events: durable ones by cursor, without a gap or a double; partial text whole to who joins late."""
 
 import asyncio
+from contextlib import aclosing
 
 from sash.testing import calling
 from tests.runtime.test_turns import WAIT_S, tool, turn
@@ -8,8 +9,8 @@ from tests.runtime.test_turns import WAIT_S, tool, turn
 
 async def collect(runtime, session, until, after=0, seen=None):
     events = [] if seen is None else seen
-    async with asyncio.timeout(WAIT_S):
-        async for event in runtime.events(session.id, after=after):
+    async with asyncio.timeout(WAIT_S), aclosing(runtime.events(session.id, after=after)) as stream:
+        async for event in stream:
             events.append(event)
             if until(event):
                 return events

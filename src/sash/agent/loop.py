@@ -26,7 +26,7 @@ OUTCOME_UNKNOWN = (
 
 
 class Journal(Protocol):
-    """Where a turn's steps are written: for good, and without secrets; it returns them as they were written."""
+    """Where a turn's steps are written, for good and without secrets; it returns them as written."""
 
     async def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]: ...
 
