@@ -287,6 +287,7 @@ async def test_actions_are_off_until_they_are_allowed(run):
         session = await runtime.start_session(policy=policy)
         result = await turn(runtime, session)
         assert [action.outcome for action in result.response.actions] == [outcome]
+        await runtime.close()
     assert len(done) == 1
 
 

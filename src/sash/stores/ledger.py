@@ -114,17 +114,21 @@ class Ledger:
         entry = self.held(lease)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
+        self.take_in(entry.continuation.id, end, now)
+        return entry.continuation
+
+    def take_in(self, continuation_id: str, end: Finish, now: datetime) -> None:
+        """Add what a turn leaves behind to the session, the transcript and the window."""
         self.session = after_turn(self.session, end, now)
         for message in end.messages:
             self.transcript.append(message)
-            self.turn_of[message.id] = entry.continuation.id
+            self.turn_of[message.id] = continuation_id
             self.in_window[message.id] = message
         for message_id in end.evicted:
             del self.in_window[message_id]
         if end.messages:
             self.evicted_count += len(end.evicted)
             self.turn_starts = end.turn_starts
-        return entry.continuation
 
     def cancel(self, entry: Entry, reason: str, now: datetime) -> Continuation:
         if entry.continuation.is_final:

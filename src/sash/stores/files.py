@@ -1,0 +1,606 @@
+"""The store as files that a person can read; for one process at a time.
+
+    sessions/{session}/session.json       the session, and where its window is cut
+    sessions/{session}/turns/{turn}.json  a continuation, with the messages it added to the transcript
+    sessions/{session}/logs/{turn}.log    its steps, one JSON object a line: the journal
+    artifacts/{artifact}                  large results
+    index/meta.json                       the version of this layout
+
+The log is the truth. A write is one append to one log, on the disk (fsync) when it returns; its last line
+carries `commit`; lines without one at the end of a log were torn off by a crash and are dropped. The other
+files are replaced whole; what they lack is taken from the logs when a session is read.
+"""
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from sash.clock import Clock
+from sash.codec import adapter, decode, encode
+from sash.errors import ArtifactNotFound, ContinuationNotFound, SashError, StoreUnavailable
+from sash.sessions import Session, SessionStatus
+from sash.state import MessageEntry
+from sash.steps import ArtifactRef, Continuation, NewStep, Step
+from sash.store import (
+    LEASE_S,
+    Artifact,
+    Begun,
+    Bundle,
+    Finish,
+    Lease,
+    Page,
+    StoredMessage,
+    Swept,
+    Turn,
+    page_of_sessions,
+)
+from sash.stores.ledger import Entry, Ledger
+from sash.stores.lock import FileLock
+from sash.stores.memory import MemoryStore
+
+LAYOUT_VERSION = 1
+
+_logger = logging.getLogger(__name__)
+
+
+class Damage(NamedTuple):
+    """A file that could not be read whole, and what was done about it."""
+
+    path: str
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionFile:
+    """What `session.json` holds: the session as of `cursor`; what came later is in the logs."""
+
+    session: Session
+    cursor: int
+    in_window: tuple[str, ...] = ()
+    turn_starts: tuple[str, ...] = ()
+    evicted_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _TurnFile:
+    """What `turns/{turn}.json` holds; `position` is that of its first message in the transcript."""
+
+    continuation: Continuation
+    messages: tuple[MessageEntry, ...] = ()
+    position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Commit:
+    """What the last line of a write carries."""
+
+    continuation: Continuation
+    finish: Finish | None = None
+
+
+class _Late(NamedTuple):
+    """The end of a turn that `session.json` does not know yet."""
+
+    cursor: int
+    turn_id: str
+    end: Finish
+    at: datetime
+
+
+class FilesStore(MemoryStore):
+    """Ledgers that are written down. A second process is refused."""
+
+    def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:
+        super().__init__(clock=clock)
+        self._folder = Path(folder)
+        self._lock = FileLock(self._folder / "lock")
+        self._writing = asyncio.Lock()
+        self._dirty: set[str] = set()
+        self._opened = False
+        self.damaged: list[Damage] = []
+
+    async def open(self) -> None:
+        if not self._opened:
+            await asyncio.to_thread(self._prepare)
+            self._opened = True
+
+    async def close(self) -> None:
+        if self._opened:
+            async with self._writing:
+                await asyncio.to_thread(self._flush)
+            self._ledgers.clear()
+            self._session_of.clear()
+            self._lock.release()
+            self._opened = False
+
+    async def list_sessions(
+        self,
+        owner: str,
+        *,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        sessions = [ledger.session for ledger in await asyncio.to_thread(self._owned, owner)]
+        return page_of_sessions(sessions, status, limit, cursor)
+
+    async def save_session(self, session: Session) -> Session:
+        async with self._change(session.id) as ledger:
+            saved = await super().save_session(session)
+            await asyncio.to_thread(self._write_session, ledger)
+        return saved
+
+    async def delete_session(self, owner: str, session_id: str) -> None:
+        async with self._change(session_id):
+            await self._delete(owner, session_id)
+
+    async def erase(self, owner: str) -> int:
+        mine = await asyncio.to_thread(self._owned, owner)
+        async with self._writing:
+            for ledger in mine:
+                await self._delete(owner, ledger.session.id)
+        return len(mine)
+
+    async def begin(
+        self,
+        new: Continuation,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        enqueue: bool = False,
+        known_version: int | None = None,
+    ) -> Begun:
+        async with self._change(new.session_id) as ledger:
+            begun = await super().begin(
+                new, worker=worker, lease_s=lease_s, enqueue=enqueue, known_version=known_version
+            )
+            if begun.created:
+                await asyncio.to_thread(self._write_opening, ledger, ledger.entry(new.id))
+        return begun
+
+    async def claim(
+        self,
+        owner: str,
+        continuation_id: str,
+        *,
+        worker: str,
+        lease_s: float = LEASE_S,
+        steps: Sequence[NewStep] = (),
+        known_version: int | None = None,
+    ) -> Turn:
+        session_id = await self._find(continuation_id)
+        async with self._change(session_id) as ledger:
+            turn = await super().claim(
+                owner,
+                continuation_id,
+                worker=worker,
+                lease_s=lease_s,
+                steps=steps,
+                known_version=known_version,
+            )
+            await self._log(ledger, ledger.entry(continuation_id), len(steps))
+        return turn
+
+    async def append(
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+    ) -> tuple[Step, ...]:
+        async with self._change(lease.session_id) as ledger:
+            written = await super().append(lease, steps, awaiting_approval=awaiting_approval)
+            await self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
+        return written
+
+    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+        async with self._change(lease.session_id) as ledger:
+            ended = await super().finish(lease, end)
+            entry = ledger.entry(lease.continuation_id)
+            await self._log(ledger, entry, len(end.steps), end)
+            await asyncio.to_thread(self._write_turn, ledger, entry)
+        return ended
+
+    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        async with self._change(await self._find(continuation_id)) as ledger:
+            ended = await super().cancel(owner, continuation_id, reason)
+            await self._log(ledger, ledger.entry(continuation_id), 1)
+        return ended
+
+    async def interrupt_lost(self) -> list[Continuation]:
+        await asyncio.to_thread(self._load_all)
+        now, lost = self._clock.now(), []
+        async with self._writing:
+            for ledger in tuple(self._ledgers.values()):
+                for entry in ledger.entries.values():
+                    gone = entry.lease_until is None or entry.lease_until <= now
+                    if entry.continuation.status == "running" and gone:
+                        lost.append(ledger.interrupt(entry, now))
+                        await self._log(ledger, entry, 1)
+        return lost
+
+    async def search(
+        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        await asyncio.to_thread(self._owned, owner)
+        return await super().search(owner, query, session_id=session_id, limit=limit)
+
+    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
+        await self._find(continuation_id)
+        return await super().get_continuation(owner, continuation_id)
+
+    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
+        await self._find(continuation_id)
+        return await super().steps(owner, continuation_id)
+
+    async def put_artifact(self, artifact: Artifact) -> None:
+        self._ledger(artifact.owner, artifact.session_id)
+        await self._guard(self._write_artifact, artifact)
+
+    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        return await asyncio.to_thread(self._read_artifact, owner, artifact_id)
+
+    async def export_session(self, owner: str, session_id: str) -> Bundle:
+        bundle = await super().export_session(owner, session_id)
+        artifacts = await asyncio.to_thread(lambda: tuple(self._artifacts_of(session_id)))
+        return replace(bundle, artifacts=artifacts)
+
+    async def import_session(self, bundle: Bundle) -> None:
+        async with self._writing:
+            await asyncio.to_thread(self._known, bundle.session.id)
+            await super().import_session(replace(bundle, artifacts=()))
+            ledger = self._ledgers[bundle.session.id]
+            await self._guard(self._write_whole, ledger, bundle.artifacts)
+
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+        await asyncio.to_thread(self._load_all)
+        async with self._writing:
+            before = {key: _finals(ledger) for key, ledger in self._ledgers.items()}
+            swept = await super().sweep(idle_before=idle_before, ended_before=ended_before)
+            for key, ledger in self._ledgers.items():
+                for entry in ledger.entries.values():
+                    if entry.continuation.is_final and entry.continuation.id not in before[key]:
+                        await self._log(ledger, entry, 1)
+            await self._guard(self._flush)
+            await self._guard(self._drop_logs)
+        return swept
+
+    def _ledger(self, owner: str, session_id: str) -> Ledger:
+        self._known(session_id)
+        return super()._ledger(owner, session_id)
+
+    def _known(self, session_id: str) -> Ledger | None:
+        """Return a session's ledger, read from its files if need be."""
+        if session_id not in self._ledgers and self._is_session(session_id):
+            ledger = self._load(session_id)
+            if ledger is not None:
+                self._ledgers[session_id] = ledger
+                self._session_of |= dict.fromkeys(ledger.entries, session_id)
+        return self._ledgers.get(session_id)
+
+    def _is_session(self, session_id: str) -> bool:
+        return session_id.isalnum() and (self._folder / "sessions" / session_id / "session.json").exists()
+
+    async def _find(self, continuation_id: str) -> str:
+        """Return the session of a continuation."""
+        if continuation_id not in self._session_of:
+            await asyncio.to_thread(self._load_all)
+        try:
+            return self._session_of[continuation_id]
+        except KeyError:
+            raise ContinuationNotFound(
+                f"no continuation {continuation_id}", continuation_id=continuation_id
+            ) from None
+
+    def _load_all(self) -> None:
+        for folder in sorted((self._folder / "sessions").iterdir()):
+            self._known(folder.name)
+
+    def _owned(self, owner: str) -> list[Ledger]:
+        self._load_all()
+        return [ledger for ledger in self._ledgers.values() if ledger.session.owner == owner]
+
+    @asynccontextmanager
+    async def _change(self, session_id: str) -> AsyncIterator[Ledger]:
+        """Change a session; if that cannot be written down, forget it, to read it again as it is on the disk.
+
+        Of a session that does not exist the change itself says so, before it uses the ledger.
+        """
+        async with self._writing:
+            ledger = await asyncio.to_thread(self._known, session_id)
+            try:
+                yield cast(Ledger, ledger)
+            except OSError as error:
+                self._ledgers.pop(session_id, None)
+                raise _unavailable(self._folder, error) from error
+
+    async def _guard(self, job: Callable[..., None], *args: Any) -> None:
+        try:
+            await asyncio.to_thread(job, *args)
+        except OSError as error:
+            raise _unavailable(self._folder, error) from error
+
+    async def _log(self, ledger: Ledger, entry: Entry, count: int, end: Finish | None = None) -> None:
+        """Write the last `count` steps of an entry as one commit."""
+        if count:
+            self._dirty.add(ledger.session.id)
+            lines = [_line(step) for step in entry.steps[-count:]]
+            lines[-1]["commit"] = _as_json(_Commit(entry.continuation, end))
+            path = self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log"
+            await asyncio.to_thread(_append, path, lines)
+
+    def _write_opening(self, ledger: Ledger, entry: Entry) -> None:
+        continuation = entry.continuation
+        folder = self._session_folder(ledger)
+        opened = Step(0, continuation.created_at, "observed_event", {"event": "opened"}, ledger.cursor)
+        line = _line(opened) | {"commit": _as_json(_Commit(continuation))}
+        _append(folder / "logs" / f"{continuation.id}.log", [line], new=True)
+        self._write_turn(ledger, entry)
+
+    def _write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
+        turn_id = entry.continuation.id
+        mine = [
+            (position, message)
+            for position, message in enumerate(ledger.transcript, 1)
+            if ledger.turn_of.get(message.id) == turn_id
+        ]
+        position = mine[0][0] if mine else 0
+        record = _TurnFile(entry.continuation, tuple(message for _, message in mine), position)
+        _replace(self._session_folder(ledger) / "turns" / f"{turn_id}.json", encode(record), sync=sync)
+
+    def _write_session(self, ledger: Ledger) -> None:
+        record = _SessionFile(
+            ledger.session, ledger.cursor, tuple(ledger.in_window), ledger.turn_starts, ledger.evicted_count
+        )
+        folder = self._session_folder(ledger)
+        (folder / "turns").mkdir(parents=True, exist_ok=True)
+        (folder / "logs").mkdir(exist_ok=True)
+        _replace(folder / "session.json", encode(record), sync=True)
+        self._dirty.discard(ledger.session.id)
+
+    def _write_whole(self, ledger: Ledger, artifacts: Sequence[Artifact]) -> None:
+        folder = self._session_folder(ledger)
+        for name in ("turns", "logs"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
+        if imported:
+            text = "".join(f"{encode(message)}\n" for message in imported)
+            _replace(folder / "turns" / "imported.ndjson", text, sync=True)
+        for entry in ledger.entries.values():
+            self._write_turn(ledger, entry, sync=True)
+            if entry.steps:
+                lines = [_line(step) for step in entry.steps]
+                lines[-1]["commit"] = _as_json(_Commit(entry.continuation))
+                _append(folder / "logs" / f"{entry.continuation.id}.log", lines, new=True)
+        for artifact in artifacts:
+            self._write_artifact(artifact)
+        self._write_session(ledger)
+
+    def _flush(self) -> None:
+        """Bring the files of changed sessions up to date with their logs."""
+        for session_id in tuple(self._dirty):
+            if ledger := self._ledgers.get(session_id):
+                for entry in ledger.entries.values():
+                    if entry.steps:
+                        self._write_turn(ledger, entry, sync=True)
+                self._write_session(ledger)
+
+    def _drop_logs(self) -> None:
+        for ledger in self._ledgers.values():
+            for entry in ledger.entries.values():
+                if entry.continuation.is_final and not entry.steps:
+                    path = self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log"
+                    path.unlink(missing_ok=True)
+
+    async def _delete(self, owner: str, session_id: str) -> None:
+        artifacts = await asyncio.to_thread(lambda: list(self._artifacts_of(session_id)))
+        await MemoryStore.delete_session(self, owner, session_id)
+        self._dirty.discard(session_id)
+        for artifact in artifacts:
+            await asyncio.to_thread(self._remove_artifact, artifact.ref.id)
+        await asyncio.to_thread(shutil.rmtree, self._folder / "sessions" / session_id)
+
+    def _write_artifact(self, artifact: Artifact) -> None:
+        path = self._folder / "artifacts" / artifact.ref.id
+        about = {"ref": _as_json(artifact.ref), "session_id": artifact.session_id, "owner": artifact.owner}
+        _replace(path.with_suffix(".json"), json.dumps(about), sync=True)
+        _replace(path, artifact.data, sync=True)
+
+    def _read_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        path = self._folder / "artifacts" / artifact_id
+        try:
+            if not artifact_id.isalnum():
+                raise FileNotFoundError(artifact_id)
+            about = json.loads(path.with_suffix(".json").read_bytes())
+            if about["owner"] != owner:
+                raise FileNotFoundError(artifact_id)
+            ref = decode(ArtifactRef, json.dumps(about["ref"]))
+            return Artifact(ref, about["session_id"], owner, path.read_bytes())
+        except FileNotFoundError:
+            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id) from None
+
+    def _artifacts_of(self, session_id: str) -> Iterator[Artifact]:
+        for path in sorted((self._folder / "artifacts").glob("*.json")):
+            about = json.loads(path.read_bytes())
+            if about["session_id"] == session_id:
+                yield self._read_artifact(about["owner"], path.stem)
+
+    def _remove_artifact(self, artifact_id: str) -> None:
+        path = self._folder / "artifacts" / artifact_id
+        path.unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)
+
+    def _session_folder(self, ledger: Ledger) -> Path:
+        return self._folder / "sessions" / ledger.session.id
+
+    def _prepare(self) -> None:
+        try:
+            for name in ("sessions", "artifacts", "index"):
+                (self._folder / name).mkdir(parents=True, exist_ok=True)
+            if not self._lock.acquire():
+                raise StoreUnavailable(
+                    f"the folder {self._folder.name} is in use by another process: stop that one, or use the "
+                    "sqlite store, which several processes can open"
+                )
+            meta = self._folder / "index" / "meta.json"
+            version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
+            if version > LAYOUT_VERSION:
+                raise StoreUnavailable(
+                    f"the folder was written by a newer Sash (layout {version}): install that one"
+                )
+            _replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
+        except (OSError, ValueError) as error:
+            raise _unavailable(self._folder, error) from error
+
+    def _load(self, session_id: str) -> Ledger | None:
+        """Read a session from its files; a damaged file is reported, and what the others say is kept."""
+        folder = self._folder / "sessions" / session_id
+        try:
+            record = decode(_SessionFile, (folder / "session.json").read_bytes())
+        except SashError as error:
+            self._report(folder / "session.json", f"the session cannot be read: {error}")
+            return None
+        ledger = Ledger(record.session)
+        ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
+        ledger.evicted_count = record.evicted_count
+        files = [f for f in map(self._load_turn, sorted((folder / "turns").glob("*.json"))) if f]
+        ledger.entries = {f.continuation.id: Entry(f.continuation) for f in files}
+        late: list[_Late] = []
+        for path in sorted((folder / "logs").glob("*.log")):
+            late += self._replay(ledger, path, record.cursor)
+        ledger.entries = dict(sorted(ledger.entries.items()))
+        _add_transcript(ledger, record, folder, files, {item.turn_id for item in late})
+        for item in sorted(late):
+            ledger.take_in(item.turn_id, item.end, item.at)
+            self._dirty.add(session_id)
+        return ledger
+
+    def _replay(self, ledger: Ledger, path: Path, cursor: int) -> list[_Late]:
+        """Take a turn's steps from its log; return its end, if the session does not know it yet."""
+        late = []
+        for line in self._load_log(path):
+            commit = line.pop("commit", None)
+            step = decode(Step, json.dumps(line))
+            entry = ledger.entries.get(path.stem)
+            if commit is not None:
+                known = decode(_Commit, json.dumps(commit))
+                if entry is None:
+                    entry = ledger.entries[path.stem] = Entry(known.continuation)
+                entry.continuation = known.continuation
+                if known.finish is not None and step.cursor > cursor:
+                    late.append(_Late(step.cursor, path.stem, known.finish, step.ts))
+            if entry is not None and step.n:
+                entry.steps.append(step)
+                ledger.cursor = max(ledger.cursor, step.cursor)
+        return late
+
+    def _load_turn(self, path: Path) -> _TurnFile | None:
+        try:
+            return decode(_TurnFile, path.read_bytes())
+        except SashError as error:
+            self._report(path, f"the turn's file is damaged, what its log has is used: {error}")
+            return None
+
+    def _load_log(self, path: Path) -> list[dict[str, Any]]:
+        """Read a log up to its last commit; what a crash tore off is cut away."""
+        lines: list[dict[str, Any]] = []
+        whole = size = 0
+        for raw in path.read_bytes().splitlines(keepends=True):
+            try:
+                line = json.loads(raw)
+            except ValueError:
+                break
+            if not raw.endswith(b"\n"):
+                break
+            size += len(raw)
+            lines.append(line)
+            if "commit" in line:
+                whole, end = len(lines), size
+        if whole < len(lines) or size < path.stat().st_size:
+            self._report(path, "the last lines were torn off by a crash and are left out")
+            with path.open("r+b") as file:
+                file.truncate(end if whole else 0)
+        return lines[:whole]
+
+    def _report(self, path: Path, what: str) -> None:
+        damage = Damage(str(path.relative_to(self._folder)), what)
+        if damage not in self.damaged:
+            self.damaged.append(damage)
+            _logger.error("%s: %s", damage.path, what)
+
+
+def _add_transcript(
+    ledger: Ledger, record: _SessionFile, folder: Path, files: list[_TurnFile], late: set[str]
+) -> None:
+    """Put the transcript together: what was imported, then the turns by their place, but the late ones."""
+    imported = folder / "turns" / "imported.ndjson"
+    for text in imported.read_text().splitlines() if imported.exists() else ():
+        ledger.transcript.append(decode(MessageEntry, text))
+    for file in sorted(files, key=lambda f: f.position):
+        if file.continuation.id not in late:
+            ledger.transcript += file.messages
+            ledger.turn_of |= dict.fromkeys((m.id for m in file.messages), file.continuation.id)
+    kept = set(record.in_window)
+    ledger.in_window = {m.id: m for m in ledger.transcript if m.id in kept}
+
+
+def _finals(ledger: Ledger) -> set[str]:
+    return {key for key, entry in ledger.entries.items() if entry.continuation.is_final}
+
+
+def _line(step: Step) -> dict[str, Any]:
+    line: dict[str, Any] = adapter(Step).dump_python(step, mode="json")
+    return line
+
+
+def _as_json(value: Any) -> Any:
+    return adapter(type(value)).dump_python(value, mode="json")
+
+
+def _append(path: Path, lines: list[dict[str, Any]], *, new: bool = False) -> None:
+    """Append lines as one write, on the disk when this returns; a write that fails leaves nothing behind."""
+    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    with path.open("ab") as file:
+        before = file.tell()
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            os.truncate(path, before)
+            raise
+    if new:
+        _sync_folder(path.parent)
+
+
+def _replace(path: Path, content: str | bytes, *, sync: bool) -> None:
+    """Replace a file whole: a reader sees the old one or the new one."""
+    draft = path.with_name(f".{path.name}.new")
+    with draft.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+    draft.replace(path)
+    if sync:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _unavailable(folder: Path, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"the folder {folder.name} cannot be used: {error}. Check that the disk has room and that the folder "
+        "may be written",
+        cause=str(error),
+    )
