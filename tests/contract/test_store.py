@@ -428,6 +428,43 @@ async def test_an_export_comes_back_whole(store, start, begin):
     assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
 
 
+async def test_everything_is_there_when_the_store_is_opened_again(store, start, begin, reopen, clock):
+    session, other = await start(preferences={"a": 1}), await start("bob")
+    turn = (await begin(session, key="k")).turn
+    await store.append(turn.lease, [PLAN])
+    first = said("one", "two")
+    await store.finish(turn.lease, completed(*first, evicted=(first[0].id,), digest="- one"))
+    waiting = (await begin(session)).turn
+    await store.append(waiting.lease, [PLAN], awaiting_approval=True)
+    pending = await begin(session, enqueue=True)
+    await store.put_artifact(Artifact(ArtifactRef(new_id(), "image/png", 3), session.id, "ann", b"png"))
+    before = await store.export_session("ann", session.id)
+    store = await reopen()
+    assert await store.export_session("ann", session.id) == before
+    assert await store.get_session("bob", other.id) == other
+    assert await store.interrupt_lost() == []
+    assert [m.message.text for m in await store.search("ann", "one")] == ["one"]
+    again = await store.claim("ann", waiting.continuation.id, worker="w2", steps=[PLAN])
+    assert [s.cursor for s in again.steps] == [3, 4]
+    await store.finish(again.lease, completed(*said("three")))
+    assert (await store.claim_next(session.id, worker="w2")).continuation.id == pending.continuation.id
+    store = await reopen()
+    assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
+
+
+async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_opened_again(
+    store, start, begin, reopen, clock
+):
+    turn = (await begin(await start())).turn
+    await store.append(turn.lease, [PLAN])
+    store = await reopen()
+    clock.advance(31)
+    assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
+    store = await reopen()
+    assert await store.interrupt_lost() == []
+    assert [s.type for s in await store.steps("ann", turn.continuation.id)] == ["plan", "observed_event"]
+
+
 async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
     idle, waiting, done, held = [await start() for _ in range(4)]
     turn = (await begin(waiting)).turn

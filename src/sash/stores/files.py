@@ -446,15 +446,20 @@ class FilesStore(MemoryStore):
                     f"the folder {self._folder.name} is in use by another process: stop that one, or use the "
                     "sqlite store, which several processes can open"
                 )
-            meta = self._folder / "index" / "meta.json"
-            version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
-            if version > LAYOUT_VERSION:
-                raise StoreUnavailable(
-                    f"the folder was written by a newer Sash (layout {version}): install that one"
-                )
-            _replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
-        except (OSError, ValueError) as error:
+            self._check_layout()
+        except (OSError, ValueError, KeyError) as error:
+            self._lock.release()
             raise _unavailable(self._folder, error) from error
+
+    def _check_layout(self) -> None:
+        meta = self._folder / "index" / "meta.json"
+        version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
+        if version > LAYOUT_VERSION:
+            self._lock.release()
+            raise StoreUnavailable(
+                f"the folder was written by a newer Sash (layout {version}): install that one"
+            )
+        _replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 
     def _load(self, session_id: str) -> Ledger | None:
         """Read a session from its files; a damaged file is reported, and what the others say is kept."""

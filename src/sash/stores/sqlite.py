@@ -12,6 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -98,6 +99,7 @@ class SqliteStore:
         self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._local = threading.local()
+        self._reading: list[sqlite3.Connection] = []
         self._readers: ThreadPoolExecutor | None = None
         self._lock = FileLock(Path(f"{self._path}.lock"))
         self._alone = False
@@ -107,6 +109,7 @@ class SqliteStore:
         if self._writer is not None:
             return
         database = await asyncio.to_thread(self._prepare)
+        self._local, self._reading = threading.local(), []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
         self._writer = threading.Thread(
             target=self._write_forever, args=(database,), name="sash-writer", daemon=True
@@ -118,6 +121,8 @@ class SqliteStore:
             self._jobs.put(None)
             await asyncio.to_thread(self._writer.join)
             self._readers.shutdown()
+            for db in self._reading:
+                db.close()
             self._lock.release()
             self._writer = self._readers = None
 
@@ -547,6 +552,7 @@ class SqliteStore:
         try:
             if not hasattr(self._local, "db"):
                 self._local.db = self._connect(reader=True)
+                self._reading.append(self._local.db)
             return job(self._local.db)
         except sqlite3.Error as error:
             raise _unavailable(self._path, error) from error
@@ -555,20 +561,28 @@ class SqliteStore:
         db = sqlite3.connect(
             self._path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False
         )
-        db.execute("PRAGMA foreign_keys = ON")
-        db.execute(f"PRAGMA synchronous = {self._synchronous}")
-        db.execute(f"PRAGMA query_only = {'ON' if reader else 'OFF'}")
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            db.execute(f"PRAGMA query_only = {'ON' if reader else 'OFF'}")
+        except sqlite3.Error:
+            db.close()
+            raise
         return db
 
     def _prepare(self) -> sqlite3.Connection:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            self._alone = self._lock.acquire()
-            db = self._connect()
-            db.execute("PRAGMA journal_mode = WAL")
-            _migrate(db)
-        except (sqlite3.Error, OSError) as error:
-            raise _unavailable(self._path, error) from error
+        with ExitStack() as undo:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self._alone = self._lock.acquire()
+                undo.callback(self._lock.release)
+                db = self._connect()
+                undo.callback(db.close)
+                db.execute("PRAGMA journal_mode = WAL")
+                _migrate(db)
+            except (sqlite3.Error, OSError) as error:
+                raise _unavailable(self._path, error) from error
+            undo.pop_all()
         return db
 
     def _write_forever(self, db: sqlite3.Connection) -> None:

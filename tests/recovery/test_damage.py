@@ -1,0 +1,201 @@
+"""Disks that are full, files that may not be written, files that are damaged: a clear error, and the rest goes on."""
+
+import asyncio
+import json
+import os
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from sash import Runtime
+from sash.errors import SessionNotFound, StoreUnavailable
+from sash.stores.files import FilesStore
+from sash.stores.sqlite import SqliteStore
+from sash.testing import ScriptedModel
+
+WAIT_S = 10
+
+
+def runtime(store):
+    return Runtime(store, ScriptedModel(lambda request: "ok"))
+
+
+async def turn(sash, session, message):
+    sent = await sash.send_message(session.id, message)
+    return await sash.await_continuation(sent.id, timeout_s=WAIT_S)
+
+
+async def texts(sash, session):
+    return [m.message.text for m in await sash.store.messages("local", session.id)]
+
+
+async def fill_files(folder, turns=3):
+    async with runtime(FilesStore(folder)) as sash:
+        session = await sash.start_session()
+        ids = [(await turn(sash, session, f"message {n}")).continuation.id for n in range(turns)]
+    return session, ids
+
+
+async def test_a_full_disk_on_sqlite(tmp_path):
+    store = SqliteStore(tmp_path / "sash.db")
+    async with runtime(store) as sash:
+        session = await sash.start_session()
+        await turn(sash, session, "before")
+
+        def limit(pages):
+            return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone()
+
+        [used] = await store._write(lambda db: db.execute("PRAGMA page_count").fetchone())
+        await store._write(limit(used))
+        with pytest.raises(StoreUnavailable, match="full"):
+            for n in range(50):
+                await sash.start_session(preferences={"filler": "x" * 2000, "n": n})
+        with pytest.raises(StoreUnavailable, match="full"):
+            for _ in range(50):
+                await turn_or_raise(sash, session, "y" * 3000)
+        assert (await sash.get_session(session.id)).id == session.id
+        await store._write(limit(used + 10_000))
+        await sash.recover()
+        assert (await turn(sash, session, "after")).status == "completed"
+        said = await texts(sash, session)
+        assert (said[0], said[-2]) == ("before", "after")
+        assert len(said) % 2 == 0
+
+
+async def turn_or_raise(sash, session, message):
+    result = await turn(sash, session, message)
+    if result.status == "failed":
+        raise StoreUnavailable(result.continuation.error.message)
+
+
+async def test_a_database_that_may_not_be_written(tmp_path):
+    path = tmp_path / "sash.db"
+    async with runtime(SqliteStore(path)) as sash:
+        session = await sash.start_session()
+        await turn(sash, session, "before")
+        await sash.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
+        with pytest.raises(StoreUnavailable, match=r"readonly|read-only|query_only"):
+            await sash.send_message(session.id, "now")
+        assert await texts(sash, session) == ["before", "ok"]
+        with pytest.raises(StoreUnavailable):
+            await sash.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
+    async with runtime(SqliteStore(path)) as sash:
+        assert (await turn(sash, session, "after")).status == "completed"
+
+
+async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
+    (tmp_path / "sash.db").write_text("this is no database, but a letter to somebody " * 20)
+    with pytest.raises(StoreUnavailable, match="not a database"):
+        await SqliteStore(tmp_path / "sash.db").open()
+
+
+async def test_a_database_of_a_newer_sash_is_left_alone(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "sash.db")) as db:
+        db.execute("PRAGMA user_version = 99")
+    with pytest.raises(StoreUnavailable, match="newer Sash"):
+        await SqliteStore(tmp_path / "sash.db").open()
+
+
+async def test_a_full_disk_on_files(tmp_path, monkeypatch):
+    async with runtime(FilesStore(tmp_path)) as sash:
+        session = await sash.start_session()
+        await turn(sash, session, "before")
+        real = os.fsync
+
+        def full(handle):
+            raise OSError(28, "No space left on device")
+
+        monkeypatch.setattr("sash.stores.files.os.fsync", full)
+        with pytest.raises(StoreUnavailable, match="No space left"):
+            await sash.send_message(session.id, "now")
+        with pytest.raises(StoreUnavailable, match="No space left"):
+            await sash.start_session()
+        monkeypatch.setattr("sash.stores.files.os.fsync", real)
+        await sash.recover()
+        assert (await turn(sash, session, "after")).status == "completed"
+        assert await texts(sash, session) == ["before", "ok", "after", "ok"]
+
+
+async def test_a_second_process_is_refused_on_files(tmp_path):
+    async with runtime(FilesStore(tmp_path)):
+        with pytest.raises(StoreUnavailable, match="in use by another process"):
+            await FilesStore(tmp_path).open()
+    async with runtime(FilesStore(tmp_path)):
+        pass
+
+
+async def test_the_layout_is_the_seed_s(tmp_path):
+    session, ids = await fill_files(tmp_path)
+    folder = tmp_path / "sessions" / session.id
+    assert sorted(p.name for p in (folder / "turns").iterdir()) == sorted(f"{id}.json" for id in ids)
+    assert sorted(p.name for p in (folder / "logs").iterdir()) == sorted(f"{id}.log" for id in ids)
+    assert json.loads((folder / "session.json").read_text())["session"]["id"] == session.id
+    record = json.loads((folder / "turns" / f"{ids[0]}.json").read_text())
+    assert (record["continuation"]["status"], record["messages"][0]["content"]) == ("completed", "message 0")
+    lines = [json.loads(line) for line in (folder / "logs" / f"{ids[0]}.log").read_text().splitlines()]
+    assert [line["type"] for line in lines] == ["observed_event", "summary"]
+    assert (tmp_path / "artifacts").is_dir()
+    assert json.loads((tmp_path / "index" / "meta.json").read_text()) == {"version": 1}
+
+
+async def test_a_damaged_turn_file_is_reported_and_its_log_is_used(tmp_path):
+    session, ids = await fill_files(tmp_path)
+    (tmp_path / "sessions" / session.id / "turns" / f"{ids[1]}.json").write_text('{"continuation": {')
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        assert [damage.path for damage in store.damaged] == [f"sessions/{session.id}/turns/{ids[1]}.json"]
+        assert [c.id for c in await store.list_continuations("local", session.id)] == ids
+        assert (await texts(sash, session))[:2] == ["message 0", "ok"]
+        assert (await turn(sash, session, "after")).status == "completed"
+
+
+@pytest.mark.parametrize("torn", ['{"n": 2, "ts": "2026', '{"n": 2, "type": "plan"}\n', "\x00\x00\x00"])
+async def test_a_torn_last_line_is_cut_off(tmp_path, torn):
+    session, ids = await fill_files(tmp_path)
+    log = tmp_path / "sessions" / session.id / "logs" / f"{ids[2]}.log"
+    whole = log.read_text()
+    log.write_text(whole + torn)
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        assert [damage.path for damage in store.damaged] == [f"sessions/{session.id}/logs/{ids[2]}.log"]
+        assert log.read_text() == whole
+        assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
+
+
+async def test_a_damaged_session_does_not_keep_the_others_from_loading(tmp_path):
+    lost, _ = await fill_files(tmp_path)
+    kept, _ = await fill_files(tmp_path)
+    (tmp_path / "sessions" / lost.id / "session.json").write_text("")
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        assert [s.id for s in (await sash.list_sessions()).items] == [kept.id]
+        assert [damage.path for damage in store.damaged] == [f"sessions/{lost.id}/session.json"]
+        with pytest.raises(SessionNotFound):
+            await sash.get_session(lost.id)
+
+
+async def test_files_that_were_not_brought_up_to_date_are_by_their_logs(tmp_path):
+    """As after a crash: `session.json` and the turns are old, the logs have everything."""
+    async with runtime(FilesStore(tmp_path)) as sash:
+        session = await sash.start_session()
+        folder = tmp_path / "sessions" / session.id
+        old = (folder / "session.json").read_bytes()
+        for n in range(3):
+            await turn(sash, session, f"message {n}")
+        before = await sash.store.export_session("local", session.id)
+    (folder / "session.json").write_bytes(old)
+    for path in (folder / "turns").iterdir():
+        path.unlink()
+    async with runtime(FilesStore(tmp_path)) as sash:
+        assert await sash.store.export_session("local", session.id) == before
+
+
+async def test_fifty_sessions_at_once_on_one_sqlite_file(tmp_path):
+    async with (
+        runtime(SqliteStore(tmp_path / "sash.db")) as one,
+        runtime(SqliteStore(tmp_path / "sash.db")) as two,
+    ):
+        sessions = await asyncio.gather(*((one, two)[n % 2].start_session() for n in range(50)))
+        results = await asyncio.gather(*(turn((two, one)[n % 2], s, "hi") for n, s in enumerate(sessions)))
+        assert {r.status for r in results} == {"completed"}
