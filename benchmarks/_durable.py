@@ -1,0 +1,210 @@
+"""One system's durable turns, in a process of its own: it prints what it measured as JSON.
+
+    python -m benchmarks._durable SYSTEM FOLDER TURNS SESSIONS
+
+A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at once, so
+that what is measured is the engine.
+"""
+
+import asyncio
+import json
+import resource
+import statistics
+import sys
+import time
+import uuid
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+STARTED = time.perf_counter()
+
+
+def written() -> int:
+    """Return the bytes that this process has written so far."""
+    fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
+    return int(fields["wchar"])
+
+
+class Sash:
+    def __init__(self, store: str, folder: Path) -> None:
+        from sash import Runtime
+        from sash.sessions import Budgets
+        from sash.stores.files import FilesStore
+        from sash.stores.sqlite import SqliteStore
+        from sash.testing import ScriptedModel, calling
+        from sash.tools import ToolSpec
+
+        async def look(arguments: dict[str, Any], context: Any) -> str:
+            return "21.5 °C"
+
+        def script(request: Any) -> Any:
+            if request.messages[-1]["role"] == "tool":
+                return "It is 21.5 °C in the kitchen."
+            return calling("look", room="kitchen")
+
+        kinds = {
+            "sqlite": lambda: SqliteStore(folder / "sash.db"),
+            "sqlite NORMAL": lambda: SqliteStore(folder / "sash.db", synchronous="NORMAL"),
+            "files": lambda: FilesStore(folder / "data"),
+        }
+        self.budgets = Budgets()
+        tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+        self.runtime = Runtime(kinds[store](), ScriptedModel(script), [tool])
+
+    async def open(self) -> None:
+        await self.runtime.open()
+
+    async def session(self) -> str:
+        return (await self.runtime.start_session()).id
+
+    async def turn(self, session: str) -> None:
+        sent = await self.runtime.send_message(session, "How warm is it in the kitchen?")
+        result = await self.runtime.await_continuation(sent.id)
+        assert result.status == "completed"
+
+    async def close(self) -> None:
+        await self.runtime.close()
+
+
+class LangGraph:
+    def __init__(self, folder: Path) -> None:
+        import sqlite3
+
+        from langchain_core.messages import AIMessage, ToolMessage
+        from langgraph.checkpoint.sqlite import SqliteSaver
+        from langgraph.graph import END, START, MessagesState, StateGraph
+
+        def plan(state: MessagesState) -> dict[str, Any]:
+            call = {"name": "look", "args": {"room": "kitchen"}, "id": "call"}
+            return {"messages": [AIMessage("", tool_calls=[call])]}
+
+        def look(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [ToolMessage("21.5 °C", tool_call_id="call")]}
+
+        def answer(state: MessagesState) -> dict[str, Any]:
+            return {"messages": [AIMessage("It is 21.5 °C in the kitchen.")]}
+
+        graph = StateGraph(MessagesState)
+        steps = {"plan": plan, "look": look, "answer": answer}
+        for name, step in steps.items():
+            graph.add_node(name, step)
+        for one, other in zip([START, *steps], [*steps, END], strict=True):
+            graph.add_edge(one, other)
+        db = sqlite3.connect(folder / "langgraph.db", check_same_thread=False)
+        db.execute("PRAGMA synchronous = FULL")
+        self.graph = graph.compile(checkpointer=SqliteSaver(db))
+
+    async def open(self) -> None:
+        pass
+
+    async def session(self) -> str:
+        return uuid.uuid4().hex
+
+    async def turn(self, session: str) -> None:
+        asked = {"messages": [("user", "How warm is it in the kitchen?")]}
+        config = {"configurable": {"thread_id": session}}
+        await asyncio.to_thread(self.graph.invoke, asked, config, durability="sync")
+
+    async def close(self) -> None:
+        pass
+
+
+class Dbos:
+    def __init__(self, folder: Path) -> None:
+        import logging
+
+        from dbos import DBOS
+
+        logging.disable(logging.INFO)
+        DBOS(config={"name": "bench", "system_database_url": f"sqlite:///{folder}/dbos.db"})
+
+        @DBOS.step()
+        async def plan(message: str) -> dict[str, Any]:
+            return {"name": "look", "args": {"room": "kitchen"}}
+
+        @DBOS.step()
+        async def look(call: dict[str, Any]) -> str:
+            return "21.5 °C"
+
+        @DBOS.step()
+        async def answer(result: str) -> str:
+            return f"It is {result} in the kitchen."
+
+        @DBOS.workflow()
+        async def turn(message: str) -> str:
+            return await answer(await look(await plan(message)))
+
+        self.dbos, self.workflow = DBOS, turn
+
+    async def open(self) -> None:
+        self.dbos.launch()
+
+    async def session(self) -> str:
+        return ""
+
+    async def turn(self, session: str) -> None:
+        await self.workflow("How warm is it in the kitchen?")
+
+    async def close(self) -> None:
+        self.dbos.destroy()
+
+
+SYSTEMS: dict[str, Callable[[Path], Any]] = {
+    "Sash, sqlite FULL": lambda folder: Sash("sqlite", folder),
+    "Sash, sqlite NORMAL": lambda folder: Sash("sqlite NORMAL", folder),
+    "Sash, files": lambda folder: Sash("files", folder),
+    "LangGraph, SqliteSaver": LangGraph,
+    "DBOS, SQLite": Dbos,
+}
+
+
+async def measure(system: Any, turns: int, sessions: int) -> dict[str, float]:
+    """Run turns one after the other in one session, and then in many sessions at once."""
+    await system.open()
+    session = await system.session()
+    times, bytes_at = [], {}
+    for n in range(1, turns + 1):
+        before, started = written(), time.perf_counter()
+        await system.turn(session)
+        times.append(time.perf_counter() - started)
+        bytes_at[n] = written() - before
+    results = {
+        "median": statistics.median(times) * 1e3,
+        "p95": statistics.quantiles(times, n=20)[-1] * 1e3 if len(times) > 1 else times[0] * 1e3,
+        "bytes at turn 10": _around(bytes_at, 10),
+        f"bytes at turn {turns}": _around(bytes_at, turns - 5),
+    }
+    if sessions:
+        ids = [await system.session() for _ in range(sessions)]
+        each = max(1, turns // 10)
+
+        async def talk(one: str) -> None:
+            for _ in range(each):
+                await system.turn(one)
+
+        started = time.perf_counter()
+        await asyncio.gather(*map(talk, ids))
+        results["turns a second"] = sessions * each / (time.perf_counter() - started)
+    await system.close()
+    return results
+
+
+def _around(values: dict[int, int], n: int) -> float:
+    near = [values[k] for k in range(max(1, n - 5), n + 6) if k in values]
+    return statistics.mean(near)
+
+
+def main() -> None:
+    name, folder, turns, sessions = sys.argv[1:]
+    system = SYSTEMS[name](Path(folder))
+    imported = time.perf_counter() - STARTED
+    measured: Awaitable[dict[str, float]] = measure(system, int(turns), int(sessions))
+    results = asyncio.run(measured)  # type: ignore[arg-type]
+    results["import"] = imported * 1e3
+    results["rss"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps(results))
+
+
+if __name__ == "__main__":
+    main()
