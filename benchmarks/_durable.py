@@ -2,8 +2,8 @@
 
     python -m benchmarks._durable SYSTEM FOLDER TURNS SESSIONS
 
-A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at once, so
-that what is measured is the engine.
+A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at once,
+so that what is measured is the engine.
 """
 
 import asyncio
@@ -29,19 +29,21 @@ def written() -> int:
 class Sash:
     def __init__(self, store: str, folder: Path) -> None:
         from sash import Runtime
+        from sash.models.base import TextDelta, ToolCallDelta
         from sash.sessions import Budgets
         from sash.stores.files import FilesStore
         from sash.stores.sqlite import SqliteStore
-        from sash.testing import ScriptedModel, calling
         from sash.tools import ToolSpec
 
         async def look(arguments: dict[str, Any], context: Any) -> str:
             return "21.5 °C"
 
-        def script(request: Any) -> Any:
-            if request.messages[-1]["role"] == "tool":
-                return "It is 21.5 °C in the kitchen."
-            return calling("look", room="kitchen")
+        class Model:
+            async def stream(self, request: Any) -> Any:
+                if request.messages[-1]["role"] == "tool":
+                    yield TextDelta("It is 21.5 °C in the kitchen.")
+                else:
+                    yield ToolCallDelta(0, "call", "look", '{"room": "kitchen"}')
 
         kinds = {
             "sqlite": lambda: SqliteStore(folder / "sash.db"),
@@ -50,7 +52,7 @@ class Sash:
         }
         self.budgets = Budgets()
         tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
-        self.runtime = Runtime(kinds[store](), ScriptedModel(script), [tool])
+        self.runtime = Runtime(kinds[store](), Model(), [tool])
 
     async def open(self) -> None:
         await self.runtime.open()

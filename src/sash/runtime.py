@@ -59,6 +59,7 @@ BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 DEFAULT_OWNER = "local"
 SWEEP_EVERY_S = 300.0
+SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
 
@@ -118,7 +119,6 @@ class Runtime:
         self._max_message_bytes = max_message_bytes
         self._worker = self._engine.new_id()
         self._running: dict[str, _Running] = {}
-        self._ended: dict[str, asyncio.Event] = {}
         self._background: list[asyncio.Task[None]] = []
         self._closing = False
 
@@ -390,7 +390,7 @@ class Runtime:
         """Say what the next model call of a session would be made of."""
         session = await self.store.get_session(owner, session_id)
         window = await self.store.window(owner, session_id)
-        parts = build(session.memory, window.messages, (), {})
+        parts = build(session.memory, [message.to_openai() for message in window.messages], (), {})
         schemas = self._engine.tools.schemas()
         said = await asyncio.to_thread(report, parts, schemas, self._engine.counter)
         return {**said, "evicted_count": window.evicted_count, "digest": session.memory.digest}
@@ -489,29 +489,30 @@ class Runtime:
             if turn.window is None and self._engine.windows.version(turn.session.id) != turn.session.version:
                 window = await self.store.window(continuation.owner, turn.session.id)
                 turn = replace(turn, window=window)
-            await Execution(self._engine, turn).run()
+            execution = Execution(self._engine, turn)
+            await execution.run()
         finally:
             self._running.pop(continuation.id, None)
             self._end(continuation.id, continuation.session_id)
-        if not self._closing:
+        if execution.next_waits and not self._closing:
             await self._serve_next(continuation.session_id)
 
     async def _settled(self, owner: str, continuation_id: str) -> None:
-        while True:
-            ended = self._ended.setdefault(continuation_id, asyncio.Event())
-            try:
-                status = (await self.store.get_continuation(owner, continuation_id)).status
-                if status in FINAL or status in ("interrupted", "awaiting_approval"):
-                    return
+        """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
+        running = self._running.get(continuation_id)
+        if running is not None and running.turn.continuation.owner == owner:
+            await asyncio.wait([running.task])
+        continuation = await self.store.get_continuation(owner, continuation_id)
+        with self._hub.subscribe(continuation.session_id) as subscriber:
+            while continuation.status not in SETTLED:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 10):
-                        await ended.wait()
-            finally:
-                self._ended.pop(continuation_id, None)
+                        await subscriber.news.wait()
+                subscriber.news.clear()
+                continuation = await self.store.get_continuation(owner, continuation_id)
 
     async def _result(self, owner: str, continuation_id: str) -> Result:
-        continuation = await self.store.get_continuation(owner, continuation_id)
-        steps = tuple(await self.store.steps(owner, continuation_id))
+        continuation, steps = await self.store.journal(owner, continuation_id)
         if continuation.status == "running" and self._hub.is_writing(
             continuation.session_id, continuation.id
         ):
@@ -529,8 +530,6 @@ class Runtime:
         return Event("step", session_id, continuation_id, payload, step.cursor)
 
     def _end(self, continuation_id: str, session_id: str) -> None:
-        if ended := self._ended.get(continuation_id):
-            ended.set()
         self._hub.written(session_id, continuation_id)
         self._hub.wake(session_id)
 

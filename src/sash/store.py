@@ -85,6 +85,14 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
+class Finished:
+    """An ended continuation, and whether another one of its session waits."""
+
+    continuation: Continuation
+    next_waits: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StoredMessage:
     """A message of a transcript: its place, its turn, and whether a model still sees it."""
 
@@ -225,7 +233,7 @@ class Store(Protocol):
     ) -> tuple[Step, ...]:
         """Write steps; with `awaiting_approval` also give the lease back."""
 
-    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
         """End a continuation, with the messages it adds to the transcript and what they evict."""
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
@@ -244,7 +252,8 @@ class Store(Protocol):
     async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
         """List a session's continuations, oldest first."""
 
-    async def steps(self, owner: str, continuation_id: str) -> list[Step]: ...
+    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
+        """Return a continuation with its steps."""
 
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100

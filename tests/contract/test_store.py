@@ -100,10 +100,12 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
     await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
     messages = said("hi", "hello")
-    ended = await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    ended = (
+        await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    ).continuation
     assert (ended.status, ended.response.final_message) == ("completed", "done")
     assert await store.get_continuation("ann", ended.id) == ended
-    assert [s.type for s in await store.steps("ann", ended.id)] == [
+    assert [s.type for s in (await store.journal("ann", ended.id))[1]] == [
         "plan",
         "tool_call",
         "tool_result",
@@ -146,6 +148,16 @@ async def test_the_same_key_is_the_same_continuation(store, start, begin):
     assert (await begin(other, key="k")).created
 
 
+async def test_cursors_are_not_given_again_when_steps_are_swept(store, start, begin, clock):
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*said("one")))
+    clock.advance(60)
+    await store.sweep(idle_before=clock.now() - timedelta(days=1), ended_before=clock.now())
+    turn = (await begin(session)).turn
+    assert [s.cursor for s in await store.append(turn.lease, [PLAN])] == [2]
+
+
 async def test_a_queue_is_served_in_order(store, start, begin):
     session = await start()
     first = await begin(session, "1")
@@ -153,7 +165,7 @@ async def test_a_queue_is_served_in_order(store, start, begin):
     third = await begin(session, "3", enqueue=True)
     assert (second.turn, second.continuation.status) == (None, "pending")
     assert await store.claim_next(session.id, worker="w1") is None
-    await store.finish(first.turn.lease, completed())
+    assert (await store.finish(first.turn.lease, completed())).next_waits
     served = []
     while turn := await store.claim_next(session.id, worker="w1"):
         served.append(turn.continuation.id)
@@ -178,7 +190,7 @@ async def test_who_lost_the_lease_cannot_write(store, start, begin, clock):
         with pytest.raises(LeaseLost):
             await late
     assert await store.messages("ann", session.id) == []
-    assert [s.type for s in await store.steps("ann", turn.continuation.id)] == ["observed_event"]
+    assert [s.type for s in (await store.journal("ann", turn.continuation.id))[1]] == ["observed_event"]
     assert again.lease.epoch > turn.lease.epoch
     await store.finish(again.lease, completed())
 
@@ -239,7 +251,7 @@ async def test_a_cancel_is_final(store, start, begin):
     turn = (await begin(session)).turn
     cancelled = await store.cancel("ann", turn.continuation.id, "taking too long")
     assert cancelled.status == "cancelled"
-    assert (await store.steps("ann", cancelled.id))[-1].detail == {
+    assert ((await store.journal("ann", cancelled.id))[1])[-1].detail == {
         "status": "cancelled",
         "reason": "taking too long",
     }
@@ -360,7 +372,7 @@ async def test_nothing_crosses_owners(store, start, begin):
             await attempt
     for attempt in (
         store.get_continuation("bob", turn.continuation.id),
-        store.steps("bob", turn.continuation.id),
+        store.journal("bob", turn.continuation.id),
         store.cancel("bob", turn.continuation.id, "mine"),
         store.claim("bob", turn.continuation.id, worker="w"),
     ):
@@ -462,7 +474,10 @@ async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_ope
     assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
     store = await reopen()
     assert await store.interrupt_lost() == []
-    assert [s.type for s in await store.steps("ann", turn.continuation.id)] == ["plan", "observed_event"]
+    assert [s.type for s in (await store.journal("ann", turn.continuation.id))[1]] == [
+        "plan",
+        "observed_event",
+    ]
 
 
 async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
@@ -477,7 +492,7 @@ async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock
     swept = await store.sweep(idle_before=now - timedelta(days=7), ended_before=now - timedelta(hours=24))
     assert (swept.continuations, swept.steps) == (1, 1)
     assert (await store.get_continuation("ann", turn.continuation.id)).status == "expired"
-    assert await store.steps("ann", finished.continuation.id) == []
+    assert (await store.journal("ann", finished.continuation.id))[1] == ()
     assert [m.message.text for m in await store.messages("ann", done.id)] == ["kept"]
     assert (await store.get_session("ann", idle.id)).status == "expired"
     assert (await store.get_session("ann", held.id)).status == "active"

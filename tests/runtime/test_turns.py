@@ -226,6 +226,24 @@ async def test_who_goes_away_cancels_nothing(run):
     assert (await runtime.await_continuation(sent.id, timeout_s=WAIT_S)).status == "completed"
 
 
+async def test_many_may_wait_and_some_may_go(run):
+    gate = asyncio.Event()
+    runtime = await run(calling("wait"), "done", "next", tools=[tool("wait", lambda a, c: gate.wait())])
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "hi")
+    queued = await runtime.send_message(session.id, "and then?", busy="enqueue")
+    impatient = await asyncio.gather(
+        *(runtime.await_continuation(c.id, timeout_s=0) for c in (sent, queued)),
+    )
+    assert [r.status for r in impatient] == ["running", "pending"]
+    patient = asyncio.gather(
+        *(runtime.await_continuation(c.id, timeout_s=WAIT_S) for c in (sent, sent, queued, queued))
+    )
+    await asyncio.sleep(0)
+    gate.set()
+    assert [r.status for r in await patient] == ["completed"] * 4
+
+
 @pytest.mark.parametrize(
     ("budgets", "reached"),
     [

@@ -1,10 +1,10 @@
 """The prompt of one model call, stable parts first: system, memory, window, and then what is new."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from sash.sessions import SessionMemory
-from sash.state import MessageEntry
 from sash.tokens import TokenCounter
 
 SYSTEM_PROMPT = (
@@ -24,17 +24,17 @@ class Part:
 
 def build(
     memory: SessionMemory,
-    window: tuple[MessageEntry, ...],
-    turn: tuple[MessageEntry, ...],
+    window: Sequence[dict[str, Any]],
+    turn: Sequence[dict[str, Any]],
     hints: dict[str, Any],
 ) -> list[Part]:
     """Put the parts of the prompt in their order."""
     parts = [
         Part("system", ({"role": "system", "content": SYSTEM_PROMPT},), stable=True),
         Part("memory", _memory(memory), stable=True),
-        Part("window", tuple(message.to_openai() for message in window), stable=True),
+        Part("window", tuple(window), stable=True),
         Part("hints", _hints(hints), stable=False),
-        Part("turn", tuple(message.to_openai() for message in turn), stable=False),
+        Part("turn", tuple(turn), stable=False),
     ]
     return [part for part in parts if part.messages]
 

@@ -48,6 +48,8 @@ class Execution:
         self._engine = engine
         self._turn = turn
         self._window = engine.windows.of(turn)
+        self._seen = [message.to_openai() for message in self._window]
+        self.next_waits = False
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
@@ -95,8 +97,8 @@ class Execution:
 
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
-        said = tuple(progress.transcript())
-        parts = build(session.memory, tuple(self._window), said, continuation.request.planner_hints)
+        said = [message.to_openai() for message in progress.transcript()]
+        parts = build(session.memory, self._seen, said, continuation.request.planner_hints)
         request = ModelRequest(
             [message for part in parts for message in part.messages],
             engine.tools.schemas() if allow_tools else [],
@@ -144,7 +146,7 @@ class Execution:
         )
         session = self._turn.session
         try:
-            await self._engine.store.finish(self._turn.lease, end)
+            await self._finish(end)
         except BaseException:
             self._engine.windows.forget(session.id)
             raise
@@ -159,7 +161,11 @@ class Execution:
             error=ContinuationError(code, clean),
             stats=SessionStats(turns=1, failed_turns=1),
         )
-        await self._engine.store.finish(self._turn.lease, end)
+        await self._finish(end)
+
+    async def _finish(self, end: Finish) -> None:
+        finished = await self._engine.store.finish(self._turn.lease, end)
+        self.next_waits = finished.next_waits
 
     def _stamp(self, message: MessageEntry) -> MessageEntry:
         """Give a message of a finished turn its id, time and token count."""

@@ -35,6 +35,7 @@ from sash.store import (
     Begun,
     Bundle,
     Finish,
+    Finished,
     Lease,
     Page,
     StoredMessage,
@@ -197,7 +198,7 @@ class FilesStore(MemoryStore):
             await self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 
-    async def finish(self, lease: Lease, end: Finish) -> Continuation:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
         async with self._change(lease.session_id) as ledger:
             ended = await super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)
@@ -233,9 +234,9 @@ class FilesStore(MemoryStore):
         await self._find(continuation_id)
         return await super().get_continuation(owner, continuation_id)
 
-    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
+    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         await self._find(continuation_id)
-        return await super().steps(owner, continuation_id)
+        return await super().journal(owner, continuation_id)
 
     async def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)

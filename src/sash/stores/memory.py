@@ -16,6 +16,7 @@ from sash.store import (
     Begun,
     Bundle,
     Finish,
+    Finished,
     Lease,
     Page,
     StoredMessage,
@@ -124,8 +125,10 @@ class MemoryStore:
     ) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
 
-    async def finish(self, lease: Lease, end: Finish) -> Continuation:
-        return self._leased(lease).finish(lease, end, self._clock.now())
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
+        ledger = self._leased(lease)
+        ended = ledger.finish(lease, end, self._clock.now())
+        return Finished(ended, ledger.next_pending() is not None)
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)
@@ -157,8 +160,9 @@ class MemoryStore:
     async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
         return [entry.continuation for entry in self._ledger(owner, session_id).entries.values()]
 
-    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
-        return list(self._entry(owner, continuation_id)[1].steps)
+    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
+        entry = self._entry(owner, continuation_id)[1]
+        return entry.continuation, tuple(entry.steps)
 
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100

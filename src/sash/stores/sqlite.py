@@ -40,6 +40,7 @@ from sash.store import (
     Begun,
     Bundle,
     Finish,
+    Finished,
     Lease,
     Page,
     StoredMessage,
@@ -200,12 +201,17 @@ class SqliteStore:
             if holder is not None and not enqueue:
                 raise busy(new.session_id, holder)
             waits = holder is not None or _next_pending(db, new.session_id) is not None
-            continuation = replace(new, status="pending")
-            _insert_continuation(db, continuation)
             if waits:
-                return Begun(continuation, None, created=True)
-            turn = self._hand_over(db, continuation, session, worker, lease_s, known_version)
-            return Begun(turn.continuation, turn, created=True)
+                pending = replace(new, status="pending")
+                _insert_continuation(db, pending)
+                return Begun(pending, None, created=True)
+            running = replace(new, status="running")
+            until = lease_end(self._clock.now(), lease_s)
+            self._workers.add(worker)
+            _insert_continuation(db, running, worker, until)
+            window = None if session.version == known_version else _window(db, session)
+            turn = Turn(Lease(new.id, session.id, worker, 1), running, session, window)
+            return Begun(running, turn, created=True)
 
         return await self._write(job)
 
@@ -227,7 +233,7 @@ class SqliteStore:
             waits_for_approval = continuation.status == "awaiting_approval"
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
-            self._add_steps(db, continuation.session_id, continuation_id, steps)
+            self._add_steps(db, continuation, steps)
             session = _session(db, owner, continuation.session_id)
             return self._hand_over(db, continuation, session, worker, lease_s, known_version)
 
@@ -255,18 +261,18 @@ class SqliteStore:
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
             continuation = _held(db, lease)
-            written = self._add_steps(db, lease.session_id, lease.continuation_id, steps)
+            written = self._add_steps(db, continuation, steps)
             if awaiting_approval:
                 _let_go(db, replace(continuation, status="awaiting_approval", updated_at=self._clock.now()))
             return written
 
         return await self._write(job)
 
-    async def finish(self, lease: Lease, end: Finish) -> Continuation:
-        def job(db: sqlite3.Connection) -> Continuation:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
+        def job(db: sqlite3.Connection) -> Finished:
             now = self._clock.now()
             continuation = _held(db, lease)
-            self._add_steps(db, lease.session_id, lease.continuation_id, end.steps)
+            written = self._add_steps(db, continuation, end.steps)
             ended = replace(
                 continuation,
                 status=end.status,
@@ -277,10 +283,10 @@ class SqliteStore:
             )
             _let_go(db, ended)
             session = after_turn(_session(db, continuation.owner, continuation.session_id), end, now)
-            _update_session(db, session)
+            _end_turn(db, session, written[-1].cursor, end)
             if end.messages:
                 _add_messages(db, continuation, end)
-            return ended
+            return Finished(ended, _next_pending(db, session.id) is not None)
 
         return await self._write(job)
 
@@ -289,7 +295,7 @@ class SqliteStore:
             continuation = _continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            self._add_steps(db, continuation.session_id, continuation_id, cancelled_steps(reason))
+            self._add_steps(db, continuation, cancelled_steps(reason))
             ended = replace(continuation, status="cancelled", updated_at=self._clock.now())
             _let_go(db, ended)
             return ended
@@ -338,13 +344,10 @@ class SqliteStore:
 
         return await self._read(job)
 
-    async def steps(self, owner: str, continuation_id: str) -> list[Step]:
-        def job(db: sqlite3.Connection) -> list[Step]:
-            _continuation(db, owner, continuation_id)
-            rows = db.execute(
-                "SELECT body FROM steps WHERE continuation_id = ? ORDER BY cursor", (continuation_id,)
-            )
-            return [decode(Step, row[0]) for row in rows]
+    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
+        def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
+            continuation = _continuation(db, owner, continuation_id)
+            return continuation, _steps(db, continuation)
 
         return await self._read(job)
 
@@ -387,6 +390,7 @@ class SqliteStore:
             )
             return list(map(_stored_message, rows))
 
+        await self._write(_index_messages)
         return await self._read(job)
 
     async def put_artifact(self, artifact: Artifact) -> None:
@@ -422,7 +426,7 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> None:
             _insert_session(db, bundle.session)
             for continuation in bundle.continuations:
-                _insert_continuation(db, continuation)
+                _insert_continuation(db, continuation, first_cursor=0)
             for stored in bundle.steps:
                 _insert_step(db, bundle.session.id, stored.continuation_id, stored.step)
             for message in bundle.messages:
@@ -440,11 +444,6 @@ class SqliteStore:
                     bundle.session.id,
                 ),
             )
-            db.execute(
-                "UPDATE continuations SET steps = (SELECT count(*) FROM steps WHERE continuation_id = "
-                "continuations.id) WHERE session_id = ?",
-                (bundle.session.id,),
-            )
 
         await self._write(job)
 
@@ -458,14 +457,10 @@ class SqliteStore:
             ).fetchall()
             for row in waiting:
                 expired = replace(decode(Continuation, row[0]), status="expired", updated_at=now)
-                step = NewStep("summary", {"status": "expired"})
-                self._add_steps(db, expired.session_id, expired.id, (step,))
+                self._add_steps(db, expired, (NewStep("summary", {"status": "expired"}),))
                 _let_go(db, expired)
-            old = "(SELECT id FROM continuations WHERE steps > 0 AND updated_at < ? AND status IN "
-            old += "('completed', 'failed', 'cancelled', 'expired'))"
-            before = (ended_before.timestamp(),)
-            steps = db.execute(f"DELETE FROM steps WHERE continuation_id IN {old}", before).rowcount
-            db.execute(f"UPDATE continuations SET steps = 0 WHERE id IN {old}", before)
+            steps = _sweep_steps(db, ended_before)
+            _index_messages(db)
             idle = db.execute(
                 "SELECT body FROM sessions WHERE status = 'active' AND updated_at < ? AND NOT EXISTS "
                 "(SELECT 1 FROM continuations WHERE session_id = sessions.id AND status IN "
@@ -502,36 +497,28 @@ class SqliteStore:
                 continuation.id,
             ),
         ).fetchone()
-        rows = db.execute(
-            "SELECT body FROM steps WHERE continuation_id = ? ORDER BY cursor", (continuation.id,)
-        )
-        steps = tuple(decode(Step, row[0]) for row in rows.fetchall())
+        steps = _steps(db, running)
         window = None if session.version == known_version else _window(db, session)
         return Turn(Lease(continuation.id, session.id, worker, epoch), running, session, window, steps)
 
     def _interrupt(self, db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
         step = NewStep("observed_event", {"event": "interrupted"})
-        self._add_steps(db, continuation.session_id, continuation.id, (step,))
+        self._add_steps(db, continuation, (step,))
         interrupted = replace(continuation, status="interrupted", updated_at=now)
         _let_go(db, interrupted)
         return interrupted
 
     def _add_steps(
-        self, db: sqlite3.Connection, session_id: str, continuation_id: str, steps: Sequence[NewStep]
+        self, db: sqlite3.Connection, continuation: Continuation, steps: Sequence[NewStep]
     ) -> tuple[Step, ...]:
         if not steps:
             return ()
-        count = len(steps)
-        [cursor] = db.execute(
-            "UPDATE sessions SET cursor = cursor + ? WHERE id = ? RETURNING cursor", (count, session_id)
-        ).fetchone()
-        [n] = db.execute(
-            "UPDATE continuations SET steps = steps + ? WHERE id = ? RETURNING steps",
-            (count, continuation_id),
-        ).fetchone()
-        written = number_steps(steps, n - count, cursor - count, self._clock.now())
+        session_id = continuation.session_id
+        written = number_steps(
+            steps, len(_steps(db, continuation)), _last_cursor(db, session_id), self._clock.now()
+        )
         for step in written:
-            _insert_step(db, session_id, continuation_id, step)
+            _insert_step(db, session_id, continuation.id, step)
         return written
 
     async def _write(self, job: Job[T]) -> T:
@@ -706,6 +693,25 @@ def _update_session(db: sqlite3.Connection, session: Session) -> None:
     )
 
 
+def _end_turn(db: sqlite3.Connection, session: Session, cursor: int, end: Finish) -> None:
+    """Write what a turn's end changes of its session, in one update."""
+    starts = (json.dumps(end.turn_starts),) if end.messages else ()
+    db.execute(
+        "UPDATE sessions SET updated_at = ?, version = ?, body = ?, cursor = ?, positions = positions + ?, "
+        f"evicted = evicted + ?{', turn_starts = ?' if end.messages else ''} WHERE id = ?",
+        (
+            session.updated_at.timestamp(),
+            session.version,
+            encode(session),
+            cursor,
+            len(end.messages),
+            len(end.evicted),
+            *starts,
+            session.id,
+        ),
+    )
+
+
 def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
     row = db.execute(
         "SELECT body FROM continuations WHERE id = ? AND owner = ?", (continuation_id, owner)
@@ -741,20 +747,78 @@ def _next_pending(db: sqlite3.Connection, session_id: str) -> Continuation | Non
     return None if row is None else decode(Continuation, row[0])
 
 
-def _insert_continuation(db: sqlite3.Connection, continuation: Continuation) -> None:
+def _insert_continuation(
+    db: sqlite3.Connection,
+    continuation: Continuation,
+    worker: str | None = None,
+    lease_until: datetime | None = None,
+    first_cursor: int | None = None,
+) -> None:
+    cursor = _last_cursor(db, continuation.session_id) if first_cursor is None else first_cursor
     db.execute(
-        "INSERT INTO continuations (id, session_id, owner, status, updated_at, idempotency_key, body) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT INTO continuations (session_id, id, owner, status, updated_at, idempotency_key, worker, "
+        "lease_until, epoch, first_cursor, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         (
-            continuation.id,
             continuation.session_id,
+            continuation.id,
             continuation.owner,
             continuation.status,
             continuation.updated_at.timestamp(),
             continuation.request.idempotency_key,
+            worker,
+            lease_until and lease_until.timestamp(),
+            0 if worker is None else 1,
+            cursor,
             encode(continuation),
         ),
     )
+
+
+def _last_cursor(db: sqlite3.Connection, session_id: str) -> int:
+    """The cursor of the session's last step, also when it was swept away."""
+    [cursor] = db.execute(
+        "SELECT max(cursor, ifnull((SELECT max(cursor) FROM steps WHERE session_id = :id), 0)) "
+        "FROM sessions WHERE id = :id",
+        {"id": session_id},
+    ).fetchone()
+    return int(cursor)
+
+
+def _steps(db: sqlite3.Connection, continuation: Continuation) -> tuple[Step, ...]:
+    rows = db.execute(
+        "SELECT body FROM steps WHERE session_id = :session AND continuation_id = :id AND cursor > "
+        "(SELECT first_cursor FROM continuations WHERE id = :id) ORDER BY cursor",
+        {"session": continuation.session_id, "id": continuation.id},
+    )
+    return tuple(decode(Step, row[0]) for row in rows)
+
+
+def _sweep_steps(db: sqlite3.Connection, before: datetime) -> int:
+    """Drop the steps of continuations that ended long ago; their cursors are not given again."""
+    old = db.execute(
+        "SELECT session_id, id, first_cursor FROM continuations WHERE NOT swept AND updated_at < ? "
+        "AND status IN ('completed', 'failed', 'cancelled', 'expired')",
+        (before.timestamp(),),
+    ).fetchall()
+    dropped = 0
+    for session_id, continuation_id, first_cursor in old:
+        last = _last_cursor(db, session_id)
+        db.execute("UPDATE sessions SET cursor = ? WHERE id = ?", (last, session_id))
+        dropped += db.execute(
+            "DELETE FROM steps WHERE session_id = ? AND cursor > ? AND continuation_id = ?",
+            (session_id, first_cursor, continuation_id),
+        ).rowcount
+        db.execute("UPDATE continuations SET swept = 1 WHERE id = ?", (continuation_id,))
+    return dropped
+
+
+def _index_messages(db: sqlite3.Connection) -> None:
+    """Let the full-text index catch up with the messages."""
+    [last] = db.execute("SELECT ifnull(max(row), 0) FROM messages").fetchone()
+    [done] = db.execute("SELECT row FROM indexed").fetchone()
+    if last > done:
+        db.execute("INSERT INTO said (rowid, text) SELECT row, text FROM messages WHERE row > ?", (done,))
+        db.execute("UPDATE indexed SET row = ?", (last,))
 
 
 def _let_go(db: sqlite3.Connection, continuation: Continuation) -> None:
@@ -787,18 +851,20 @@ def _events(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> 
 
 
 def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finish) -> None:
-    count = len(end.messages)
-    [last] = db.execute(
-        "UPDATE sessions SET positions = positions + ?, evicted = evicted + ?, turn_starts = ? WHERE id = ? "
-        "RETURNING positions",
-        (count, len(end.evicted), json.dumps(end.turn_starts), continuation.session_id),
-    ).fetchone()
-    for position, message in enumerate(end.messages, last - count + 1):
-        _insert_message(db, StoredMessage(continuation.session_id, position, message, True, continuation.id))
-    db.executemany(
-        "UPDATE messages SET in_window = 0 WHERE session_id = ? AND in_window AND id = ?",
-        [(continuation.session_id, message_id) for message_id in end.evicted],
-    )
+    session_id = continuation.session_id
+    [last] = db.execute("SELECT positions FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    for position, message in enumerate(end.messages, last - len(end.messages) + 1):
+        _insert_message(db, StoredMessage(session_id, position, message, True, continuation.id))
+    evicted = set(end.evicted)
+    for row, message_id in (
+        db.execute(
+            "SELECT row, id FROM messages WHERE session_id = ? AND in_window ORDER BY position", (session_id,)
+        ).fetchall()
+        if evicted
+        else ()
+    ):
+        if message_id in evicted:
+            db.execute("UPDATE messages SET in_window = 0 WHERE row = ?", (row,))
 
 
 def _insert_message(db: sqlite3.Connection, stored: StoredMessage) -> None:
