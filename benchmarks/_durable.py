@@ -2,8 +2,8 @@
 
     python -m benchmarks._durable SYSTEM FOLDER TURNS SESSIONS
 
-A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at once,
-so that what is measured is the engine.
+A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at
+once, so that what is measured is the engine.
 """
 
 import asyncio

@@ -214,10 +214,11 @@ class Runtime:
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
     ) -> Result:
         """Wait until a continuation has ended or waits for somebody, or time is up; say where it stands."""
-        with suppress(TimeoutError):
+        try:
             async with asyncio.timeout(timeout_s):
-                await self._settled(owner, continuation_id)
-        return await self._result(owner, continuation_id)
+                return await self._settled(owner, continuation_id)
+        except TimeoutError:
+            return await self._result(owner, continuation_id)
 
     async def cancel(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
@@ -497,19 +498,20 @@ class Runtime:
         if execution.next_waits and not self._closing:
             await self._serve_next(continuation.session_id)
 
-    async def _settled(self, owner: str, continuation_id: str) -> None:
+    async def _settled(self, owner: str, continuation_id: str) -> Result:
         """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
             await asyncio.wait([running.task])
-        continuation = await self.store.get_continuation(owner, continuation_id)
-        with self._hub.subscribe(continuation.session_id) as subscriber:
-            while continuation.status not in SETTLED:
+        result = await self._result(owner, continuation_id)
+        with self._hub.subscribe(result.continuation.session_id) as subscriber:
+            while result.status not in SETTLED:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 10):
                         await subscriber.news.wait()
                 subscriber.news.clear()
-                continuation = await self.store.get_continuation(owner, continuation_id)
+                result = await self._result(owner, continuation_id)
+        return result
 
     async def _result(self, owner: str, continuation_id: str) -> Result:
         continuation, steps = await self.store.journal(owner, continuation_id)

@@ -1,6 +1,7 @@
 """One turn's execution: the loop between the ports, and the end that it leaves in the store."""
 
 import logging
+from collections import deque
 from dataclasses import dataclass, replace
 
 from sash.agent.context import build
@@ -47,8 +48,8 @@ class Execution:
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
-        self._window = engine.windows.of(turn)
-        self._seen = [message.to_openai() for message in self._window]
+        self._known = engine.windows.of(turn)
+        self._window = self._known.window
         self.next_waits = False
 
     async def run(self) -> None:
@@ -98,7 +99,8 @@ class Execution:
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
         said = [message.to_openai() for message in progress.transcript()]
-        parts = build(session.memory, self._seen, said, continuation.request.planner_hints)
+        window = tuple(self._known.rendered.values())
+        parts = build(session.memory, window, said, continuation.request.planner_hints)
         request = ModelRequest(
             [message for part in parts for message in part.messages],
             engine.tools.schemas() if allow_tools else [],
@@ -119,7 +121,7 @@ class Execution:
         progress, text = outcome.progress, redact(outcome.answer.content)
         final = MessageEntry("assistant", text, tags=frozenset({"output"}))
         messages = tuple(map(self._stamp, (*progress.transcript(), final)))
-        evicted = [eviction.message for message in messages for eviction in self._window.add(message)]
+        evicted = [message for added in messages for message in self._known.add(added)]
         snapshot = self._window.snapshot(self._turn.session.id)
         detail = {"status": "completed", "final_message": text, "stopped_by": outcome.stopped_by}
         end = Finish(
@@ -150,7 +152,7 @@ class Execution:
         except BaseException:
             self._engine.windows.forget(session.id)
             raise
-        self._engine.windows.remember(session.id, session.version + 1, self._window)
+        self._engine.windows.remember(session.id, session.version + 1, self._known)
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
@@ -177,7 +179,8 @@ class Execution:
         """Add lines for what was evicted to the session's digest; the oldest lines go."""
         count_text = self._engine.counter.count_text
         new = digest(turns(evicted), count_text)
-        lines = [*self._turn.session.memory.digest.splitlines(), *new.splitlines()]
-        while count_text("\n".join(lines)) > DIGEST_TOKENS:
-            del lines[0]
+        lines = deque((*self._turn.session.memory.digest.splitlines(), *new.splitlines()))
+        total = sum(count_text(line) + 1 for line in lines)
+        while total > DIGEST_TOKENS:
+            total -= count_text(lines.popleft()) + 1
         return "\n".join(lines)

@@ -9,7 +9,7 @@ from sash.sessions import ModelConfig
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What a model is asked: messages and tools in OpenAI form."""
+    """What a model is asked: messages and tools in OpenAI form, for reading only."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = field(default_factory=list)

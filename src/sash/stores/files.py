@@ -8,7 +8,8 @@
 
 The log is the truth. A write is one append to one log, on the disk (fsync) when it returns; its last line
 carries `commit`; lines without one at the end of a log were torn off by a crash and are dropped. The other
-files are replaced whole; what they lack is taken from the logs when a session is read.
+files are replaced whole; what they lack is taken from the logs when a session is read. A sweep brings them up
+to date before it drops old logs.
 """
 
 import asyncio
@@ -116,11 +117,11 @@ class FilesStore(MemoryStore):
     async def close(self) -> None:
         if self._opened:
             async with self._writing:
-                await asyncio.to_thread(self._flush)
-            self._ledgers.clear()
-            self._session_of.clear()
-            self._lock.release()
-            self._opened = False
+                self._ledgers.clear()
+                self._session_of.clear()
+                self._dirty.clear()
+                self._lock.release()
+                self._opened = False
 
     async def list_sessions(
         self,

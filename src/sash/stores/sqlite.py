@@ -514,9 +514,8 @@ class SqliteStore:
         if not steps:
             return ()
         session_id = continuation.session_id
-        written = number_steps(
-            steps, len(_steps(db, continuation)), _last_cursor(db, session_id), self._clock.now()
-        )
+        n, cursor = _step_count(db, continuation), _last_cursor(db, session_id)
+        written = number_steps(steps, n, cursor, self._clock.now())
         for step in written:
             _insert_step(db, session_id, continuation.id, step)
         return written
@@ -598,8 +597,9 @@ def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
     try:
         db.execute("BEGIN IMMEDIATE")
         for waiting in batch:
-            _run_job(db, waiting)
-        db.execute("COMMIT")
+            _run_job(db, waiting, alone=len(batch) == 1)
+        if db.in_transaction:
+            db.execute("COMMIT")
     except sqlite3.Error as error:
         if db.in_transaction:
             db.execute("ROLLBACK")
@@ -607,16 +607,19 @@ def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
             waiting.error = waiting.error or _unavailable(path, error)
 
 
-def _run_job(db: sqlite3.Connection, waiting: _Waiting) -> None:
-    db.execute("SAVEPOINT job")
+def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
+    """Run one job; what it changed before it refused is undone, for which one alone needs no savepoint."""
+    if not alone:
+        db.execute("SAVEPOINT job")
     try:
         waiting.result = waiting.job(db)
     except sqlite3.Error:
         raise
     except BaseException as error:
         waiting.error = error
-        db.execute("ROLLBACK TO job")
-    db.execute("RELEASE job")
+        db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
+    if not alone:
+        db.execute("RELEASE job")
 
 
 def _tell(batch: Iterable[_Waiting]) -> None:
@@ -784,13 +787,22 @@ def _last_cursor(db: sqlite3.Connection, session_id: str) -> int:
     return int(cursor)
 
 
+_OF_CONTINUATION = (
+    "FROM steps WHERE session_id = :session AND continuation_id = :id AND cursor > "
+    "(SELECT first_cursor FROM continuations WHERE session_id = :session AND id = :id)"
+)
+
+
 def _steps(db: sqlite3.Connection, continuation: Continuation) -> tuple[Step, ...]:
-    rows = db.execute(
-        "SELECT body FROM steps WHERE session_id = :session AND continuation_id = :id AND cursor > "
-        "(SELECT first_cursor FROM continuations WHERE id = :id) ORDER BY cursor",
-        {"session": continuation.session_id, "id": continuation.id},
-    )
+    which = {"session": continuation.session_id, "id": continuation.id}
+    rows = db.execute(f"SELECT body {_OF_CONTINUATION} ORDER BY cursor", which)
     return tuple(decode(Step, row[0]) for row in rows)
+
+
+def _step_count(db: sqlite3.Connection, continuation: Continuation) -> int:
+    which = {"session": continuation.session_id, "id": continuation.id}
+    [count] = db.execute(f"SELECT count(*) {_OF_CONTINUATION}", which).fetchone()
+    return int(count)
 
 
 def _sweep_steps(db: sqlite3.Connection, before: datetime) -> int:

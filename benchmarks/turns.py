@@ -1,0 +1,116 @@
+"""The same durable turn of three steps on Sash and its peers, each in a process of its own.
+
+Software cost is measured on tmpfs, where an fsync is free, and fsyncs are counted apart by strace. Bytes are
+those that the process wrote around turn 10 and at the end. Turns a second is 50 sessions at once.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._durable import SYSTEMS
+from benchmarks._report import Row, arguments, machine, write_json
+
+SESSIONS = 50
+TMPFS = Path("/dev/shm")
+UNITS = {
+    "median": "ms",
+    "p95": "ms",
+    "turns a second": "1/s",
+    "import": "ms",
+    "rss": "MiB",
+    "fsyncs a turn": "",
+}
+
+
+def run(name: str, turns: int, sessions: int, *, traced: bool = False) -> dict[str, float]:
+    """Run one system and return what it measured; traced, only how often it synced."""
+    with tempfile.TemporaryDirectory(dir=TMPFS if TMPFS.is_dir() else None) as folder:
+        trace = Path(folder) / "trace"
+        strace = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", str(trace)] if traced else []
+        command = [
+            *strace,
+            sys.executable,
+            "-m",
+            "benchmarks._durable",
+            name,
+            folder,
+            str(turns),
+            str(sessions),
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800)
+        if done.returncode:
+            raise SystemExit(f"{name} failed:\n{done.stderr[-2000:]}")
+        if traced:
+            return {"syncs": trace.read_text().count("sync(")}
+        results: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return results
+
+
+def fsyncs(name: str) -> float | None:
+    """Count the syncs of a turn: those of a longer run less those of a shorter one."""
+    if shutil.which("strace") is None:
+        return None
+    more, fewer = (run(name, turns, 0, traced=True)["syncs"] for turns in (40, 20))
+    return (more - fewer) / 20
+
+
+def show(rows: list[Row], turns: int, console: Console) -> None:
+    """Print the table and whether each figure was reached."""
+    of = {(row.system, row.metric): row.value for row in rows}
+    metrics = list(dict.fromkeys(row.metric for row in rows))
+    table = Table(title=f"a durable turn of three steps, {turns} turns in one session · {machine()}")
+    table.add_column("")
+    for metric in metrics:
+        table.add_column(f"{metric} {UNITS.get(metric, 'B')}".strip(), justify="right")
+    for name in SYSTEMS:
+        cells = [f"{of[name, m]:,.1f}" if (name, m) in of else "–" for m in metrics]
+        table.add_row(name, *cells, style="bold green" if name.startswith("Sash") else "")
+    console.print(table)
+    sash, peers = "Sash, sqlite FULL", [name for name in SYSTEMS if not name.startswith("Sash")]
+    cost = min(of[peer, "median"] for peer in peers) / of[sash, "median"]
+    speed = of[sash, "turns a second"] / max(of[peer, "turns a second"] for peer in peers)
+    grown = of[sash, "bytes at the end"] / of[sash, "bytes at turn 10"]
+    syncs = max(
+        (of[n, "fsyncs a turn"] for n in SYSTEMS if n.startswith("Sash") and (n, "fsyncs a turn") in of),
+        default=0,
+    )
+    for text, value, reached in (
+        ("fsyncs a turn, the most of Sash: at most 5", f"{syncs:.1f}", syncs <= 5),
+        ("software cost against the nearest peer: at least 10 ×", f"{cost:.1f} ×", cost >= 10),
+        ("turns a second against the nearest peer: at least 10 ×", f"{speed:.1f} ×", speed >= 10),
+        ("bytes at the end against turn 10: at most 1.1 ×", f"{grown:.2f} ×", grown <= 1.1),
+    ):
+        console.print(f"{'[green]✓[/]' if reached else '[red]✗[/]'} {text}: [bold]{value}[/]")
+
+
+def main() -> None:
+    options, console = arguments(__doc__ or ""), Console(width=150)
+    turns = 60 if options.quick else 200
+    rows: list[Row] = []
+    for name in SYSTEMS:
+        with console.status(f"{name} …"):
+            results = run(name, turns, SESSIONS)
+            results["bytes at the end"] = results.pop(f"bytes at turn {turns}")
+            counted = fsyncs(name)
+            if counted is not None:
+                results["fsyncs a turn"] = counted
+        params = {"turns": turns, "sessions": SESSIONS, "tmpfs": TMPFS.is_dir()}
+        rows += [
+            Row("turns", name, metric, value, UNITS.get(metric, "B"), params)
+            for metric, value in results.items()
+        ]
+    if shutil.which("strace") is None:
+        console.print("fsyncs were not counted: strace is not installed")
+    show(rows, turns, console)
+    write_json(rows, options.json)
+
+
+if __name__ == "__main__":
+    main()
