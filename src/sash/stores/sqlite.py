@@ -188,27 +188,22 @@ class SqliteStore:
         known_version: int | None = None,
     ) -> Begun:
         def job(db: sqlite3.Connection) -> Begun:
-            session = _session(db, new.owner, new.session_id)
             key = new.request.idempotency_key
-            same = db.execute(
-                "SELECT body FROM continuations WHERE session_id = ? AND idempotency_key = ?",
-                (new.session_id, key),
-            ).fetchone()
+            session, cursor, holder, pending = _place_of_turn(db, new.owner, new.session_id)
+            same = None if key is None else _of_key(db, new.session_id, key)
             if same is not None:
-                return Begun(decode(Continuation, same[0]), None, created=False)
+                return Begun(same, None, created=False)
             check_begin(session)
-            holder = _holder(db, new.session_id)
             if holder is not None and not enqueue:
                 raise busy(new.session_id, holder)
-            waits = holder is not None or _next_pending(db, new.session_id) is not None
-            if waits:
-                pending = replace(new, status="pending")
-                _insert_continuation(db, pending)
-                return Begun(pending, None, created=True)
+            if holder is not None or pending:
+                waiting = replace(new, status="pending")
+                _insert_continuation(db, waiting, cursor)
+                return Begun(waiting, None, created=True)
             running = replace(new, status="running")
             until = lease_end(self._clock.now(), lease_s)
             self._workers.add(worker)
-            _insert_continuation(db, running, worker, until)
+            _insert_continuation(db, running, cursor, worker, until)
             window = None if session.version == known_version else _window(db, session)
             turn = Turn(Lease(new.id, session.id, worker, 1), running, session, window)
             return Begun(running, turn, created=True)
@@ -233,7 +228,7 @@ class SqliteStore:
             waits_for_approval = continuation.status == "awaiting_approval"
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
-            self._add_steps(db, continuation, steps)
+            self._add_steps(db, continuation, steps, *_place(db, continuation))
             session = _session(db, owner, continuation.session_id)
             return self._hand_over(db, continuation, session, worker, lease_s, known_version)
 
@@ -260,8 +255,8 @@ class SqliteStore:
         self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
-            continuation = _held(db, lease)
-            written = self._add_steps(db, continuation, steps)
+            continuation, n, cursor = _held(db, lease)
+            written = self._add_steps(db, continuation, steps, n, cursor)
             if awaiting_approval:
                 _let_go(db, replace(continuation, status="awaiting_approval", updated_at=self._clock.now()))
             return written
@@ -271,8 +266,8 @@ class SqliteStore:
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         def job(db: sqlite3.Connection) -> Finished:
             now = self._clock.now()
-            continuation = _held(db, lease)
-            written = self._add_steps(db, continuation, end.steps)
+            continuation, n, cursor = _held(db, lease)
+            self._add_steps(db, continuation, end.steps, n, cursor)
             ended = replace(
                 continuation,
                 status=end.status,
@@ -282,11 +277,11 @@ class SqliteStore:
                 artifacts=end.artifacts,
             )
             _let_go(db, ended)
-            session = after_turn(_session(db, continuation.owner, continuation.session_id), end, now)
-            _end_turn(db, session, written[-1].cursor, end)
+            session, _, _, waits = _place_of_turn(db, continuation.owner, continuation.session_id)
+            positions = _end_turn(db, after_turn(session, end, now), cursor + len(end.steps), end)
             if end.messages:
-                _add_messages(db, continuation, end)
-            return Finished(ended, _next_pending(db, session.id) is not None)
+                _add_messages(db, continuation, end, positions)
+            return Finished(ended, waits)
 
         return await self._write(job)
 
@@ -295,7 +290,7 @@ class SqliteStore:
             continuation = _continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            self._add_steps(db, continuation, cancelled_steps(reason))
+            self._add_steps(db, continuation, cancelled_steps(reason), *_place(db, continuation))
             ended = replace(continuation, status="cancelled", updated_at=self._clock.now())
             _let_go(db, ended)
             return ended
@@ -457,7 +452,8 @@ class SqliteStore:
             ).fetchall()
             for row in waiting:
                 expired = replace(decode(Continuation, row[0]), status="expired", updated_at=now)
-                self._add_steps(db, expired, (NewStep("summary", {"status": "expired"}),))
+                step = NewStep("summary", {"status": "expired"})
+                self._add_steps(db, expired, (step,), *_place(db, expired))
                 _let_go(db, expired)
             steps = _sweep_steps(db, ended_before)
             _index_messages(db)
@@ -503,21 +499,22 @@ class SqliteStore:
 
     def _interrupt(self, db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
         step = NewStep("observed_event", {"event": "interrupted"})
-        self._add_steps(db, continuation, (step,))
+        self._add_steps(db, continuation, (step,), *_place(db, continuation))
         interrupted = replace(continuation, status="interrupted", updated_at=now)
         _let_go(db, interrupted)
         return interrupted
 
     def _add_steps(
-        self, db: sqlite3.Connection, continuation: Continuation, steps: Sequence[NewStep]
+        self,
+        db: sqlite3.Connection,
+        continuation: Continuation,
+        steps: Sequence[NewStep],
+        n: int,
+        cursor: int,
     ) -> tuple[Step, ...]:
-        if not steps:
-            return ()
-        session_id = continuation.session_id
-        n, cursor = _step_count(db, continuation), _last_cursor(db, session_id)
         written = number_steps(steps, n, cursor, self._clock.now())
         for step in written:
-            _insert_step(db, session_id, continuation.id, step)
+            _insert_step(db, continuation.session_id, continuation.id, step)
         return written
 
     async def _write(self, job: Job[T]) -> T:
@@ -696,12 +693,13 @@ def _update_session(db: sqlite3.Connection, session: Session) -> None:
     )
 
 
-def _end_turn(db: sqlite3.Connection, session: Session, cursor: int, end: Finish) -> None:
-    """Write what a turn's end changes of its session, in one update."""
+def _end_turn(db: sqlite3.Connection, session: Session, cursor: int, end: Finish) -> int:
+    """Write what a turn's end changes of its session, and return how many messages it has then."""
     starts = (json.dumps(end.turn_starts),) if end.messages else ()
-    db.execute(
+    [positions] = db.execute(
         "UPDATE sessions SET updated_at = ?, version = ?, body = ?, cursor = ?, positions = positions + ?, "
-        f"evicted = evicted + ?{', turn_starts = ?' if end.messages else ''} WHERE id = ?",
+        f"evicted = evicted + ?{', turn_starts = ?' if end.messages else ''} WHERE id = ? "
+        "RETURNING positions",
         (
             session.updated_at.timestamp(),
             session.version,
@@ -712,7 +710,8 @@ def _end_turn(db: sqlite3.Connection, session: Session, cursor: int, end: Finish
             *starts,
             session.id,
         ),
-    )
+    ).fetchone()
+    return int(positions)
 
 
 def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
@@ -724,14 +723,52 @@ def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> C
     return decode(Continuation, row[0])
 
 
-def _held(db: sqlite3.Connection, lease: Lease) -> Continuation:
+# The number of a continuation's last step, and the cursor of its session's last one, even if it was swept.
+_PLACE = (
+    "(SELECT count(*) FROM steps WHERE session_id = c.session_id AND cursor > c.first_cursor "
+    "AND continuation_id = c.id), "
+    "max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session_id = c.session_id), 0)) "
+    "FROM continuations AS c JOIN sessions AS s ON s.id = c.session_id WHERE c.session_id = ? AND c.id = ?"
+)
+
+
+def _held(db: sqlite3.Connection, lease: Lease) -> tuple[Continuation, int, int]:
     row = db.execute(
-        "SELECT body FROM continuations WHERE id = ? AND worker = ? AND epoch = ?",
-        (lease.continuation_id, lease.worker, lease.epoch),
+        f"SELECT c.body, {_PLACE} AND worker = ? AND epoch = ?",
+        (lease.session_id, lease.continuation_id, lease.worker, lease.epoch),
     ).fetchone()
     if row is None:
         raise LeaseLost(lease.continuation_id)
-    return decode(Continuation, row[0])
+    return decode(Continuation, row[0]), row[1], row[2]
+
+
+def _place(db: sqlite3.Connection, continuation: Continuation) -> tuple[int, int]:
+    n, cursor = db.execute(f"SELECT {_PLACE}", (continuation.session_id, continuation.id)).fetchone()
+    return n, cursor
+
+
+def _place_of_turn(
+    db: sqlite3.Connection, owner: str, session_id: str
+) -> tuple[Session, int, str | None, bool]:
+    """Return a session, its last cursor, who holds it, and whether somebody waits."""
+    row = db.execute(
+        "SELECT body, max(cursor, ifnull((SELECT max(cursor) FROM steps WHERE session_id = :id), 0)), "
+        "(SELECT id FROM continuations WHERE session_id = :id "
+        "AND status IN ('running', 'awaiting_approval')), "
+        "EXISTS (SELECT 1 FROM continuations WHERE session_id = :id AND status = 'pending') "
+        "FROM sessions WHERE id = :id AND owner = :owner",
+        {"id": session_id, "owner": owner},
+    ).fetchone()
+    if row is None:
+        raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+    return decode(Session, row[0]), row[1], row[2], bool(row[3])
+
+
+def _of_key(db: sqlite3.Connection, session_id: str, key: str) -> Continuation | None:
+    row = db.execute(
+        "SELECT body FROM continuations WHERE session_id = ? AND idempotency_key = ?", (session_id, key)
+    ).fetchone()
+    return None if row is None else decode(Continuation, row[0])
 
 
 def _holder(db: sqlite3.Connection, session_id: str) -> str | None:
@@ -753,11 +790,10 @@ def _next_pending(db: sqlite3.Connection, session_id: str) -> Continuation | Non
 def _insert_continuation(
     db: sqlite3.Connection,
     continuation: Continuation,
+    first_cursor: int,
     worker: str | None = None,
     lease_until: datetime | None = None,
-    first_cursor: int | None = None,
 ) -> None:
-    cursor = _last_cursor(db, continuation.session_id) if first_cursor is None else first_cursor
     db.execute(
         "INSERT INTO continuations (session_id, id, owner, status, updated_at, idempotency_key, worker, "
         "lease_until, epoch, first_cursor, body) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -771,7 +807,7 @@ def _insert_continuation(
             worker,
             lease_until and lease_until.timestamp(),
             0 if worker is None else 1,
-            cursor,
+            first_cursor,
             encode(continuation),
         ),
     )
@@ -787,22 +823,13 @@ def _last_cursor(db: sqlite3.Connection, session_id: str) -> int:
     return int(cursor)
 
 
-_OF_CONTINUATION = (
-    "FROM steps WHERE session_id = :session AND continuation_id = :id AND cursor > "
-    "(SELECT first_cursor FROM continuations WHERE session_id = :session AND id = :id)"
-)
-
-
 def _steps(db: sqlite3.Connection, continuation: Continuation) -> tuple[Step, ...]:
-    which = {"session": continuation.session_id, "id": continuation.id}
-    rows = db.execute(f"SELECT body {_OF_CONTINUATION} ORDER BY cursor", which)
+    rows = db.execute(
+        "SELECT body FROM steps WHERE session_id = :session AND continuation_id = :id AND cursor > "
+        "(SELECT first_cursor FROM continuations WHERE session_id = :session AND id = :id) ORDER BY cursor",
+        {"session": continuation.session_id, "id": continuation.id},
+    )
     return tuple(decode(Step, row[0]) for row in rows)
-
-
-def _step_count(db: sqlite3.Connection, continuation: Continuation) -> int:
-    which = {"session": continuation.session_id, "id": continuation.id}
-    [count] = db.execute(f"SELECT count(*) {_OF_CONTINUATION}", which).fetchone()
-    return int(count)
 
 
 def _sweep_steps(db: sqlite3.Connection, before: datetime) -> int:
@@ -862,9 +889,8 @@ def _events(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> 
     return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
 
 
-def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finish) -> None:
+def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finish, last: int) -> None:
     session_id = continuation.session_id
-    [last] = db.execute("SELECT positions FROM sessions WHERE id = ?", (session_id,)).fetchone()
     for position, message in enumerate(end.messages, last - len(end.messages) + 1):
         _insert_message(db, StoredMessage(session_id, position, message, True, continuation.id))
     evicted = set(end.evicted)
