@@ -86,6 +86,7 @@ class _Running:
 
     turn: Turn
     task: asyncio.Task[None]
+    result: Result | None = None
 
 
 class Runtime:
@@ -492,10 +493,13 @@ class Runtime:
                 turn = replace(turn, window=window)
             execution = Execution(self._engine, turn)
             await execution.run()
+            if finished := execution.finished:
+                result = Result(finished.continuation, tuple(execution.steps))
+                self._running[continuation.id].result = result
         finally:
             self._running.pop(continuation.id, None)
             self._end(continuation.id, continuation.session_id)
-        if execution.next_waits and not self._closing:
+        if finished and finished.next_waits and not self._closing:
             await self._serve_next(continuation.session_id)
 
     async def _settled(self, owner: str, continuation_id: str) -> Result:
@@ -503,6 +507,8 @@ class Runtime:
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
             await asyncio.wait([running.task])
+            if running.result is not None:
+                return running.result
         result = await self._result(owner, continuation_id)
         with self._hub.subscribe(result.continuation.session_id) as subscriber:
             while result.status not in SETTLED:

@@ -86,9 +86,10 @@ class Finish:
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """An ended continuation, and whether another one of its session waits."""
+    """An ended continuation, its last steps, and whether another one of its session waits."""
 
     continuation: Continuation
+    steps: tuple[Step, ...]
     next_waits: bool
 
 

@@ -18,7 +18,7 @@ from sash.models.base import Answer, Model, ModelRequest, collect
 from sash.sessions import SessionStats
 from sash.state import MessageEntry, turns
 from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, NewStep
-from sash.store import Artifact, Finish, Store, Turn
+from sash.store import Artifact, Finish, Finished, Store, Turn
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
 
@@ -50,7 +50,8 @@ class Execution:
         self._turn = turn
         self._known = engine.windows.of(turn)
         self._window = self._known.window
-        self.next_waits = False
+        self.steps = list(turn.steps)
+        self.finished: Finished | None = None
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
@@ -81,7 +82,9 @@ class Execution:
 
     async def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]:
         clean = [NewStep(step.type, redact_json(step.detail)) for step in steps]
-        await self._engine.store.append(self._turn.lease, clean, awaiting_approval=awaiting_approval)
+        self.steps += await self._engine.store.append(
+            self._turn.lease, clean, awaiting_approval=awaiting_approval
+        )
         self._engine.hub.wake(self._turn.session.id)
         return clean
 
@@ -166,8 +169,8 @@ class Execution:
         await self._finish(end)
 
     async def _finish(self, end: Finish) -> None:
-        finished = await self._engine.store.finish(self._turn.lease, end)
-        self.next_waits = finished.next_waits
+        self.finished = await self._engine.store.finish(self._turn.lease, end)
+        self.steps += self.finished.steps
 
     def _stamp(self, message: MessageEntry) -> MessageEntry:
         """Give a message of a finished turn its id, time and token count."""

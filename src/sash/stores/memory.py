@@ -128,7 +128,8 @@ class MemoryStore:
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         ledger = self._leased(lease)
         ended = ledger.finish(lease, end, self._clock.now())
-        return Finished(ended, ledger.next_pending() is not None)
+        steps = ledger.entry(ended.id).steps[-len(end.steps) :]
+        return Finished(ended, tuple(steps), ledger.next_pending() is not None)
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)

@@ -228,7 +228,7 @@ class SqliteStore:
             waits_for_approval = continuation.status == "awaiting_approval"
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
-            self._add_steps(db, continuation, steps, *_place(db, continuation))
+            self._add_steps(db, continuation.session_id, continuation.id, steps, *_place(db, continuation))
             session = _session(db, owner, continuation.session_id)
             return self._hand_over(db, continuation, session, worker, lease_s, known_version)
 
@@ -255,9 +255,10 @@ class SqliteStore:
         self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
-            continuation, n, cursor = _held(db, lease)
-            written = self._add_steps(db, continuation, steps, n, cursor)
+            body, n, cursor = _held(db, lease)
+            written = self._add_steps(db, lease.session_id, lease.continuation_id, steps, n, cursor)
             if awaiting_approval:
+                continuation = decode(Continuation, body)
                 _let_go(db, replace(continuation, status="awaiting_approval", updated_at=self._clock.now()))
             return written
 
@@ -266,8 +267,9 @@ class SqliteStore:
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         def job(db: sqlite3.Connection) -> Finished:
             now = self._clock.now()
-            continuation, n, cursor = _held(db, lease)
-            self._add_steps(db, continuation, end.steps, n, cursor)
+            body, n, cursor = _held(db, lease)
+            continuation = decode(Continuation, body)
+            written = self._add_steps(db, lease.session_id, lease.continuation_id, end.steps, n, cursor)
             ended = replace(
                 continuation,
                 status=end.status,
@@ -281,7 +283,7 @@ class SqliteStore:
             positions = _end_turn(db, after_turn(session, end, now), cursor + len(end.steps), end)
             if end.messages:
                 _add_messages(db, continuation, end, positions)
-            return Finished(ended, waits)
+            return Finished(ended, written, waits)
 
         return await self._write(job)
 
@@ -290,7 +292,13 @@ class SqliteStore:
             continuation = _continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            self._add_steps(db, continuation, cancelled_steps(reason), *_place(db, continuation))
+            self._add_steps(
+                db,
+                continuation.session_id,
+                continuation.id,
+                cancelled_steps(reason),
+                *_place(db, continuation),
+            )
             ended = replace(continuation, status="cancelled", updated_at=self._clock.now())
             _let_go(db, ended)
             return ended
@@ -424,8 +432,7 @@ class SqliteStore:
                 _insert_continuation(db, continuation, first_cursor=0)
             for stored in bundle.steps:
                 _insert_step(db, bundle.session.id, stored.continuation_id, stored.step)
-            for message in bundle.messages:
-                _insert_message(db, message)
+            _insert_messages(db, bundle.messages)
             for artifact in bundle.artifacts:
                 _insert_artifact(db, artifact)
             db.execute(
@@ -453,7 +460,7 @@ class SqliteStore:
             for row in waiting:
                 expired = replace(decode(Continuation, row[0]), status="expired", updated_at=now)
                 step = NewStep("summary", {"status": "expired"})
-                self._add_steps(db, expired, (step,), *_place(db, expired))
+                self._add_steps(db, expired.session_id, expired.id, (step,), *_place(db, expired))
                 _let_go(db, expired)
             steps = _sweep_steps(db, ended_before)
             _index_messages(db)
@@ -499,7 +506,7 @@ class SqliteStore:
 
     def _interrupt(self, db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
         step = NewStep("observed_event", {"event": "interrupted"})
-        self._add_steps(db, continuation, (step,), *_place(db, continuation))
+        self._add_steps(db, continuation.session_id, continuation.id, (step,), *_place(db, continuation))
         interrupted = replace(continuation, status="interrupted", updated_at=now)
         _let_go(db, interrupted)
         return interrupted
@@ -507,14 +514,15 @@ class SqliteStore:
     def _add_steps(
         self,
         db: sqlite3.Connection,
-        continuation: Continuation,
+        session_id: str,
+        continuation_id: str,
         steps: Sequence[NewStep],
         n: int,
         cursor: int,
     ) -> tuple[Step, ...]:
         written = number_steps(steps, n, cursor, self._clock.now())
         for step in written:
-            _insert_step(db, continuation.session_id, continuation.id, step)
+            _insert_step(db, session_id, continuation_id, step)
         return written
 
     async def _write(self, job: Job[T]) -> T:
@@ -648,19 +656,14 @@ def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
 
 
 _MESSAGE = (
-    "messages.session_id, messages.position, messages.in_window, messages.continuation_id, messages.text, "
-    "messages.body"
+    "messages.session_id, messages.position, messages.in_window, messages.continuation_id, messages.body"
 )
 
 
 def _stored_message(row: Sequence[Any]) -> StoredMessage:
-    session_id, position, in_window, continuation_id, text, body = row
-    return StoredMessage(session_id, position, _unpack(text, body), bool(in_window), continuation_id)
-
-
-def _unpack(text: str, body: str) -> MessageEntry:
+    session_id, position, in_window, continuation_id, body = row
     message = decode(MessageEntry, body)
-    return message if message.content else replace(message, content=text)
+    return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
 
 
 def _session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
@@ -732,14 +735,15 @@ _PLACE = (
 )
 
 
-def _held(db: sqlite3.Connection, lease: Lease) -> tuple[Continuation, int, int]:
+def _held(db: sqlite3.Connection, lease: Lease) -> tuple[str, int, int]:
     row = db.execute(
         f"SELECT c.body, {_PLACE} AND worker = ? AND epoch = ?",
         (lease.session_id, lease.continuation_id, lease.worker, lease.epoch),
     ).fetchone()
     if row is None:
         raise LeaseLost(lease.continuation_id)
-    return decode(Continuation, row[0]), row[1], row[2]
+    body, n, cursor = row
+    return body, n, cursor
 
 
 def _place(db: sqlite3.Connection, continuation: Continuation) -> tuple[int, int]:
@@ -891,8 +895,14 @@ def _events(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> 
 
 def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finish, last: int) -> None:
     session_id = continuation.session_id
-    for position, message in enumerate(end.messages, last - len(end.messages) + 1):
-        _insert_message(db, StoredMessage(session_id, position, message, True, continuation.id))
+    first = last - len(end.messages) + 1
+    _insert_messages(
+        db,
+        (
+            StoredMessage(session_id, position, message, True, continuation.id)
+            for position, message in enumerate(end.messages, first)
+        ),
+    )
     evicted = set(end.evicted)
     for row, message_id in (
         db.execute(
@@ -905,21 +915,14 @@ def _add_messages(db: sqlite3.Connection, continuation: Continuation, end: Finis
             db.execute("UPDATE messages SET in_window = 0 WHERE row = ?", (row,))
 
 
-def _insert_message(db: sqlite3.Connection, stored: StoredMessage) -> None:
-    message = stored.message
-    packed = replace(message, content="") if isinstance(message.content, str) else message
-    db.execute(
-        "INSERT INTO messages (session_id, position, id, continuation_id, in_window, text, body) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            stored.session_id,
-            stored.position,
-            message.id,
-            stored.continuation_id,
-            stored.in_window,
-            message.text,
-            encode(packed),
-        ),
+def _insert_messages(db: sqlite3.Connection, messages: Iterable[StoredMessage]) -> None:
+    db.executemany(
+        "INSERT INTO messages (session_id, position, id, continuation_id, in_window, body) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        [
+            (m.session_id, m.position, m.message.id, m.continuation_id, m.in_window, encode(m.message))
+            for m in messages
+        ],
     )
 
 
@@ -936,11 +939,11 @@ def _window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
         "SELECT evicted, turn_starts FROM sessions WHERE id = ?", (session.id,)
     ).fetchone()
     rows = db.execute(
-        "SELECT text, body FROM messages WHERE session_id = ? AND in_window ORDER BY position", (session.id,)
+        "SELECT body FROM messages WHERE session_id = ? AND in_window ORDER BY position", (session.id,)
     )
     return ConversationWindow(
         session.id,
-        tuple(_unpack(*row) for row in rows),
+        tuple(decode(MessageEntry, row[0]) for row in rows),
         max_tokens=session.window.max_tokens,
         max_turns=session.window.max_turns,
         evict_to=session.window.evict_to,

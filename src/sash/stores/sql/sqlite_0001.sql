@@ -51,8 +51,8 @@ CREATE TABLE messages (
     id              TEXT NOT NULL,
     continuation_id TEXT,
     in_window       INTEGER NOT NULL,
-    text            TEXT NOT NULL,
-    body            TEXT NOT NULL
+    body            TEXT NOT NULL,
+    text            TEXT GENERATED ALWAYS AS (json_extract(body, '$.content')) VIRTUAL
 );
 CREATE UNIQUE INDEX messages_of_session ON messages (session_id, position);
 CREATE INDEX window_of_session ON messages (session_id, position) WHERE in_window;
