@@ -61,6 +61,15 @@ def fsyncs(name: str) -> float | None:
     return (more - fewer) / 20
 
 
+def endure(mode: str, count: int) -> dict[str, float]:
+    """Run one of the long measurements of Sash on SQLite."""
+    with tempfile.TemporaryDirectory(dir=TMPFS if TMPFS.is_dir() else None) as folder:
+        command = [sys.executable, "-m", "benchmarks._endurance", mode, folder, str(count)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=1800, check=True)
+        results: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+        return results
+
+
 def show(rows: list[Row], turns: int, console: Console) -> None:
     """Print the table and whether each figure was reached."""
     of = {(row.system, row.metric): row.value for row in rows}
@@ -109,7 +118,32 @@ def main() -> None:
     if shutil.which("strace") is None:
         console.print("fsyncs were not counted: strace is not installed")
     show(rows, turns, console)
+    rows += show_endurance(*((500, 500) if options.quick else (10_000, 10_000)), console)
     write_json(rows, options.json)
+
+
+def show_endurance(sessions: int, turns: int, console: Console) -> list[Row]:
+    """Open a large store, run many turns through one session, and print both."""
+    with console.status("a large store, many turns …"):
+        opened, memory = endure("open", sessions), endure("memory", turns)
+    name = "Sash, sqlite FULL"
+    for text, value, reached in (
+        (
+            f"opening {sessions:,} sessions of 100 messages: under 1 s",
+            f"{opened['open']:.0f} ms",
+            opened["open"] < 1000,
+        ),
+        (
+            f"memory over {turns:,} turns in one session: flat",
+            f"{memory['growth']:.3f} ×",
+            memory["growth"] < 1.05,
+        ),
+    ):
+        console.print(f"{'[green]✓[/]' if reached else '[red]✗[/]'} {text}: [bold]{value}[/]")
+    return [
+        Row("turns", name, "open", opened["open"], "ms", {"sessions": sessions}),
+        Row("turns", name, "memory growth", memory["growth"], "×", {"turns": turns}),
+    ]
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import sqlite3
 import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -605,9 +605,9 @@ def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
             _run_job(db, waiting, alone=len(batch) == 1)
         if db.in_transaction:
             db.execute("COMMIT")
-    except sqlite3.Error as error:
-        if db.in_transaction:
-            db.execute("ROLLBACK")
+    except Exception as error:
+        with suppress(sqlite3.Error):
+            db.rollback()
         for waiting in batch:
             waiting.error = waiting.error or _unavailable(path, error)
 
