@@ -759,7 +759,8 @@ def _place_of_turn(
         "SELECT body, max(cursor, ifnull((SELECT max(cursor) FROM steps WHERE session_id = :id), 0)), "
         "(SELECT id FROM continuations WHERE session_id = :id "
         "AND status IN ('running', 'awaiting_approval')), "
-        "EXISTS (SELECT 1 FROM continuations WHERE session_id = :id AND status = 'pending') "
+        "EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session_id = :id "
+        "AND status = 'pending') "
         "FROM sessions WHERE id = :id AND owner = :owner",
         {"id": session_id, "owner": owner},
     ).fetchone()
@@ -785,7 +786,8 @@ def _holder(db: sqlite3.Connection, session_id: str) -> str | None:
 
 def _next_pending(db: sqlite3.Connection, session_id: str) -> Continuation | None:
     row = db.execute(
-        "SELECT body FROM continuations WHERE session_id = ? AND status = 'pending' ORDER BY id LIMIT 1",
+        "SELECT body FROM continuations INDEXED BY waiting WHERE session_id = ? AND status = 'pending' "
+        "ORDER BY id LIMIT 1",
         (session_id,),
     ).fetchone()
     return None if row is None else decode(Continuation, row[0])

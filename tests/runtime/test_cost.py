@@ -1,0 +1,33 @@
+"""What a turn costs does not depend on how many there were: counted in instructions of SQLite's machine."""
+
+from sash import Runtime
+from sash.sessions import WindowLimits
+from sash.stores.sqlite import SqliteStore
+from sash.testing import ScriptedModel
+
+
+async def test_the_thousandth_turn_costs_what_the_tenth_cost(tmp_path):
+    store = SqliteStore(tmp_path / "sash.db", synchronous="NORMAL")
+    count = 0
+
+    def tick():
+        nonlocal count
+        count += 1
+
+    async with Runtime(store, ScriptedModel(lambda request: "ok")) as runtime:
+        session = await runtime.start_session(window=WindowLimits(max_turns=4))
+        await store._write(lambda db: db.set_progress_handler(tick, 1))
+
+        async def cost_of_turns(turns):
+            nonlocal count
+            count = 0
+            for _ in range(turns):
+                sent = await runtime.send_message(session.id, "hi")
+                await runtime.await_continuation(sent.id, timeout_s=10)
+            return count / turns
+
+        await cost_of_turns(8)
+        early = await cost_of_turns(12)
+        await cost_of_turns(400)
+        late = await cost_of_turns(12)
+        assert late <= 1.1 * early
