@@ -17,6 +17,13 @@ async def collect(runtime, session, until, after=0, seen=None):
     return events
 
 
+async def subscribed(runtime, session, count=1):
+    """Wait until so many subscribers listen: what is not kept reaches only those who are there."""
+    async with asyncio.timeout(WAIT_S):
+        while len(runtime._hub._subscribers.get(session.id, ())) < count:
+            await asyncio.sleep(0)
+
+
 def is_final(event):
     return event.type == "final"
 
@@ -27,7 +34,7 @@ async def test_a_subscriber_sees_the_turn_as_it_happens(run):
     )
     session = await runtime.start_session()
     listening = asyncio.create_task(collect(runtime, session, is_final))
-    await asyncio.sleep(0)
+    await subscribed(runtime, session)
     sent = await runtime.send_message(session.id, "how is the hall?")
     events = await listening
     durable = [e for e in events if e.cursor is not None]
@@ -75,13 +82,21 @@ async def test_partial_text_is_whole_for_who_joins_late(run):
     runtime = await run(model=Slow())
     session = await runtime.start_session()
     early: list = []
-    listening = asyncio.create_task(collect(runtime, session, is_final, seen=early))
-    await asyncio.sleep(0)
+    begun = asyncio.Event()
+
+    def until(event):
+        if event.type == "partial":
+            begun.set()
+        return is_final(event)
+
+    listening = asyncio.create_task(collect(runtime, session, until, seen=early))
+    await subscribed(runtime, session)
     sent = await runtime.send_message(session.id, "why?")
     await asyncio.wait_for(halfway.wait(), WAIT_S)
     late = await collect(runtime, session, lambda e: e.type == "partial")
     assert late[-1].payload == {"partial_response": "Voltage dips were detected "}
     assert (await runtime.await_continuation(sent.id, timeout_s=0)).status == "streaming"
+    await asyncio.wait_for(begun.wait(), WAIT_S)
     gate.set()
     await listening
     assert "".join(e.payload["partial_response"] for e in early if e.type == "partial").startswith(
@@ -95,7 +110,7 @@ async def test_a_slow_subscriber_slows_nobody_and_misses_nothing(run):
     session = await runtime.start_session()
     stream = runtime.events(session.id)
     first = asyncio.create_task(anext(stream))
-    await asyncio.sleep(0)
+    await subscribed(runtime, session)
     for n in range(150):
         assert (await turn(runtime, session, str(n))).status == "completed"
     cursors = [(await first).cursor]
@@ -109,7 +124,7 @@ async def test_nothing_stays_behind_when_subscribers_and_turns_are_gone(run):
     runtime = await run(lambda request: "some words here")
     session = await runtime.start_session()
     listening = asyncio.create_task(collect(runtime, session, is_final))
-    await asyncio.sleep(0)
+    await subscribed(runtime, session)
     await turn(runtime, session)
     await listening
     assert not runtime._hub._subscribers
