@@ -30,7 +30,6 @@ class Sash:
     def __init__(self, store: str, folder: Path) -> None:
         from sash import Runtime
         from sash.models.base import TextDelta, ToolCallDelta
-        from sash.sessions import Budgets
         from sash.stores.files import FilesStore
         from sash.stores.sqlite import SqliteStore
         from sash.tools import ToolSpec
@@ -50,7 +49,6 @@ class Sash:
             "sqlite NORMAL": lambda: SqliteStore(folder / "sash.db", synchronous="NORMAL"),
             "files": lambda: FilesStore(folder / "data"),
         }
-        self.budgets = Budgets()
         tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
         self.runtime = Runtime(kinds[store](), Model(), [tool])
 

@@ -7,10 +7,8 @@ from typing import Any, Literal
 SessionStatus = Literal["active", "ended", "expired"]
 
 LAST_K = 6
-SUMMARY_TOKENS = 2000
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
-MAX_OPEN_CONTINUATIONS = 1
 
 
 @dataclass(frozen=True, slots=True)

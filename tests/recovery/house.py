@@ -18,7 +18,6 @@ from sash.stores.sqlite import SqliteStore
 from sash.testing import ScriptedModel, calling
 from sash.tools import ToolSpec
 
-SESSION_KEY = "the session"
 TURN_KEY = "the turn"
 QUESTION = "Read the meter, then ring the bell."
 COMMITS = ("begin", "plan", "result", "plan", "result", "finish")

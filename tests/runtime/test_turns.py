@@ -510,6 +510,21 @@ async def test_what_does_not_exist_is_said_not_to(run):
         await runtime.await_continuation("nothing", timeout_s=1)
 
 
+async def test_what_could_not_be_written_is_not_in_the_next_prompt(run, make_store, clock):
+    store, model = FaultyStore(make_store()), ScriptedModel("one", "lost", "three")
+    runtime = await run(model=model, store=store)
+    session = await runtime.start_session()
+    await turn(runtime, session, "first")
+    store.fail("finish", StoreUnavailable("power cut"), times=2)
+    await runtime.send_message(session.id, "unlucky")
+    await asyncio.gather(*(running.task for running in runtime._running.values()))
+    clock.advance(31)
+    await runtime.recover()
+    assert (await turn(runtime, session, "third")).status == "completed"
+    said = [m["content"] for m in model.requests[-1].messages if m["role"] != "system"]
+    assert said == ["first", "one", "third"]
+
+
 async def test_a_store_that_cannot_be_written_fails_the_call_and_not_the_process(run, make_store):
     store = FaultyStore(make_store())
     runtime = await run("ok", store=store)
