@@ -13,7 +13,7 @@ _adapters: dict[type[Any], TypeAdapter[Any]] = {}
 
 def encode(value: Any) -> str:
     """Return a dataclass as JSON text."""
-    return adapter(type(value)).dump_json(value).decode()
+    return adapter(type(value)).serializer.to_json(value).decode()
 
 
 def decode(kind: type[T], text: str | bytes) -> T:

@@ -4,7 +4,7 @@ text that a model is still writing.
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -43,10 +43,14 @@ class _Writing:
 
 
 class Hub:
-    """Wakes the subscribers of a session, and keeps the partial text for those who join late."""
+    """Wakes the subscribers of a session, and keeps the partial text for those who join late.
 
-    def __init__(self, interval_s: float = PARTIAL_INTERVAL_S) -> None:
+    `clean` takes the secrets out of a text before anybody sees it.
+    """
+
+    def __init__(self, interval_s: float, clean: Callable[[str], str]) -> None:
         self._interval_s = interval_s
+        self._clean = clean
         self._subscribers: defaultdict[str, set[Subscriber]] = defaultdict(set)
         self._writing: dict[str, dict[str, _Writing]] = {}
         self._due: set[str] = set()
@@ -70,8 +74,10 @@ class Hub:
 
     def progress(self, session_id: str, continuation_id: str, message: str) -> None:
         """Tell the subscribers what is being done; nobody else will ever know."""
-        event = Event("progress", session_id, continuation_id, {"message": message})
-        for subscriber in self._subscribers.get(session_id, ()):
+        if session_id not in self._subscribers:
+            return
+        event = Event("progress", session_id, continuation_id, {"message": self._clean(message)})
+        for subscriber in self._subscribers[session_id]:
             subscriber.progress.append(event)
             del subscriber.progress[:-100]
         self.wake(session_id)
@@ -100,8 +106,9 @@ class Hub:
         found, read = [], {}
         for continuation_id, writing in self._writing.get(session_id, {}).items():
             key = (continuation_id, writing.part)
-            new = writing.text[subscriber.read.get(key, 0) :]
-            read[key] = len(writing.text)
+            text = self._clean(_whole_words(writing.text))
+            new = text[subscriber.read.get(key, 0) :]
+            read[key] = len(text)
             if new:
                 found.append(Event("partial", session_id, continuation_id, {"partial_response": new}))
         subscriber.read = read
@@ -110,3 +117,8 @@ class Hub:
     def _flush(self, session_id: str) -> None:
         self._due.discard(session_id)
         self.wake(session_id)
+
+
+def _whole_words(text: str) -> str:
+    """Leave out the last word, which may be the beginning of a secret."""
+    return text[: max(text.rfind(" "), text.rfind("\n")) + 1]

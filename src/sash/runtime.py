@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal, Self
 
@@ -105,7 +105,7 @@ class Runtime:
     ) -> None:
         self.store = store
         self._clock = clock or SystemClock()
-        self._hub = Hub(partial_interval_s)
+        self._hub = Hub(partial_interval_s, redact)
         self._engine = Engine(
             store,
             model,
@@ -245,7 +245,7 @@ class Runtime:
             continuation_id,
             worker=self._worker,
             lease_s=self._lease_s,
-            known_version=self._engine.windows.version(continuation.session_id),
+            known=self._engine.windows.session(continuation.session_id),
         )
         self._run(turn)
         return turn.continuation
@@ -291,7 +291,7 @@ class Runtime:
             worker=self._worker,
             lease_s=self._lease_s,
             steps=[NewStep("observed_event", answer)],
-            known_version=self._engine.windows.version(waiting.continuation.session_id),
+            known=self._engine.windows.session(waiting.continuation.session_id),
         )
         self._hub.wake(turn.session.id)
         self._run(turn)
@@ -356,6 +356,7 @@ class Runtime:
                 session,
                 messages=messages,
                 turn_starts=source.turn_starts,
+                evicted=source.evicted,
                 evicted_count=source.evicted_count,
             )
         )
@@ -395,7 +396,13 @@ class Runtime:
         parts = build(session.memory, [message.to_openai() for message in window.messages], (), {})
         schemas = self._engine.tools.schemas()
         said = await asyncio.to_thread(report, parts, schemas, self._engine.counter)
-        return {**said, "evicted_count": window.evicted_count, "digest": session.memory.digest}
+        evicted = await self.store.evicted(owner, session_id)
+        return {
+            **said,
+            "evicted": [asdict(gone) for gone in evicted],
+            "evicted_count": window.evicted_count,
+            "digest": session.memory.digest,
+        }
 
     async def statistics(self, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Add up what the owner's sessions have done."""
@@ -426,15 +433,16 @@ class Runtime:
         with self._hub.subscribe(session_id) as subscriber:
             while True:
                 subscriber.news.clear()
+                progress, subscriber.progress = subscriber.progress, []
+                for event in progress:
+                    yield event
                 stored = await self.store.events(owner, session_id, after=after)
                 for item in stored:
                     after = item.step.cursor
                     yield await self._event(owner, session_id, item.continuation_id, item.step)
                 if stored:
                     continue
-                ephemeral = [*subscriber.progress, *self._hub.partials(session_id, subscriber)]
-                subscriber.progress.clear()
-                for event in ephemeral:
+                for event in self._hub.partials(session_id, subscriber):
                     yield event
                 await subscriber.news.wait()
 
@@ -466,7 +474,7 @@ class Runtime:
                     worker=self._worker,
                     lease_s=self._lease_s,
                     enqueue=busy == "enqueue",
-                    known_version=self._engine.windows.version(new.session_id),
+                    known=self._engine.windows.session(new.session_id),
                 )
             except SessionBusy as error:
                 if busy != "interrupt":
@@ -488,18 +496,19 @@ class Runtime:
         """Run a turn to its end, and then the next one that waits."""
         continuation = turn.continuation
         try:
-            if turn.window is None and self._engine.windows.version(turn.session.id) != turn.session.version:
+            known = self._engine.windows.session(turn.session.id)
+            if turn.window is None and (known is None or known.version != turn.session.version):
                 window = await self.store.window(continuation.owner, turn.session.id)
                 turn = replace(turn, window=window)
             execution = Execution(self._engine, turn)
             await execution.run()
-            if finished := execution.finished:
-                result = Result(finished.continuation, tuple(execution.steps))
+            if execution.ended:
+                result = Result(execution.ended, tuple(execution.steps))
                 self._running[continuation.id].result = result
         finally:
             self._running.pop(continuation.id, None)
             self._end(continuation.id, continuation.session_id)
-        if finished and finished.next_waits and not self._closing:
+        if execution.next_waits and not self._closing:
             await self._serve_next(continuation.session_id)
 
     async def _settled(self, owner: str, continuation_id: str) -> Result:
@@ -546,7 +555,7 @@ class Runtime:
             session_id,
             worker=self._worker,
             lease_s=self._lease_s,
-            known_version=self._engine.windows.version(session_id),
+            known=self._engine.windows.session(session_id),
         )
         if turn is not None:
             self._run(turn)

@@ -30,6 +30,7 @@ from sash.steps import (
     Status,
     Step,
 )
+from sash.window import Reason
 
 LEASE_S = 30.0
 NO_STATS = SessionStats()
@@ -49,7 +50,7 @@ class Lease:
 class Turn:
     """What a worker needs to run a continuation, or to go on with it.
 
-    `window` is None if the worker said that it knows the window of this version of the session.
+    `window` is None if the session is still as the worker said that it knows it.
     """
 
     lease: Lease
@@ -69,6 +70,23 @@ class Begun:
 
 
 @dataclass(frozen=True, slots=True)
+class Evicted:
+    """A message that left the window, and why."""
+
+    message_id: str
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """What moves when the window is cut: what left it, where its turns begin now, the digest of what left."""
+
+    evicted: tuple[Evicted, ...]
+    turn_starts: tuple[str, ...]
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
 class Finish:
     """The end of a turn, written in one transaction with all that it leaves behind."""
 
@@ -78,17 +96,14 @@ class Finish:
     error: ContinuationError | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
     messages: tuple[MessageEntry, ...] = ()
-    evicted: tuple[str, ...] = ()
-    turn_starts: tuple[str, ...] = ()
-    digest: str | None = None
+    cut: Cut | None = None
     stats: SessionStats = NO_STATS
 
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """An ended continuation, its last steps, and whether another one of its session waits."""
+    """The last steps of an ended continuation, and whether another one of its session waits."""
 
-    continuation: Continuation
     steps: tuple[Step, ...]
     next_waits: bool
 
@@ -150,6 +165,7 @@ class Bundle:
     messages: tuple[StoredMessage, ...] = ()
     artifacts: tuple[Artifact, ...] = ()
     turn_starts: tuple[str, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
     evicted_count: int = 0
 
 
@@ -200,11 +216,12 @@ class Store(Protocol):
         worker: str,
         lease_s: float = LEASE_S,
         enqueue: bool = False,
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Begun:
         """Open a continuation, or return the one that has the same idempotency key.
 
-        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`.
+        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`. `known` is
+        the session as the worker knows it with its window: if that is still so, neither is read again.
         """
 
     async def claim(
@@ -215,7 +232,7 @@ class Store(Protocol):
         worker: str,
         lease_s: float = LEASE_S,
         steps: Sequence[NewStep] = (),
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Turn:
         """Take over a continuation that waits: pending, interrupted or awaiting approval."""
 
@@ -225,7 +242,7 @@ class Store(Protocol):
         *,
         worker: str,
         lease_s: float = LEASE_S,
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Turn | None:
         """Take over the oldest pending continuation of a session that nobody holds."""
 
@@ -262,6 +279,9 @@ class Store(Protocol):
         """Return a session's steps behind a cursor."""
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
+
+    async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
+        """Return what the last cut took out of the window."""
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
@@ -330,13 +350,25 @@ def already_final(continuation: Continuation) -> ContinuationFinal:
 
 def after_turn(session: Session, end: Finish, now: datetime) -> Session:
     """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
-    memory = session.memory if end.digest is None else replace(session.memory, digest=end.digest)
+    memory = session.memory if end.cut is None else replace(session.memory, digest=end.cut.digest)
     return replace(
         session,
         memory=memory,
         stats=add_stats(session.stats, end.stats),
         updated_at=now,
         version=session.version + 1,
+    )
+
+
+def ended(continuation: Continuation, end: Finish, at: datetime) -> Continuation:
+    """Return the continuation as its end leaves it."""
+    return replace(
+        continuation,
+        status=end.status,
+        updated_at=at,
+        response=end.response,
+        error=end.error,
+        artifacts=end.artifacts,
     )
 
 

@@ -122,7 +122,7 @@ class Window:
             evict_to=limits.evict_to,
             preserve_system=limits.preserve_system,
             evicted_count=self.evicted_count,
-            turn_starts=tuple(self._headless_turns()),
+            turn_starts=tuple(self.turn_starts()),
         )
 
     def __len__(self) -> int:
@@ -261,7 +261,7 @@ class Window:
             self.tokens -= message.token_count
             evicted.append(Eviction(message, reason))
 
-    def _headless_turns(self) -> Iterator[str]:
+    def turn_starts(self) -> Iterator[str]:
         """Name the first message left of each turn whose user message was evicted before the rest."""
         for queue in self._turns:
             for turn in queue:

@@ -21,7 +21,7 @@ from sash.ids import new_id
 from sash.sessions import Pin, Session, SessionMemory, SessionStats
 from sash.state import MessageEntry
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
-from sash.store import Artifact, Finish
+from sash.store import Artifact, Cut, Evicted, Finish
 
 PLAN = NewStep("plan", {"content": "thinking"})
 
@@ -50,10 +50,14 @@ def said(*texts, role="user"):
     return tuple(MessageEntry(role, text, token_count=5, tags={"input"}) for text in texts)
 
 
-def completed(*messages, evicted=(), **fields):
+def completed(*messages, cut=None, **fields):
     step = NewStep("summary", {"status": "completed"})
     response = ContinuationResponse("done")
-    return Finish("completed", (step,), response, messages=messages, evicted=evicted, **fields)
+    return Finish("completed", (step,), response, messages=messages, cut=cut, **fields)
+
+
+def without(*messages, turn_starts=(), digest=""):
+    return Cut(tuple(Evicted(m.id, "max_tokens") for m in messages), turn_starts, digest)
 
 
 async def test_a_session_is_kept_as_it_was_given(store, start):
@@ -100,11 +104,10 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
     await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
     messages = said("hi", "hello")
-    ended = (
-        await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
-    ).continuation
+    await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    ended = await store.get_continuation("ann", turn.continuation.id)
     assert (ended.status, ended.response.final_message) == ("completed", "done")
-    assert await store.get_continuation("ann", ended.id) == ended
+    assert (ended.created_at, ended.updated_at) == (session.created_at, clock.now())
     assert [s.type for s in (await store.journal("ann", ended.id))[1]] == [
         "plan",
         "tool_call",
@@ -286,7 +289,7 @@ async def test_the_window_is_cut_where_the_turn_said(store, start, begin):
     await store.finish(turn.lease, completed(*first))
     turn = (await begin(session)).turn
     assert turn.window.messages == first
-    end = completed(*second, evicted=(first[0].id, first[2].id), turn_starts=(second[0].id,))
+    end = completed(*second, cut=without(first[0], first[2], turn_starts=(second[0].id,)))
     await store.finish(turn.lease, end)
     window = await store.window("ann", session.id)
     assert window.messages == (first[1], second[0])
@@ -301,7 +304,7 @@ async def test_the_window_is_cut_where_the_turn_said(store, start, begin):
 async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
     session = await start()
     turn = (await begin(session)).turn
-    await store.finish(turn.lease, completed(*said("one"), turn_starts=("x",)))
+    await store.finish(turn.lease, completed(*said("one"), cut=without(turn_starts=("x",))))
     before = await store.window("ann", session.id)
     turn = (await begin(session)).turn
     await store.finish(turn.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
@@ -327,7 +330,7 @@ async def test_what_others_changed_during_a_turn_stays(store, start, begin, cloc
     turn = (await begin(session)).turn
     pins = (Pin("p", "always", clock.now()),)
     await store.save_session(replace(session, memory=SessionMemory(pins=pins)))
-    await store.finish(turn.lease, completed(*said("one"), digest="- gone"))
+    await store.finish(turn.lease, completed(*said("one"), cut=without(digest="- gone")))
     after = await store.get_session("ann", session.id)
     assert after.memory == SessionMemory(digest="- gone", pins=pins)
     assert after.version == 3
@@ -338,7 +341,7 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
         session = await start(owner)
         turn = (await begin(session)).turn
         end = completed(*said('Error 500 at "db.example.com"', "the kitchen light", "Größe ÄÖÜ"))
-        await store.finish(turn.lease, replace(end, evicted=(end.messages[0].id,)))
+        await store.finish(turn.lease, replace(end, cut=without(end.messages[0])))
     found = await store.search("bob", "error 500")
     assert [(m.session_id, m.in_window) for m in found] == [(session.id, False)]
     assert [m.message.text for m in await store.search("bob", "KITCHEN", session_id=session.id)] == [
@@ -420,7 +423,7 @@ async def test_an_export_comes_back_whole(store, start, begin):
     turn = (await begin(session, key="k")).turn
     await store.append(turn.lease, [PLAN])
     first = said("one", "two")
-    await store.finish(turn.lease, completed(*first, evicted=(first[0].id,), turn_starts=("x",)))
+    await store.finish(turn.lease, completed(*first, cut=without(first[0], turn_starts=("x",))))
     await store.put_artifact(
         Artifact(ArtifactRef(new_id(), "image/png", 3, "plot"), session.id, "ann", b"png")
     )
@@ -445,7 +448,7 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     turn = (await begin(session, key="k")).turn
     await store.append(turn.lease, [PLAN])
     first = said("one", "two")
-    await store.finish(turn.lease, completed(*first, evicted=(first[0].id,), digest="- one"))
+    await store.finish(turn.lease, completed(*first, cut=without(first[0], digest="- one")))
     waiting = (await begin(session)).turn
     await store.append(waiting.lease, [PLAN], awaiting_approval=True)
     pending = await begin(session, enqueue=True)
@@ -516,9 +519,10 @@ async def test_a_worker_that_knows_the_window_is_not_sent_it_again(store, start,
     session = await start()
     turn = (await begin(session)).turn
     await store.finish(turn.lease, completed(*said("one")))
-    version = (await store.get_session("ann", session.id)).version
-    turn = (await begin(session, known_version=version)).turn
+    known = await store.get_session("ann", session.id)
+    turn = (await begin(session, known=known)).turn
+    assert turn.session == known
     assert turn.window is None
     await store.finish(turn.lease, completed(*said("two")))
-    turn = (await begin(session, known_version=version)).turn
+    turn = (await begin(session, known=known)).turn
     assert [m.text for m in turn.window.messages] == ["one", "two"]

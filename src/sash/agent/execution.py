@@ -2,7 +2,9 @@
 
 import logging
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
 
 from sash.agent.context import build
 from sash.agent.loop import Loop, Outcome
@@ -16,11 +18,12 @@ from sash.events import Hub
 from sash.ids import Ulids
 from sash.models.base import Answer, Model, ModelRequest, collect
 from sash.sessions import SessionStats
-from sash.state import MessageEntry, turns
-from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, NewStep
-from sash.store import Artifact, Finish, Finished, Store, Turn
+from sash.state import MessageEntry, built_in_tags, turns
+from sash.steps import ArtifactRef, Continuation, ContinuationError, ContinuationResponse, NewStep
+from sash.store import Artifact, Cut, Evicted, Finish, Store, Turn, after_turn, ended
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
+from sash.window import Eviction
 
 _logger = logging.getLogger(__name__)
 
@@ -49,9 +52,9 @@ class Execution:
         self._engine = engine
         self._turn = turn
         self._known = engine.windows.of(turn)
-        self._window = self._known.window
         self.steps = list(turn.steps)
-        self.finished: Finished | None = None
+        self.ended: Continuation | None = None
+        self.next_waits = False
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
@@ -97,13 +100,12 @@ class Execution:
         return ref
 
     def tell(self, message: str) -> None:
-        self._engine.hub.progress(self._turn.session.id, self._turn.continuation.id, redact(message))
+        self._engine.hub.progress(self._turn.session.id, self._turn.continuation.id, message)
 
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
-        said = [message.to_openai() for message in progress.transcript()]
         window = tuple(self._known.rendered.values())
-        parts = build(session.memory, window, said, continuation.request.planner_hints)
+        parts = build(session.memory, window, progress.transcript(), continuation.request.planner_hints)
         request = ModelRequest(
             [message for part in parts for message in part.messages],
             engine.tools.schemas() if allow_tools else [],
@@ -111,8 +113,7 @@ class Execution:
         )
 
         def on_text(text: str) -> None:
-            whole_words = text[: max(text.rfind(" "), text.rfind("\n")) + 1]
-            engine.hub.write(session.id, continuation.id, progress.model_calls, redact(whole_words))
+            engine.hub.write(session.id, continuation.id, progress.model_calls, text)
 
         try:
             return await collect(engine.model.stream(request), on_text)
@@ -122,10 +123,13 @@ class Execution:
     async def _complete(self, outcome: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
         progress, text = outcome.progress, redact(outcome.answer.content)
-        final = MessageEntry("assistant", text, tags=frozenset({"output"}))
-        messages = tuple(map(self._stamp, (*progress.transcript(), final)))
-        evicted = [message for added in messages for message in self._known.add(added)]
-        snapshot = self._window.snapshot(self._turn.session.id)
+        said = [*progress.transcript(), {"role": "assistant", "content": text}]
+        messages = tuple(map(self._entry, said))
+        evicted = [
+            gone
+            for message, rendered in zip(messages, said, strict=True)
+            for gone in self._known.add(message, rendered)
+        ]
         detail = {"status": "completed", "final_message": text, "stopped_by": outcome.stopped_by}
         end = Finish(
             "completed",
@@ -138,9 +142,7 @@ class Execution:
             ),
             artifacts=tuple(progress.artifacts),
             messages=messages,
-            evicted=tuple(message.id for message in evicted),
-            turn_starts=snapshot.turn_starts,
-            digest=self._digest(evicted) if evicted else None,
+            cut=self._cut(evicted) if evicted else None,
             stats=SessionStats(
                 turns=1,
                 steps=progress.model_calls + 1,
@@ -151,11 +153,11 @@ class Execution:
         )
         session = self._turn.session
         try:
-            await self._finish(end)
+            at = await self._finish(end)
         except BaseException:
             self._engine.windows.forget(session.id)
             raise
-        self._engine.windows.remember(session.id, session.version + 1, self._known)
+        self._engine.windows.remember(after_turn(session, end, at), self._known)
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
@@ -168,15 +170,34 @@ class Execution:
         )
         await self._finish(end)
 
-    async def _finish(self, end: Finish) -> None:
-        self.finished = await self._engine.store.finish(self._turn.lease, end)
-        self.steps += self.finished.steps
+    async def _finish(self, end: Finish) -> datetime:
+        finished = await self._engine.store.finish(self._turn.lease, end)
+        at = finished.steps[-1].ts
+        self.steps += finished.steps
+        self.ended = ended(self._turn.continuation, end, at)
+        self.next_waits = finished.next_waits
+        return at
 
-    def _stamp(self, message: MessageEntry) -> MessageEntry:
-        """Give a message of a finished turn its id, time and token count."""
+    def _entry(self, said: dict[str, Any]) -> MessageEntry:
+        """Return a message of a finished turn as the transcript keeps it."""
         engine, now = self._engine, self._engine.clock.now()
-        count = engine.counter.count_message(message.content, message.tool_calls, message.name)
-        return replace(message, id=engine.ulids.new(now), timestamp=now, token_count=count)
+        role, calls, name = said["role"], said.get("tool_calls", ()), said.get("name")
+        return MessageEntry(
+            role,
+            said["content"],
+            timestamp=now,
+            token_count=engine.counter.count_message(said["content"], calls, name),
+            tags=built_in_tags(role, bool(calls)),
+            id=engine.ulids.new(now),
+            tool_calls=tuple(calls),
+            tool_call_id=said.get("tool_call_id"),
+            name=name,
+        )
+
+    def _cut(self, evictions: list[Eviction]) -> Cut:
+        gone = tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions)
+        digest = self._digest([eviction.message for eviction in evictions])
+        return Cut(gone, tuple(self._known.window.turn_starts()), digest)
 
     def _digest(self, evicted: list[MessageEntry]) -> str:
         """Add lines for what was evicted to the session's digest; the oldest lines go."""

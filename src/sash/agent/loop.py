@@ -6,7 +6,7 @@ written and goes on from the first that is missing. A finished tool call is neve
 
 import asyncio
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -82,7 +82,7 @@ class Loop:
                 return self._stopped(progress, reached)
             answer = await self.ask(progress, self.request.allow_tools)
             if not answer.tool_calls:
-                progress.count(asdict(answer.usage))
+                progress.count(answer.usage.as_dict())
                 return Outcome("answered", progress, answer)
             planned = _planned(answer, progress.call_ids)
             await self._write(progress, planned)
@@ -99,7 +99,7 @@ class Loop:
         return None
 
     def _stopped(self, progress: Progress, budget: str) -> Outcome:
-        known = [m.text for m in progress.messages if m.role == "assistant" and m.text]
+        known = [m["content"] for m in progress.said if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
         if known:
             text += f" What I know so far: {known[-1]}"
@@ -108,12 +108,10 @@ class Loop:
     async def _run_calls(self, progress: Progress) -> bool:
         """Run the open calls, all at once; False if some of them wait for a person's yes."""
         results = [self._run_call(progress, call) for call in tuple(progress.open_calls.values())]
-        try:
-            async with asyncio.TaskGroup() as group:
-                for result in results:
-                    group.create_task(result)
-        except BaseExceptionGroup as failed:
-            raise failed.exceptions[0] from None
+        if len(results) == 1:
+            await results[0]
+        else:
+            await _all_at_once(results)
         if not progress.open_calls:
             return True
         unasked = [call for call in progress.open_calls.values() if not call.asked]
@@ -200,6 +198,16 @@ class Loop:
             progress.add(step)
 
 
+async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
+    """Run them all; if one fails the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for result in results:
+                group.create_task(result)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
 def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
     """The model's answer is also the intent to call the tools: both are written at once.
 
@@ -213,7 +221,7 @@ def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
             call_id = f"{call['id'] or 'call'}-{n}"
         taken.add(call_id)
         calls.append(call | {"id": call_id})
-    plan = {"content": answer.content, "tool_calls": calls, "usage": asdict(answer.usage)}
+    plan = {"content": answer.content, "tool_calls": calls, "usage": answer.usage.as_dict()}
     steps = [
         {"call_id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]}
         for c in calls

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from sash.state import MessageEntry
 from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
 
 
@@ -26,9 +25,9 @@ class Call:
 
 @dataclass(slots=True)
 class Progress:
-    """What the steps of a turn add up to."""
+    """What the steps of a turn add up to. `said` has its messages as a model takes them."""
 
-    messages: list[MessageEntry] = field(default_factory=list)
+    said: list[dict[str, Any]] = field(default_factory=list)
     open_calls: dict[str, Call] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     artifacts: list[ArtifactRef] = field(default_factory=list)
@@ -39,7 +38,7 @@ class Progress:
 
     @classmethod
     def of(cls, request: ContinuationRequest, steps: tuple[Step, ...]) -> "Progress":
-        progress = cls([MessageEntry("user", request.message, tags=frozenset({"input"}))])
+        progress = cls([{"role": "user", "content": request.message}])
         for step in steps:
             progress.add(step)
         return progress
@@ -47,18 +46,20 @@ class Progress:
     @property
     def call_ids(self) -> frozenset[str]:
         """The ids of all calls of the turn."""
-        return frozenset(call["id"] for message in self.messages for call in message.tool_calls)
+        return frozenset(call["id"] for message in self.said for call in message.get("tool_calls", ()))
 
-    def transcript(self) -> list[MessageEntry]:
+    def transcript(self) -> list[dict[str, Any]]:
         """Return the turn's messages, the results in the order of the calls, however they came in."""
-        order = {call["id"]: n for n, call in enumerate(c for m in self.messages for c in m.tool_calls)}
-        ordered: list[MessageEntry] = []
-        for message in self.messages:
+        ordered: list[dict[str, Any]] = []
+        order: dict[str, int] = {}
+        for message in self.said:
             at = len(ordered)
-            while message.role == "tool" and ordered[at - 1].role == "tool":
-                if order[str(ordered[at - 1].tool_call_id)] < order[str(message.tool_call_id)]:
-                    break
-                at -= 1
+            if message["role"] == "tool":
+                place = order[message["tool_call_id"]]
+                while ordered[at - 1]["role"] == "tool" and order[ordered[at - 1]["tool_call_id"]] > place:
+                    at -= 1
+            for call in message.get("tool_calls", ()):
+                order[call["id"]] = len(order)
             ordered.insert(at, message)
         return ordered
 
@@ -84,13 +85,8 @@ class Progress:
     def _plan(self, detail: dict[str, Any]) -> None:
         self.model_calls += 1
         self.count(detail.get("usage") or {})
-        self.messages.append(
-            MessageEntry(
-                "assistant",
-                detail["content"],
-                tags=frozenset({"output", "tool_call"}),
-                tool_calls=tuple(detail["tool_calls"]),
-            )
+        self.said.append(
+            {"role": "assistant", "content": detail["content"], "tool_calls": detail["tool_calls"]}
         )
 
     def count(self, usage: dict[str, int]) -> None:
@@ -100,14 +96,13 @@ class Progress:
 
     def _result(self, detail: dict[str, Any]) -> None:
         del self.open_calls[detail["call_id"]]
-        self.messages.append(
-            MessageEntry(
-                "tool",
-                detail["content"],
-                tags=frozenset({"tool_call"}),
-                tool_call_id=detail["call_id"],
-                name=detail["name"],
-            )
+        self.said.append(
+            {
+                "role": "tool",
+                "content": detail["content"],
+                "tool_call_id": detail["call_id"],
+                "name": detail["name"],
+            }
         )
         if action := detail.get("action"):
             self.actions.append(Action(**action))

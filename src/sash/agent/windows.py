@@ -1,11 +1,12 @@
-"""The windows that this process knows, so that a turn need not read its session's window again."""
+"""The sessions and windows that this process knows, so that a turn need not read them again."""
 
 from collections import OrderedDict
 from typing import Any
 
+from sash.sessions import Session
 from sash.state import MessageEntry
 from sash.store import Turn
-from sash.window import Window
+from sash.window import Eviction, Window
 
 MOST_WINDOWS = 256
 
@@ -17,24 +18,24 @@ class KnownWindow:
         self.window = window
         self.rendered: dict[str, dict[str, Any]] = {m.id: m.to_openai() for m in window}
 
-    def add(self, message: MessageEntry) -> list[MessageEntry]:
-        """Add a message and return the evicted ones."""
-        evicted = [eviction.message for eviction in self.window.add(message)]
-        self.rendered[message.id] = message.to_openai()
+    def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
+        """Add a message and return what it pushed out."""
+        evicted = self.window.add(message)
+        self.rendered[message.id] = rendered
         for gone in evicted:
-            del self.rendered[gone.id]
+            del self.rendered[gone.message.id]
         return evicted
 
 
 class KnownWindows:
-    """The last windows by session, each with the version of the session that it belongs to."""
+    """The last windows by session, each with the session as it was when the window was so."""
 
     def __init__(self, most: int = MOST_WINDOWS) -> None:
         self._most = most
-        self._windows: OrderedDict[str, tuple[int, KnownWindow]] = OrderedDict()
+        self._windows: OrderedDict[str, tuple[Session, KnownWindow]] = OrderedDict()
 
-    def version(self, session_id: str) -> int | None:
-        """Which version of the session's window is known, if any."""
+    def session(self, session_id: str) -> Session | None:
+        """Return the session whose window is known, as it was then."""
         known = self._windows.get(session_id)
         return None if known is None else known[0]
 
@@ -43,13 +44,13 @@ class KnownWindows:
         if turn.window is None:
             return self._windows[turn.session.id][1]
         known = KnownWindow(Window.restore(turn.window))
-        self.remember(turn.session.id, turn.session.version, known)
+        self.remember(turn.session, known)
         return known
 
-    def remember(self, session_id: str, version: int, known: KnownWindow) -> None:
-        """Note which version of the session a window belongs to now."""
-        self._windows[session_id] = (version, known)
-        self._windows.move_to_end(session_id)
+    def remember(self, session: Session, known: KnownWindow) -> None:
+        """Note which session a window belongs to now."""
+        self._windows[session.id] = (session, known)
+        self._windows.move_to_end(session.id)
         if len(self._windows) > self._most:
             self._windows.popitem(last=False)
 

@@ -45,6 +45,9 @@ class Usage:
     cached_tokens: int = 0
     reasoning_tokens: int = 0
 
+    def as_dict(self) -> dict[str, int]:
+        return {name: getattr(self, name) for name in self.__slots__}
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:

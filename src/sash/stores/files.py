@@ -35,6 +35,7 @@ from sash.store import (
     Artifact,
     Begun,
     Bundle,
+    Evicted,
     Finish,
     Finished,
     Lease,
@@ -68,6 +69,7 @@ class _SessionFile:
     cursor: int
     in_window: tuple[str, ...] = ()
     turn_starts: tuple[str, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
     evicted_count: int = 0
 
 
@@ -158,12 +160,10 @@ class FilesStore(MemoryStore):
         worker: str,
         lease_s: float = LEASE_S,
         enqueue: bool = False,
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Begun:
         async with self._change(new.session_id) as ledger:
-            begun = await super().begin(
-                new, worker=worker, lease_s=lease_s, enqueue=enqueue, known_version=known_version
-            )
+            begun = await super().begin(new, worker=worker, lease_s=lease_s, enqueue=enqueue, known=known)
             if begun.created:
                 await asyncio.to_thread(self._write_opening, ledger, ledger.entry(new.id))
         return begun
@@ -176,7 +176,7 @@ class FilesStore(MemoryStore):
         worker: str,
         lease_s: float = LEASE_S,
         steps: Sequence[NewStep] = (),
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Turn:
         session_id = await self._find(continuation_id)
         async with self._change(session_id) as ledger:
@@ -186,7 +186,7 @@ class FilesStore(MemoryStore):
                 worker=worker,
                 lease_s=lease_s,
                 steps=steps,
-                known_version=known_version,
+                known=known,
             )
             await self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
@@ -356,7 +356,12 @@ class FilesStore(MemoryStore):
 
     def _write_session(self, ledger: Ledger) -> None:
         record = _SessionFile(
-            ledger.session, ledger.cursor, tuple(ledger.in_window), ledger.turn_starts, ledger.evicted_count
+            ledger.session,
+            ledger.cursor,
+            tuple(ledger.in_window),
+            ledger.turn_starts,
+            ledger.evicted,
+            ledger.evicted_count,
         )
         folder = self._session_folder(ledger)
         (folder / "turns").mkdir(parents=True, exist_ok=True)
@@ -473,7 +478,7 @@ class FilesStore(MemoryStore):
             return None
         ledger = Ledger(record.session)
         ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
-        ledger.evicted_count = record.evicted_count
+        ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
         files = [f for f in map(self._load_turn, sorted((folder / "turns").glob("*.json"))) if f]
         ledger.entries = {f.continuation.id: Entry(f.continuation) for f in files}
         late: list[_Late] = []

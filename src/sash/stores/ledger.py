@@ -16,7 +16,9 @@ from sash.steps import FINAL, HOLDING, Continuation, NewStep, Step
 from sash.store import (
     Begun,
     Bundle,
+    Evicted,
     Finish,
+    Finished,
     Lease,
     StoredMessage,
     StoredStep,
@@ -27,6 +29,7 @@ from sash.store import (
     busy,
     cancelled_steps,
     check_begin,
+    ended,
     lease_end,
     number_steps,
 )
@@ -48,7 +51,7 @@ class Hands(NamedTuple):
 
     worker: str
     lease_s: float
-    known_version: int | None
+    known: Session | None
 
 
 class Ledger:
@@ -61,6 +64,7 @@ class Ledger:
         self.turn_of: dict[str, str | None] = {}
         self.in_window: dict[str, MessageEntry] = {}
         self.turn_starts: tuple[str, ...] = ()
+        self.evicted: tuple[Evicted, ...] = ()
         self.evicted_count = 0
         self.cursor = 0
 
@@ -110,12 +114,12 @@ class Ledger:
             self._let_go(entry)
         return written
 
-    def finish(self, lease: Lease, end: Finish, now: datetime) -> Continuation:
+    def finish(self, lease: Lease, end: Finish, now: datetime) -> Finished:
         entry = self.held(lease)
-        self._write(entry, end.steps, now)
+        written = self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)
-        return entry.continuation
+        return Finished(written, self.next_pending() is not None)
 
     def take_in(self, continuation_id: str, end: Finish, now: datetime) -> None:
         """Add what a turn leaves behind to the session, the transcript and the window."""
@@ -124,11 +128,11 @@ class Ledger:
             self.transcript.append(message)
             self.turn_of[message.id] = continuation_id
             self.in_window[message.id] = message
-        for message_id in end.evicted:
-            del self.in_window[message_id]
-        if end.messages:
-            self.evicted_count += len(end.evicted)
-            self.turn_starts = end.turn_starts
+        if end.cut is not None:
+            for gone in end.cut.evicted:
+                del self.in_window[gone.message_id]
+            self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
+            self.evicted_count += len(self.evicted)
 
     def cancel(self, entry: Entry, reason: str, now: datetime) -> Continuation:
         if entry.continuation.is_final:
@@ -224,6 +228,7 @@ class Ledger:
             steps=tuple(self.events(0, self.cursor)),
             messages=tuple(self.messages(0, len(self.transcript))),
             turn_starts=self.turn_starts,
+            evicted=self.evicted,
             evicted_count=self.evicted_count,
         )
 
@@ -239,7 +244,8 @@ class Ledger:
             ledger.turn_of[kept.message.id] = kept.continuation_id
             if kept.in_window:
                 ledger.in_window[kept.message.id] = kept.message
-        ledger.turn_starts, ledger.evicted_count = bundle.turn_starts, bundle.evicted_count
+        ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
+        ledger.evicted_count = bundle.evicted_count
         return ledger
 
     def _hand_over(self, entry: Entry, hands: Hands, now: datetime) -> Turn:
@@ -247,7 +253,8 @@ class Ledger:
         entry.worker, entry.lease_until = hands.worker, lease_end(now, hands.lease_s)
         entry.epoch += 1
         lease = Lease(entry.continuation.id, self.session.id, hands.worker, entry.epoch)
-        window = None if hands.known_version == self.session.version else self.window()
+        is_known = hands.known is not None and hands.known.version == self.session.version
+        window = None if is_known else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
     def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:
@@ -257,14 +264,7 @@ class Ledger:
         return written
 
     def _close(self, entry: Entry, end: Finish, now: datetime) -> None:
-        entry.continuation = replace(
-            entry.continuation,
-            status=end.status,
-            updated_at=now,
-            response=end.response,
-            error=end.error,
-            artifacts=end.artifacts,
-        )
+        entry.continuation = ended(entry.continuation, end, now)
         assert end.status in FINAL
         self._let_go(entry)
 

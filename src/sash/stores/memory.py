@@ -15,6 +15,7 @@ from sash.store import (
     Artifact,
     Begun,
     Bundle,
+    Evicted,
     Finish,
     Finished,
     Lease,
@@ -85,10 +86,10 @@ class MemoryStore:
         worker: str,
         lease_s: float = LEASE_S,
         enqueue: bool = False,
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Begun:
         ledger = self._ledger(new.owner, new.session_id)
-        begun = ledger.begin(new, Hands(worker, lease_s, known_version), enqueue, self._clock.now())
+        begun = ledger.begin(new, Hands(worker, lease_s, known), enqueue, self._clock.now())
         if begun.created:
             self._session_of[new.id] = new.session_id
         return begun
@@ -101,10 +102,10 @@ class MemoryStore:
         worker: str,
         lease_s: float = LEASE_S,
         steps: Sequence[NewStep] = (),
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Turn:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.claim(entry, Hands(worker, lease_s, known_version), steps, self._clock.now())
+        return ledger.claim(entry, Hands(worker, lease_s, known), steps, self._clock.now())
 
     async def claim_next(
         self,
@@ -112,13 +113,13 @@ class MemoryStore:
         *,
         worker: str,
         lease_s: float = LEASE_S,
-        known_version: int | None = None,
+        known: Session | None = None,
     ) -> Turn | None:
         ledger = self._ledgers.get(session_id)
         entry = ledger.next_pending() if ledger and not ledger.holder() else None
         if ledger is None or entry is None:
             return None
-        return ledger.claim(entry, Hands(worker, lease_s, known_version), (), self._clock.now())
+        return ledger.claim(entry, Hands(worker, lease_s, known), (), self._clock.now())
 
     async def append(
         self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
@@ -126,10 +127,7 @@ class MemoryStore:
         return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
-        ledger = self._leased(lease)
-        ended = ledger.finish(lease, end, self._clock.now())
-        steps = ledger.entry(ended.id).steps[-len(end.steps) :]
-        return Finished(ended, tuple(steps), ledger.next_pending() is not None)
+        return self._leased(lease).finish(lease, end, self._clock.now())
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)
@@ -172,6 +170,9 @@ class MemoryStore:
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         return self._ledger(owner, session_id).window()
+
+    async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
+        return self._ledger(owner, session_id).evicted
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100

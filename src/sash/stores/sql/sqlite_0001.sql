@@ -1,23 +1,34 @@
--- Few indexes, because every page that a turn touches is written: a session's steps and messages are found by
--- their primary keys, what a sweep looks for is looked for by scanning.
+-- Few indexes and small rows, because every page that a turn touches is written. What changes with every turn
+-- is apart from what rarely does: a session's settings are written when they are changed, its cut and digest
+-- when the window is cut, a continuation's request when it is opened and its ending when it ends.
 
 CREATE TABLE sessions (
-    id          TEXT PRIMARY KEY,
-    owner       TEXT NOT NULL,
-    status      TEXT NOT NULL,
-    updated_at  REAL NOT NULL,
-    version     INTEGER NOT NULL,
-    cursor      INTEGER NOT NULL DEFAULT 0, -- at least that of the last step that was ever swept
-    positions   INTEGER NOT NULL DEFAULT 0,
-    evicted     INTEGER NOT NULL DEFAULT 0,
-    turn_starts TEXT NOT NULL DEFAULT '[]',
-    body        TEXT NOT NULL
+    id         TEXT PRIMARY KEY,
+    owner      TEXT NOT NULL,
+    status     TEXT NOT NULL,
+    updated_at REAL NOT NULL,
+    version    INTEGER NOT NULL,
+    cursor     INTEGER NOT NULL DEFAULT 0, -- at least that of the last step that was ever swept
+    positions  INTEGER NOT NULL DEFAULT 0, -- how many messages its transcript has
+    stats      TEXT NOT NULL,
+    body       TEXT NOT NULL               -- the rest of the session, but its digest
 ) WITHOUT ROWID;
 CREATE INDEX sessions_of_owner ON sessions (owner, id);
 
+-- The window is what stands at `kept` positions, and all from `window_from` on.
+CREATE TABLE cuts (
+    session_id    TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    window_from   INTEGER NOT NULL DEFAULT 1,
+    kept          TEXT NOT NULL DEFAULT '[]',
+    turn_starts   TEXT NOT NULL DEFAULT '[]',
+    evicted       TEXT NOT NULL DEFAULT '[]', -- by the last cut, and why
+    evicted_count INTEGER NOT NULL DEFAULT 0,
+    digest        TEXT NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+
 CREATE TABLE continuations (
+    id              TEXT PRIMARY KEY,
     session_id      TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
-    id              TEXT NOT NULL,
     owner           TEXT NOT NULL,
     status          TEXT NOT NULL,
     updated_at      REAL NOT NULL,
@@ -27,13 +38,12 @@ CREATE TABLE continuations (
     epoch           INTEGER NOT NULL DEFAULT 0,
     first_cursor    INTEGER NOT NULL, -- its steps come behind it
     swept           INTEGER NOT NULL DEFAULT 0,
-    body            TEXT NOT NULL,
-    PRIMARY KEY (session_id, id)
+    body            TEXT NOT NULL,    -- as it was opened
+    ending          TEXT              -- its response, error and artifacts
 ) WITHOUT ROWID;
-CREATE UNIQUE INDEX continuation_by_id ON continuations (id);
+CREATE INDEX continuations_of_session ON continuations (session_id, id);
 CREATE UNIQUE INDEX one_holder ON continuations (session_id) WHERE status IN ('running', 'awaiting_approval');
 CREATE UNIQUE INDEX one_per_key ON continuations (session_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX held ON continuations (worker) WHERE worker IS NOT NULL;
 CREATE INDEX waiting ON continuations (session_id, id) WHERE status = 'pending';
 
 CREATE TABLE steps (
@@ -50,12 +60,10 @@ CREATE TABLE messages (
     position        INTEGER NOT NULL,
     id              TEXT NOT NULL,
     continuation_id TEXT,
-    in_window       INTEGER NOT NULL,
     body            TEXT NOT NULL,
     text            TEXT GENERATED ALWAYS AS (json_extract(body, '$.content')) VIRTUAL
 );
 CREATE UNIQUE INDEX messages_of_session ON messages (session_id, position);
-CREATE INDEX window_of_session ON messages (session_id, position) WHERE in_window;
 
 -- The full-text index follows the messages when somebody searches, not while a turn is being written.
 CREATE VIRTUAL TABLE said USING fts5 (text, content = 'messages', content_rowid = 'row', tokenize = 'unicode61');

@@ -1,0 +1,213 @@
+"""One SQLite file: a thread that writes, threads that read, and the migrations.
+
+The writer owns its connection. What waits when it gets to work is committed together, with one fsync (group
+commit); each job has a savepoint of its own, so that one that is refused does not touch the others. Readers
+have connections apart, and never wait for the writer (WAL).
+"""
+
+import asyncio
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from sash.errors import StoreUnavailable
+from sash.stores.lock import FileLock
+from sash.stores.queries import script
+
+T = TypeVar("T")
+Job = Callable[[sqlite3.Connection], T]
+Synchronous = Literal["FULL", "NORMAL"]
+
+SCHEMA_VERSION = 1
+MOST_JOBS_A_COMMIT = 256
+READERS = 2
+BUSY_TIMEOUT_S = 5.0
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A job with the one who waits for its result."""
+
+    job: Job[Any]
+    future: asyncio.Future[Any]
+    loop: asyncio.AbstractEventLoop
+    result: Any = None
+    error: BaseException | None = None
+
+
+class Database:
+    """A SQLite file that several processes may open; `alone` says whether this one was the first."""
+
+    def __init__(self, path: Path, synchronous: Synchronous) -> None:
+        self.alone = False
+        self._path = path
+        self._synchronous = synchronous
+        self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        self._local = threading.local()
+        self._reading: list[sqlite3.Connection] = []
+        self._readers: ThreadPoolExecutor | None = None
+        self._lock = FileLock(Path(f"{path}.lock"))
+
+    async def open(self) -> None:
+        if self._writer is not None:
+            return
+        db = await asyncio.to_thread(self._prepare)
+        self._local, self._reading = threading.local(), []
+        self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
+        self._writer = threading.Thread(
+            target=self._write_forever, args=(db,), name="sash-writer", daemon=True
+        )
+        self._writer.start()
+
+    async def close(self) -> None:
+        if self._writer is not None and self._readers is not None:
+            self._jobs.put(None)
+            await asyncio.to_thread(self._writer.join)
+            self._readers.shutdown()
+            for db in self._reading:
+                db.close()
+            self._lock.release()
+            self._writer = self._readers = None
+
+    async def write(self, job: Job[T]) -> T:
+        """Run a job in a transaction, which is on the disk when this returns."""
+        if self._writer is None:
+            raise StoreUnavailable("the store is not open")
+        loop = asyncio.get_running_loop()
+        future = loop.create_future()
+        self._jobs.put(_Waiting(job, future, loop))
+        result: T = await future
+        return result
+
+    async def read(self, job: Job[T]) -> T:
+        """Run a job that only reads."""
+        if self._readers is None:
+            raise StoreUnavailable("the store is not open")
+        return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
+
+    def _run_reader(self, job: Job[T]) -> T:
+        try:
+            if not hasattr(self._local, "db"):
+                self._local.db = self._connect(reader=True)
+                self._reading.append(self._local.db)
+            return job(self._local.db)
+        except sqlite3.Error as error:
+            raise _unavailable(self._path, error) from error
+
+    def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
+        db = sqlite3.connect(
+            self._path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False
+        )
+        try:
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            db.execute(f"PRAGMA query_only = {'ON' if reader else 'OFF'}")
+        except sqlite3.Error:
+            db.close()
+            raise
+        return db
+
+    def _prepare(self) -> sqlite3.Connection:
+        with ExitStack() as undo:
+            try:
+                self._path.parent.mkdir(parents=True, exist_ok=True)
+                self.alone = self._lock.acquire()
+                undo.callback(self._lock.release)
+                db = self._connect()
+                undo.callback(db.close)
+                db.execute("PRAGMA journal_mode = WAL")
+                _migrate(db)
+            except (sqlite3.Error, OSError) as error:
+                raise _unavailable(self._path, error) from error
+            undo.pop_all()
+        return db
+
+    def _write_forever(self, db: sqlite3.Connection) -> None:
+        waiting = self._jobs.get()
+        while waiting is not None:
+            batch = [waiting]
+            while len(batch) < MOST_JOBS_A_COMMIT and not self._jobs.empty():
+                waiting = self._jobs.get()
+                if waiting is None:
+                    break
+                batch.append(waiting)
+            _commit(db, batch, self._path)
+            _tell(batch)
+            if waiting is not None:
+                waiting = self._jobs.get()
+        db.close()
+
+
+def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
+    """Run the jobs in one transaction; if it cannot be committed none of them has happened."""
+    try:
+        db.execute("BEGIN IMMEDIATE")
+        for waiting in batch:
+            _run_job(db, waiting, alone=len(batch) == 1)
+        if db.in_transaction:
+            db.execute("COMMIT")
+    except Exception as error:
+        with suppress(sqlite3.Error):
+            db.rollback()
+        for waiting in batch:
+            waiting.error = waiting.error or _unavailable(path, error)
+
+
+def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
+    """Run one job; what it changed before it refused is undone, for which one alone needs no savepoint."""
+    if not alone:
+        db.execute("SAVEPOINT job")
+    try:
+        waiting.result = waiting.job(db)
+    except sqlite3.Error:
+        raise
+    except BaseException as error:
+        waiting.error = error
+        db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
+    if not alone:
+        db.execute("RELEASE job")
+
+
+def _tell(batch: list[_Waiting]) -> None:
+    """Hand the results over, with one call a loop."""
+    for loop, told in groupby(batch, lambda waiting: waiting.loop):
+        with suppress(RuntimeError):  # the loop of the one who asked is gone
+            loop.call_soon_threadsafe(_settle, tuple(told))
+
+
+def _settle(batch: Iterable[_Waiting]) -> None:
+    for waiting in batch:
+        if waiting.future.done():
+            continue
+        if waiting.error is None:
+            waiting.future.set_result(waiting.result)
+        else:
+            waiting.future.set_exception(waiting.error)
+
+
+def _migrate(db: sqlite3.Connection) -> None:
+    [version] = db.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise StoreUnavailable(
+            f"the database was written by a newer Sash (schema {version}, this one knows {SCHEMA_VERSION}): "
+            "install the newer one"
+        )
+    for number in range(version + 1, SCHEMA_VERSION + 1):
+        migration = script(f"sqlite_{number:04}")
+        db.executescript(f"BEGIN IMMEDIATE;\n{migration}\nPRAGMA user_version = {number};\nCOMMIT;")
+
+
+def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"the store {path.name} cannot be used: {error}. Check that the disk has room, that the file may be "
+        "written, and that no other program holds it",
+        cause=str(error),
+    )
