@@ -294,11 +294,30 @@ async def test_the_window_is_cut_where_the_turn_said(store, start, begin):
     window = await store.window("ann", session.id)
     assert window.messages == (first[1], second[0])
     assert (window.evicted_count, window.turn_starts) == (2, (second[0].id,))
+    assert [gone.message_id for gone in await store.evicted("ann", session.id)] == [first[0].id, first[2].id]
     transcript = await store.messages("ann", session.id)
     assert [m.position for m in transcript] == [1, 2, 3, 4]
     assert [m.in_window for m in transcript] == [False, True, False, True]
     assert transcript[3].continuation_id == turn.continuation.id
     assert await store.messages("ann", session.id, after=1, limit=2) == transcript[1:3]
+
+
+async def test_a_window_is_cut_anywhere_again_and_again(store, start, begin, reopen):
+    session = await start()
+    messages = said(*map(str, range(12)))
+    window = []
+    for k, evicted in enumerate([(), (0, 3), (1,), (), (2, 4, 5, 9), (6, 7, 8, 11)]):
+        new = messages[2 * k : 2 * k + 2]
+        turn = (await begin(session)).turn
+        gone = [messages[n] for n in evicted]
+        await store.finish(turn.lease, completed(*new, cut=without(*gone) if gone else None))
+        window = [m for m in (*window, *new) if m not in gone]
+        assert list((await store.window("ann", session.id)).messages) == window
+        there = [m.message for m in await store.messages("ann", session.id) if m.in_window]
+        assert there == window
+    store = await reopen()
+    assert list((await store.window("ann", session.id)).messages) == window == [messages[10]]
+    assert (await store.window("ann", session.id)).evicted_count == 11
 
 
 async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
@@ -412,10 +431,21 @@ async def test_erasing_an_owner_leaves_no_word(store, start, begin):
     for owner in ("ann", "ann", "bob"):
         turn = (await begin(await start(owner))).turn
         await store.finish(turn.lease, completed(*said("secret words")))
+    assert len(await store.search("ann", "secret")) == 2
     assert await store.erase("ann") == 2
     assert (await store.list_sessions("ann")).items == ()
     assert await store.search("ann", "secret") == []
     assert len(await store.search("bob", "secret")) == 1
+
+
+async def test_what_is_said_after_an_erasure_is_found(store, start, begin):
+    turn = (await begin(await start())).turn
+    await store.finish(turn.lease, completed(*said("secret words", "more secrets")))
+    assert len(await store.search("ann", "secret")) == 1
+    await store.erase("ann")
+    turn = (await begin(await start())).turn
+    await store.finish(turn.lease, completed(*said("new words")))
+    assert [m.message.text for m in await store.search("ann", "words")] == ["new words"]
 
 
 async def test_an_export_comes_back_whole(store, start, begin):
