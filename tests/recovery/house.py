@@ -52,10 +52,11 @@ def runtime(store, effects):
 
 
 class Killing:
-    """A store that kills its process at one of its commits."""
+    """A store that kills its process at one of its commits, when those before it are on the disk."""
 
     def __init__(self, store, commit, when):
         self._store, self._commit, self._when, self._count = store, commit, when, 0
+        self._one_at_a_time = asyncio.Lock()
 
     def __getattr__(self, verb):
         method = getattr(self._store, verb)
@@ -63,13 +64,14 @@ class Killing:
             return method
 
         async def counted(*args, **kwargs):
-            self._count += 1
-            if (self._count, self._when) == (self._commit, "before"):
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = await method(*args, **kwargs)
-            if (self._count, self._when) == (self._commit, "after"):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
+            async with self._one_at_a_time:
+                self._count += 1
+                if (self._count, self._when) == (self._commit, "before"):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                result = await method(*args, **kwargs)
+                if (self._count, self._when) == (self._commit, "after"):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                return result
 
         return counted
 

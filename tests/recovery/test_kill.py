@@ -58,8 +58,8 @@ async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind,
     done = effects.read_text().splitlines()
     rung = 0 if (commit, when) == (4, "after") else 1
     assert done.count("ring_bell") == rung, "the unsafe call is never run again"
-    again = 2 if (commit, when) == (3, "before") else 1
-    assert done.count("read_meter") == again, "a finished call is never run again"
+    has_result = commit > 3 or (commit, when) == (3, "after")
+    assert done.count("read_meter") in ((1,) if has_result else (1, 2)), "a finished call is never run again"
 
     assert window.messages == tuple(m.message for m in transcript if m.in_window)
     assert window.current_tokens == sum(m.message.token_count for m in transcript)

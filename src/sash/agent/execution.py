@@ -1,5 +1,6 @@
 """One turn's execution: the loop between the ports, and the end that it leaves in the store."""
 
+import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from sash.agent.redaction import redact, redact_json
 from sash.agent.windows import KnownWindows
 from sash.clock import Clock
 from sash.digest import DIGEST_TOKENS, digest
-from sash.errors import LeaseLost, SashError
+from sash.errors import LeaseLost, SashError, StoreUnavailable
 from sash.events import Hub
 from sash.ids import Ulids
 from sash.models.base import Answer, Model, ModelRequest, collect
@@ -52,6 +53,8 @@ class Execution:
         self._engine = engine
         self._turn = turn
         self._known = engine.windows.of(turn)
+        self._writes: list[asyncio.Task[None]] = []
+        self._sent = len(turn.steps)
         self.steps = list(turn.steps)
         self.ended: Continuation | None = None
         self.next_waits = False
@@ -82,14 +85,27 @@ class Execution:
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
+        finally:
+            await asyncio.gather(*self._writes, return_exceptions=True)
 
-    async def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]:
+    def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]:
         clean = [NewStep(step.type, redact_json(step.detail)) for step in steps]
-        self.steps += await self._engine.store.append(
-            self._turn.lease, clean, awaiting_approval=awaiting_approval
-        )
-        self._engine.hub.wake(self._turn.session.id)
+        write = self._append(clean, self._sent, awaiting_approval)
+        self._writes.append(asyncio.create_task(write))
+        self._sent += len(clean)
         return clean
+
+    async def settle(self) -> None:
+        for write in self._writes:
+            await write
+        self._writes.clear()
+
+    async def _append(self, steps: list[NewStep], after: int, awaiting_approval: bool) -> None:
+        written = await self._engine.store.append(
+            self._turn.lease, steps, after=after, awaiting_approval=awaiting_approval
+        )
+        self.steps += written
+        self._engine.hub.wake(self._turn.session.id)
 
     async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         is_text = kind.startswith("text/") or kind == "application/json"
@@ -104,6 +120,8 @@ class Execution:
 
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
+        if any(write.done() and write.exception() for write in self._writes):
+            await self.settle()
         window = tuple(self._known.rendered.values())
         parts = build(session.memory, window, progress.transcript(), continuation.request.planner_hints)
         request = ModelRequest(
@@ -168,10 +186,18 @@ class Execution:
             error=ContinuationError(code, clean),
             stats=SessionStats(turns=1, failed_turns=1),
         )
+        await asyncio.gather(*self._writes, return_exceptions=True)
+        self._sent = len(self.steps)
         await self._finish(end)
 
     async def _finish(self, end: Finish) -> datetime:
-        finished = await self._engine.store.finish(self._turn.lease, end)
+        if self._writes:
+            await asyncio.sleep(0)  # lets them reach the store, ahead of the end
+        try:
+            finished = await self._engine.store.finish(self._turn.lease, end, after=self._sent)
+        except StoreUnavailable:
+            await self.settle()  # if an earlier write failed, that is what went wrong
+            raise
         at = finished.steps[-1].ts
         self.steps += finished.steps
         self.ended = ended(self._turn.continuation, end, at)

@@ -1,7 +1,8 @@
-"""One turn: ask the model, run the tools it calls, until it answers. Every step is written before the next.
+"""One turn: ask the model, run the tools it calls, until it answers.
 
-The loop knows no store: it writes through `Journal`, and after a crash it is given the steps that were
-written and goes on from the first that is missing. A finished tool call is never repeated.
+The loop knows no store: it writes every step through `Journal`, and after a crash it is given the steps that
+were written and goes on from the first that is missing. It waits for the disk only before a call that must
+not be made twice: what is planned is known before it is done. A finished tool call is never repeated.
 """
 
 import asyncio
@@ -26,9 +27,14 @@ OUTCOME_UNKNOWN = (
 
 
 class Journal(Protocol):
-    """Where a turn's steps are written, for good and without secrets; it returns them as written."""
+    """Where a turn's steps are written, for good and without secrets.
 
-    async def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]: ...
+    `write` returns the steps as they are written; they are on the disk, in order, when `settle` returns.
+    """
+
+    def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]: ...
+
+    async def settle(self) -> None: ...
 
     async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef: ...
 
@@ -71,7 +77,8 @@ class Loop:
         except TimeoutError:
             if not budget.expired():
                 raise
-            await self._answer_open_calls(progress, "stopped: the time budget of this turn is used up")
+            for call in tuple(progress.open_calls.values()):
+                self._result(progress, call, "stopped: the time budget of this turn is used up")
             return self._stopped(progress, "max_duration_ms")
 
     async def _run(self, progress: Progress) -> Outcome:
@@ -85,7 +92,7 @@ class Loop:
                 progress.count(answer.usage.as_dict())
                 return Outcome("answered", progress, answer)
             planned = _planned(answer, progress.call_ids)
-            await self._write(progress, planned)
+            self._write(progress, planned)
             for step in planned[1:]:
                 # The tool gets what the model said; the journal and the prompt have it without secrets.
                 progress.open_calls[step.detail["call_id"]].arguments = step.detail["arguments"]
@@ -119,7 +126,8 @@ class Loop:
             NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
             for c in unasked
         ]
-        await self._write(progress, asks, awaiting_approval=True)
+        self._write(progress, asks, awaiting_approval=True)
+        await self.journal.settle()
         return False
 
     async def _run_call(self, progress: Progress, call: Call) -> None:
@@ -127,25 +135,21 @@ class Loop:
         spec = self.tools.specs.get(call.name)
         if spec is None:
             known = ", ".join(self.tools.specs) or "none"
-            await self._result(progress, call, f"there is no tool {call.name}; the tools are: {known}")
+            self._result(progress, call, f"there is no tool {call.name}; the tools are: {known}")
             return
         try:
             arguments = self.tools.arguments(spec, call.arguments)
         except InvalidInput as error:
-            await self._result(progress, call, error.message)
+            self._result(progress, call, error.message)
             return
         verdict = judge(spec, arguments, self.session.policy)
         if verdict.what == "deny" or call.approved is False:
             reason = verdict.reason if verdict.what == "deny" else "the user said no"
-            await self._result(
-                progress, call, f"not done: {reason}", _action(spec, call, arguments, "denied")
-            )
+            self._result(progress, call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "confirm" and call.approved is None:
             return
         elif progress.tool_calls > self.session.budgets.max_tool_calls:
-            await self._result(
-                progress, call, "not done: this turn has used up its tool calls (max_tool_calls)"
-            )
+            self._result(progress, call, "not done: this turn has used up its tool calls (max_tool_calls)")
         else:
             await self._invoke(progress, call, spec, arguments)
 
@@ -157,8 +161,10 @@ class Loop:
         )
         unknown = spec.safety == "unsafe" or MARK in call.arguments
         if call.suspect and unknown:
-            await self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
+        if spec.action or spec.safety != "idempotent":
+            await self.journal.settle()
         self.journal.tell(f"Calling {spec.name}")
         try:
             result = None
@@ -168,11 +174,11 @@ class Loop:
                 result = await spec.invoke(arguments, context)
             text, artifact = await as_text(result, context)
         except Exception as error:
-            await self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))
+            self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))
             return
-        await self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
 
-    async def _result(
+    def _result(
         self,
         progress: Progress,
         call: Call,
@@ -185,16 +191,10 @@ class Loop:
             detail["action"] = asdict(action)
         if artifact is not None:
             detail["artifact"] = asdict(artifact)
-        await self._write(progress, [NewStep("tool_result", detail)])
+        self._write(progress, [NewStep("tool_result", detail)])
 
-    async def _answer_open_calls(self, progress: Progress, content: str) -> None:
-        for call in tuple(progress.open_calls.values()):
-            await self._result(progress, call, content)
-
-    async def _write(
-        self, progress: Progress, steps: list[NewStep], *, awaiting_approval: bool = False
-    ) -> None:
-        for step in await self.journal.write(steps, awaiting_approval=awaiting_approval):
+    def _write(self, progress: Progress, steps: list[NewStep], *, awaiting_approval: bool = False) -> None:
+        for step in self.journal.write(steps, awaiting_approval=awaiting_approval):
             progress.add(step)
 
 

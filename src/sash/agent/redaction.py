@@ -5,10 +5,13 @@ from typing import Any
 
 MARK = "[redacted]"
 
-_SECRETS = re.compile(
+_SHORTEST = 8
+
+_secret = re.compile(
     "|".join(
         (
-            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----[\s\S]{0,8192}?-----END [A-Z ]{0,30}PRIVATE KEY-----",
+            r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----END)[\s\S]){0,8192}"
+            r"(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
             r"\beyJ[\w-]{8,}\.eyJ[\w-]{8,}\.[\w-]{8,}",
             r"\bsk-(?:[a-z]+-)?[\w-]{20,}",
             r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})",
@@ -16,15 +19,11 @@ _SECRETS = re.compile(
             r"\bAIza[\w-]{35}",
             r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
             r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
+            r"""(?ix:(?P<name>["']?\b[\w-]{0,40}
+            (?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|secret[_-]?key
+            |private[_-]?key)["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"',;&}]{4,512})""",
         )
     )
-)
-_named = re.compile(
-    r"""(?ix)
-    (?P<name>["']?\b[\w-]{0,40}(?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret
-        |secret[_-]?key|private[_-]?key)["']?\s{0,3}[:=]\s{0,3}["']?)
-    (?P<value>[^\s"',;&}]{4,512})
-    """
 )
 _SECRET_KEYS = re.compile(
     r"(?i)(?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|secret|private[_-]?key)$"
@@ -33,7 +32,11 @@ _SECRET_KEYS = re.compile(
 
 def redact(text: str) -> str:
     """Return the text with its secrets replaced by a mark."""
-    return _named.sub(rf"\g<name>{MARK}", _SECRETS.sub(MARK, text))
+    return _secret.sub(_mark, text) if len(text) >= _SHORTEST else text
+
+
+def _mark(found: re.Match[str]) -> str:
+    return f"{found['name'] or ''}{MARK}"
 
 
 def redact_json(value: Any) -> Any:
