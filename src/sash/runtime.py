@@ -503,7 +503,7 @@ class Runtime:
             execution = Execution(self._engine, turn)
             await execution.run()
             if execution.ended:
-                result = Result(execution.ended, tuple(execution.steps))
+                result = Result(execution.ended, tuple(execution.journal.steps))
                 self._running[continuation.id].result = result
         finally:
             self._running.pop(continuation.id, None)

@@ -8,9 +8,6 @@ Promises, for every backend:
   processes.
 * A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of hands, and
   a write under an old epoch raises `LeaseLost` and changes nothing; so does a write to what was deleted.
-* Writes under one lease take effect in the order of the calls, so that a worker need not wait for one before
-  it makes the next. Each says how many steps there are before it (`after`), and is refused if one of them is
-  missing because its write failed: a journal has no holes.
 * Steps of a session have cursors 1, 2, 3, … in the order in which they became visible, without a gap.
 * A driver's failure is a `StoreUnavailable`; nothing is half written, and the store goes on when the cause
   is gone.
@@ -21,7 +18,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sash.errors import ContinuationFinal, SessionBusy, SessionEnded, StoreUnavailable
+from sash.errors import ContinuationFinal, SessionBusy, SessionEnded
 from sash.sessions import Session, SessionStats, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
 from sash.steps import (
@@ -250,11 +247,11 @@ class Store(Protocol):
         """Take over the oldest pending continuation of a session that nobody holds."""
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, after: int, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
         """Write steps; with `awaiting_approval` also give the lease back."""
 
-    async def finish(self, lease: Lease, end: Finish, *, after: int) -> Finished:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
         """End a continuation, with the messages it adds to the transcript and what they evict."""
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
@@ -320,12 +317,6 @@ def page_of_sessions(
     )
     chosen = tuple(matching[:limit])
     return Page(chosen, chosen[-1].id if len(matching) > limit else None)
-
-
-def check_no_hole(after: int, there: int) -> None:
-    """Refuse a write if there are not the steps that the worker has written before it."""
-    if after != there:
-        raise StoreUnavailable(f"the turn has {there} steps where {after} were written: a write has failed")
 
 
 def check_begin(session: Session) -> None:

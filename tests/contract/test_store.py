@@ -16,7 +16,6 @@ from sash.errors import (
     SessionEnded,
     SessionExists,
     SessionNotFound,
-    StoreUnavailable,
 )
 from sash.ids import new_id
 from sash.sessions import Pin, Session, SessionMemory, SessionStats
@@ -55,22 +54,6 @@ def completed(*messages, cut=None, **fields):
     step = NewStep("summary", {"status": "completed"})
     response = ContinuationResponse("done")
     return Finish("completed", (step,), response, messages=messages, cut=cut, **fields)
-
-
-async def written(store, turn):
-    """Count the steps that a turn has; of one that is gone it does not matter."""
-    try:
-        return len((await store.journal(turn.continuation.owner, turn.continuation.id))[1])
-    except ContinuationNotFound:
-        return 0
-
-
-async def append(store, turn, steps, **options):
-    return await store.append(turn.lease, steps, after=await written(store, turn), **options)
-
-
-async def finish(store, turn, end):
-    return await store.finish(turn.lease, end, after=await written(store, turn))
 
 
 def without(*messages, turn_starts=(), digest=""):
@@ -117,11 +100,11 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert turn.session == session
     assert turn.window.messages == ()
     clock.advance(1)
-    steps = await append(store, turn, [PLAN, NewStep("tool_call", {"call_id": "1"})])
+    steps = await store.append(turn.lease, [PLAN, NewStep("tool_call", {"call_id": "1"})])
     assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
-    await append(store, turn, [NewStep("tool_result", {"call_id": "1"})])
+    await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
     messages = said("hi", "hello")
-    await finish(store, turn, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
     ended = await store.get_continuation("ann", turn.continuation.id)
     assert (ended.status, ended.response.final_message) == ("completed", "done")
     assert (ended.created_at, ended.updated_at) == (session.created_at, clock.now())
@@ -137,32 +120,6 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert (after.stats.turns, after.stats.steps, after.version) == (1, 3, 2)
 
 
-async def test_writes_take_effect_in_the_order_of_the_calls(store, start, begin):
-    turn = (await begin(await start())).turn
-    await asyncio.gather(
-        store.append(turn.lease, [PLAN], after=0),
-        store.append(turn.lease, [PLAN, NewStep("tool_result", {})], after=1),
-        store.finish(turn.lease, completed(*said("one")), after=3),
-    )
-    _, steps = await store.journal("ann", turn.continuation.id)
-    assert [s.type for s in steps] == ["plan", "plan", "tool_result", "summary"]
-
-
-async def test_a_journal_has_no_holes(store, start, begin):
-    session = await start()
-    turn = (await begin(session)).turn
-    await store.append(turn.lease, [PLAN], after=0)
-    for late in (
-        store.append(turn.lease, [PLAN], after=2),
-        store.append(turn.lease, [PLAN], after=0),
-        store.finish(turn.lease, completed(*said("one")), after=2),
-    ):
-        with pytest.raises(StoreUnavailable):
-            await late
-    assert await store.messages("ann", session.id) == []
-    await store.finish(turn.lease, completed(*said("one")), after=1)
-
-
 async def test_only_one_turn_holds_a_session(store, start, begin):
     session = await start()
     first = await begin(session)
@@ -170,7 +127,7 @@ async def test_only_one_turn_holds_a_session(store, start, begin):
         await begin(session)
     assert error.value.continuation_id == first.continuation.id
     assert len(await store.list_continuations("ann", session.id)) == 1
-    await finish(store, first.turn, completed())
+    await store.finish(first.turn.lease, completed())
     assert (await begin(session)).turn is not None
 
 
@@ -187,7 +144,7 @@ async def test_the_same_key_is_the_same_continuation(store, start, begin):
     assert len({r.continuation.id for r in results}) == 1
     assert [r.created for r in results].count(True) == 1
     turn = next(r.turn for r in results if r.turn)
-    await finish(store, turn, completed())
+    await store.finish(turn.lease, completed())
     again = await begin(session, "other words", key="k")
     assert (again.created, again.turn, again.continuation.status) == (False, None, "completed")
     other = await start()
@@ -197,11 +154,11 @@ async def test_the_same_key_is_the_same_continuation(store, start, begin):
 async def test_cursors_are_not_given_again_when_steps_are_swept(store, start, begin, clock):
     session = await start()
     turn = (await begin(session)).turn
-    await finish(store, turn, completed(*said("one")))
+    await store.finish(turn.lease, completed(*said("one")))
     clock.advance(60)
     await store.sweep(idle_before=clock.now() - timedelta(days=1), ended_before=clock.now())
     turn = (await begin(session)).turn
-    assert [s.cursor for s in await append(store, turn, [PLAN])] == [2]
+    assert [s.cursor for s in await store.append(turn.lease, [PLAN])] == [2]
 
 
 async def test_a_queue_is_served_in_order(store, start, begin):
@@ -211,11 +168,11 @@ async def test_a_queue_is_served_in_order(store, start, begin):
     third = await begin(session, "3", enqueue=True)
     assert (second.turn, second.continuation.status) == (None, "pending")
     assert await store.claim_next(session.id, worker="w1") is None
-    assert (await finish(store, first.turn, completed())).next_waits
+    assert (await store.finish(first.turn.lease, completed())).next_waits
     served = []
     while turn := await store.claim_next(session.id, worker="w1"):
         served.append(turn.continuation.id)
-        await finish(store, turn, completed())
+        await store.finish(turn.lease, completed())
     assert served == [second.continuation.id, third.continuation.id]
 
 
@@ -232,13 +189,13 @@ async def test_who_lost_the_lease_cannot_write(store, start, begin, clock):
     clock.advance(31)
     assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
     again = await store.claim("ann", turn.continuation.id, worker="w2")
-    for late in (append(store, turn, [PLAN]), finish(store, turn, completed(*said("late")))):
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
         with pytest.raises(LeaseLost):
             await late
     assert await store.messages("ann", session.id) == []
     assert [s.type for s in (await store.journal("ann", turn.continuation.id))[1]] == ["observed_event"]
     assert again.lease.epoch > turn.lease.epoch
-    await finish(store, again, completed())
+    await store.finish(again.lease, completed())
 
 
 async def test_a_renewed_lease_is_not_lost(store, start, begin, clock):
@@ -249,12 +206,12 @@ async def test_a_renewed_lease_is_not_lost(store, start, begin, clock):
         assert await store.interrupt_lost() == []
     assert await store.renew("w2", [turn.continuation.id]) == frozenset()
     assert await store.renew("w1", []) == frozenset()
-    await append(store, turn, [PLAN])
+    await store.append(turn.lease, [PLAN])
 
 
 async def test_a_resumed_turn_has_its_steps(store, start, begin, clock):
     turn = (await begin(await start())).turn
-    await append(store, turn, [PLAN])
+    await store.append(turn.lease, [PLAN])
     clock.advance(31)
     await store.interrupt_lost()
     again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[NewStep("observed_event", {})])
@@ -272,24 +229,24 @@ async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(
     new = (await begin(session)).turn
     with pytest.raises(SessionBusy):
         await store.claim("ann", old.continuation.id, worker="w1")
-    await finish(store, new, completed())
+    await store.finish(new.lease, completed())
     assert (await store.claim("ann", old.continuation.id, worker="w1")).continuation.status == "running"
 
 
 async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
     session = await start()
     turn = (await begin(session)).turn
-    await append(store, turn, [PLAN], awaiting_approval=True)
+    await store.append(turn.lease, [PLAN], awaiting_approval=True)
     clock.advance(1000)
     assert await store.interrupt_lost() == []
     with pytest.raises(SessionBusy):
         await begin(session)
     with pytest.raises(LeaseLost):
-        await append(store, turn, [PLAN])
+        await store.append(turn.lease, [PLAN])
     approval = NewStep("observed_event", {"event": "approval", "approved": True})
     again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[approval])
     assert [s.type for s in again.steps] == ["plan", "observed_event"]
-    await finish(store, again, completed())
+    await store.finish(again.lease, completed())
 
 
 async def test_a_cancel_is_final(store, start, begin):
@@ -301,7 +258,7 @@ async def test_a_cancel_is_final(store, start, begin):
         "status": "cancelled",
         "reason": "taking too long",
     }
-    for late in (append(store, turn, [PLAN]), finish(store, turn, completed(*said("late")))):
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
         with pytest.raises(LeaseLost):
             await late
     with pytest.raises(ContinuationFinal):
@@ -316,8 +273,8 @@ async def test_events_have_cursors_without_a_gap(store, start, begin):
     session = await start()
     for _ in range(3):
         turn = (await begin(session)).turn
-        await append(store, turn, [PLAN, PLAN])
-        await finish(store, turn, completed())
+        await store.append(turn.lease, [PLAN, PLAN])
+        await store.finish(turn.lease, completed())
     events = await store.events("ann", session.id)
     assert [e.step.cursor for e in events] == list(range(1, 10))
     assert [e.step.n for e in events] == [1, 2, 3] * 3
@@ -329,11 +286,11 @@ async def test_the_window_is_cut_where_the_turn_said(store, start, begin):
     session = await start()
     first, second = said("one", "two", "three"), said("four", role="assistant")
     turn = (await begin(session)).turn
-    await finish(store, turn, completed(*first))
+    await store.finish(turn.lease, completed(*first))
     turn = (await begin(session)).turn
     assert turn.window.messages == first
     end = completed(*second, cut=without(first[0], first[2], turn_starts=(second[0].id,)))
-    await finish(store, turn, end)
+    await store.finish(turn.lease, end)
     window = await store.window("ann", session.id)
     assert window.messages == (first[1], second[0])
     assert (window.evicted_count, window.turn_starts) == (2, (second[0].id,))
@@ -353,7 +310,7 @@ async def test_a_window_is_cut_anywhere_again_and_again(store, start, begin, reo
         new = messages[2 * k : 2 * k + 2]
         turn = (await begin(session)).turn
         gone = [messages[n] for n in evicted]
-        await finish(store, turn, completed(*new, cut=without(*gone) if gone else None))
+        await store.finish(turn.lease, completed(*new, cut=without(*gone) if gone else None))
         window = [m for m in (*window, *new) if m not in gone]
         assert list((await store.window("ann", session.id)).messages) == window
         there = [m.message for m in await store.messages("ann", session.id) if m.in_window]
@@ -366,10 +323,10 @@ async def test_a_window_is_cut_anywhere_again_and_again(store, start, begin, reo
 async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
     session = await start()
     turn = (await begin(session)).turn
-    await finish(store, turn, completed(*said("one"), cut=without(turn_starts=("x",))))
+    await store.finish(turn.lease, completed(*said("one"), cut=without(turn_starts=("x",))))
     before = await store.window("ann", session.id)
     turn = (await begin(session)).turn
-    await finish(store, turn, Finish("failed", (NewStep("error", {"status": "failed"}),)))
+    await store.finish(turn.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
     assert await store.window("ann", session.id) == before
 
 
@@ -383,7 +340,7 @@ async def test_messages_of_every_form_are_kept_exactly(store, start, begin):
     )
     session = await start()
     turn = (await begin(session)).turn
-    await finish(store, turn, completed(*messages))
+    await store.finish(turn.lease, completed(*messages))
     assert (await store.window("ann", session.id)).messages == messages
 
 
@@ -392,7 +349,7 @@ async def test_what_others_changed_during_a_turn_stays(store, start, begin, cloc
     turn = (await begin(session)).turn
     pins = (Pin("p", "always", clock.now()),)
     await store.save_session(replace(session, memory=SessionMemory(pins=pins)))
-    await finish(store, turn, completed(*said("one"), cut=without(digest="- gone")))
+    await store.finish(turn.lease, completed(*said("one"), cut=without(digest="- gone")))
     after = await store.get_session("ann", session.id)
     assert after.memory == SessionMemory(digest="- gone", pins=pins)
     assert after.version == 3
@@ -403,7 +360,7 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
         session = await start(owner)
         turn = (await begin(session)).turn
         end = completed(*said('Error 500 at "db.example.com"', "the kitchen light", "Größe ÄÖÜ"))
-        await finish(store, turn, replace(end, cut=without(end.messages[0])))
+        await store.finish(turn.lease, replace(end, cut=without(end.messages[0])))
     found = await store.search("bob", "error 500")
     assert [(m.session_id, m.in_window) for m in found] == [(session.id, False)]
     assert [m.message.text for m in await store.search("bob", "KITCHEN", session_id=session.id)] == [
@@ -456,7 +413,7 @@ async def test_a_deleted_session_does_not_come_back_by_a_late_write(store, start
     artifact = Artifact(ArtifactRef(new_id(), "text/plain", 1), session.id, "ann", b"x")
     await store.put_artifact(artifact)
     await store.delete_session("ann", session.id)
-    for late in (append(store, turn, [PLAN]), finish(store, turn, completed(*said("late")))):
+    for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
         with pytest.raises(LeaseLost):
             await late
     with pytest.raises(SessionNotFound):
@@ -473,7 +430,7 @@ async def test_a_deleted_session_does_not_come_back_by_a_late_write(store, start
 async def test_erasing_an_owner_leaves_no_word(store, start, begin):
     for owner in ("ann", "ann", "bob"):
         turn = (await begin(await start(owner))).turn
-        await finish(store, turn, completed(*said("secret words")))
+        await store.finish(turn.lease, completed(*said("secret words")))
     assert len(await store.search("ann", "secret")) == 2
     assert await store.erase("ann") == 2
     assert (await store.list_sessions("ann")).items == ()
@@ -483,20 +440,20 @@ async def test_erasing_an_owner_leaves_no_word(store, start, begin):
 
 async def test_what_is_said_after_an_erasure_is_found(store, start, begin):
     turn = (await begin(await start())).turn
-    await finish(store, turn, completed(*said("secret words", "more secrets")))
+    await store.finish(turn.lease, completed(*said("secret words", "more secrets")))
     assert len(await store.search("ann", "secret")) == 1
     await store.erase("ann")
     turn = (await begin(await start())).turn
-    await finish(store, turn, completed(*said("new words")))
+    await store.finish(turn.lease, completed(*said("new words")))
     assert [m.message.text for m in await store.search("ann", "words")] == ["new words"]
 
 
 async def test_an_export_comes_back_whole(store, start, begin):
     session = await start()
     turn = (await begin(session, key="k")).turn
-    await append(store, turn, [PLAN])
+    await store.append(turn.lease, [PLAN])
     first = said("one", "two")
-    await finish(store, turn, completed(*first, cut=without(first[0], turn_starts=("x",))))
+    await store.finish(turn.lease, completed(*first, cut=without(first[0], turn_starts=("x",))))
     await store.put_artifact(
         Artifact(ArtifactRef(new_id(), "image/png", 3, "plot"), session.id, "ann", b"png")
     )
@@ -510,20 +467,20 @@ async def test_an_export_comes_back_whole(store, start, begin):
     again = await begin(session, key="k")
     assert not again.created
     turn = (await begin(session)).turn
-    [step] = await append(store, turn, [PLAN])
+    [step] = await store.append(turn.lease, [PLAN])
     assert step.cursor == 3
-    await finish(store, turn, completed(*said("three")))
+    await store.finish(turn.lease, completed(*said("three")))
     assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
 
 
 async def test_everything_is_there_when_the_store_is_opened_again(store, start, begin, reopen, clock):
     session, other = await start(preferences={"a": 1}), await start("bob")
     turn = (await begin(session, key="k")).turn
-    await append(store, turn, [PLAN])
+    await store.append(turn.lease, [PLAN])
     first = said("one", "two")
-    await finish(store, turn, completed(*first, cut=without(first[0], digest="- one")))
+    await store.finish(turn.lease, completed(*first, cut=without(first[0], digest="- one")))
     waiting = (await begin(session)).turn
-    await append(store, waiting, [PLAN], awaiting_approval=True)
+    await store.append(waiting.lease, [PLAN], awaiting_approval=True)
     pending = await begin(session, enqueue=True)
     await store.put_artifact(Artifact(ArtifactRef(new_id(), "image/png", 3), session.id, "ann", b"png"))
     before = await store.export_session("ann", session.id)
@@ -534,7 +491,7 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     assert [m.message.text for m in await store.search("ann", "one")] == ["one"]
     again = await store.claim("ann", waiting.continuation.id, worker="w2", steps=[PLAN])
     assert [s.cursor for s in again.steps] == [3, 4]
-    await finish(store, again, completed(*said("three")))
+    await store.finish(again.lease, completed(*said("three")))
     assert (await store.claim_next(session.id, worker="w2")).continuation.id == pending.continuation.id
     store = await reopen()
     assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
@@ -544,7 +501,7 @@ async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_ope
     store, start, begin, reopen, clock
 ):
     turn = (await begin(await start())).turn
-    await append(store, turn, [PLAN])
+    await store.append(turn.lease, [PLAN])
     store = await reopen()
     clock.advance(31)
     assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
@@ -559,9 +516,9 @@ async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_ope
 async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
     idle, waiting, done, held = [await start() for _ in range(4)]
     turn = (await begin(waiting)).turn
-    await append(store, turn, [PLAN], awaiting_approval=True)
+    await store.append(turn.lease, [PLAN], awaiting_approval=True)
     finished = (await begin(done)).turn
-    await finish(store, finished, completed(*said("kept")))
+    await store.finish(finished.lease, completed(*said("kept")))
     clock.advance(timedelta(days=8).total_seconds())
     running = (await begin(held)).turn
     now = clock.now()
@@ -572,7 +529,7 @@ async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock
     assert [m.message.text for m in await store.messages("ann", done.id)] == ["kept"]
     assert (await store.get_session("ann", idle.id)).status == "expired"
     assert (await store.get_session("ann", held.id)).status == "active"
-    await append(store, running, [PLAN])
+    await store.append(running.lease, [PLAN])
 
 
 async def test_artifacts_are_kept_byte_for_byte(store, start):
@@ -591,11 +548,11 @@ async def test_artifacts_are_kept_byte_for_byte(store, start):
 async def test_a_worker_that_knows_the_window_is_not_sent_it_again(store, start, begin):
     session = await start()
     turn = (await begin(session)).turn
-    await finish(store, turn, completed(*said("one")))
+    await store.finish(turn.lease, completed(*said("one")))
     known = await store.get_session("ann", session.id)
     turn = (await begin(session, known=known)).turn
     assert turn.session == known
     assert turn.window is None
-    await finish(store, turn, completed(*said("two")))
+    await store.finish(turn.lease, completed(*said("two")))
     turn = (await begin(session, known=known)).turn
     assert [m.text for m in turn.window.messages] == ["one", "two"]

@@ -7,20 +7,33 @@ from pathlib import Path
 
 import pytest
 
-from tests.recovery.house import COMMITS, QUESTION, TURN_KEY, open_store, runtime
+from tests.recovery.house import ANSWER, QUESTION, TURN_KEY, open_store, runtime
 
 ROOT = Path(__file__).parents[2]
 WAIT_S = 30
+COMMITS = {("slow", "in_turn"): 6, ("fast", "in_turn"): 4, ("slow", "at_once"): 5, ("fast", "at_once"): 4}
 
 
-def kill_at(kind, folder, effects, commit, when):
-    command = [sys.executable, "-m", "tests.recovery.house", kind, folder, effects, str(commit), when]
-    return subprocess.run([*map(str, command)], cwd=ROOT, timeout=60, capture_output=True, text=True)
+def run_house(kind, folder, effects, pace, calls, commit, when):
+    arguments = (kind, folder, effects, pace, calls, commit, when)
+    command = [sys.executable, "-m", "tests.recovery.house", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, timeout=60, capture_output=True, text=True)
 
 
-async def take_over(kind, folder, effects):
+async def written(kind, folder):
+    """Say which calls the journal of the dead process has, and which results."""
+    store = open_store(kind, folder)
+    await store.open()
+    [session] = (await store.list_sessions("local")).items
+    steps = [stored.step for stored in await store.events("local", session.id)]
+    await store.close()
+    of = {kind: {s.detail["name"] for s in steps if s.type == kind} for kind in ("tool_call", "tool_result")}
+    return of["tool_call"], of["tool_result"]
+
+
+async def take_over(kind, folder, effects, calls):
     """Do what a user does after a crash: start again, resume what was interrupted, send what is not there."""
-    async with runtime(open_store(kind, folder), effects) as sash:
+    async with runtime(open_store(kind, folder), effects, calls) as sash:
         [session] = (await sash.list_sessions()).items
         for continuation in await sash.store.list_continuations("local", session.id):
             if continuation.status == "interrupted":
@@ -34,32 +47,31 @@ async def take_over(kind, folder, effects):
 
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
 @pytest.mark.parametrize("when", ["before", "after"])
-@pytest.mark.parametrize("commit", range(1, len(COMMITS) + 1))
-async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind, commit, when):
+@pytest.mark.parametrize(
+    ("pace", "calls", "commit"),
+    [(*variant, commit) for variant, commits in COMMITS.items() for commit in range(1, commits + 1)],
+)
+async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind, pace, calls, commit, when):
     effects = tmp_path / "effects"
-    died = kill_at(kind, tmp_path, effects, commit, when)
+    died = run_house(kind, tmp_path, effects, pace, calls, commit, when)
     assert died.returncode == -signal.SIGKILL, died.stderr
-    result, transcript, window = await take_over(kind, tmp_path, effects)
+    called, answered = await written(kind, tmp_path)
+    before = effects.read_text().splitlines() if effects.exists() else []
+    result, transcript, window = await take_over(kind, tmp_path, effects, calls)
 
     assert result.status == "completed"
+    in_doubt = "ring_bell" in called - answered
     said = [(m.message.role, m.message.text) for m in transcript]
-    in_doubt = (commit, when) in ((4, "after"), (5, "before"))
-    bell = said[4][1]
-    assert said == [
-        ("user", QUESTION),
-        ("assistant", ""),
-        ("tool", "read_meter done"),
-        ("assistant", ""),
-        ("tool", bell),
-        ("assistant", "I read the meter and rang the bell."),
-    ]
+    bell = said[-2][1]
+    meter = ("tool", "read_meter done")
+    between = [meter] if calls == "at_once" else [meter, ("assistant", "")]
+    assert said == [("user", QUESTION), ("assistant", ""), *between, ("tool", bell), ("assistant", ANSWER)]
     assert bell.startswith("outcome unknown") if in_doubt else bell == "ring_bell done"
 
     done = effects.read_text().splitlines()
-    rung = 0 if (commit, when) == (4, "after") else 1
-    assert done.count("ring_bell") == rung, "the unsafe call is never run again"
-    has_result = commit > 3 or (commit, when) == (3, "after")
-    assert done.count("read_meter") in ((1,) if has_result else (1, 2)), "a finished call is never run again"
+    assert set(before) - {"read_meter"} <= called, "an unsafe call is known before it is made"
+    assert done.count("ring_bell") == (before.count("ring_bell") if in_doubt else 1)
+    assert done.count("read_meter") == before.count("read_meter") + ("read_meter" not in answered)
 
     assert window.messages == tuple(m.message for m in transcript if m.in_window)
     assert window.current_tokens == sum(m.message.token_count for m in transcript)
@@ -67,15 +79,22 @@ async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind,
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
+@pytest.mark.parametrize(("pace", "calls"), COMMITS)
+def test_all_commits_of_the_turn_are_among_those_it_is_killed_at(tmp_path, kind, pace, calls):
+    lived = run_house(kind, tmp_path, tmp_path / "effects", pace, calls, 99, "before")
+    assert (lived.returncode, lived.stdout.strip()) == (0, str(COMMITS[pace, calls])), lived.stderr
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
 async def test_a_second_crash_while_taking_over_changes_nothing(tmp_path, kind):
     effects = tmp_path / "effects"
-    kill_at(kind, tmp_path, effects, 5, "before")
+    run_house(kind, tmp_path, effects, "slow", "in_turn", 5, "before")
     for _ in range(2):
         store = open_store(kind, tmp_path)
         await store.open()
         await store.interrupt_lost()
         await store.close()
-    result, transcript, _ = await take_over(kind, tmp_path, effects)
+    result, transcript, _ = await take_over(kind, tmp_path, effects, "in_turn")
     assert result.status == "completed"
     assert transcript[4].message.text.startswith("outcome unknown")
     assert effects.read_text().splitlines() == ["read_meter", "ring_bell"]

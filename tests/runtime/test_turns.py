@@ -397,6 +397,53 @@ async def test_a_finished_call_is_never_repeated(run, make_store, clock):
     assert [t for _, t in await transcript(second, session)] == ["go", "", "did it", "done"]
 
 
+@pytest.mark.parametrize("safety", ["unsafe", "idempotent"])
+async def test_a_write_that_fails_behind_the_turn_ends_it_with_its_cause(run, make_store, safety):
+    made = []
+
+    async def take_a_while(arguments, context):
+        for _ in range(5):
+            await asyncio.sleep(0)
+        made.append(context.key)
+
+    store, model = FaultyStore(make_store()), ScriptedModel(calling("act"), "all is done")
+    runtime = await run(model=model, tools=[tool("act", take_a_while, safety=safety)], store=store)
+    session = await runtime.start_session()
+    store.fail("append", StoreUnavailable("disk full"))
+    sent = await runtime.send_message(session.id, "go")
+    result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert (result.status, result.continuation.error.message) == ("failed", "disk full")
+    assert len(made) == (0 if safety == "unsafe" else 1)
+    assert len(model.requests) == 1, "a turn that cannot be written costs no more"
+    assert await transcript(runtime, session) == []
+    sent = await runtime.send_message(session.id, "again")
+    assert (await runtime.await_continuation(sent.id, timeout_s=WAIT_S)).status == "completed"
+
+
+async def test_steps_are_on_the_disk_while_the_model_still_thinks(run, make_store):
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Model(ScriptedModel):
+        async def stream(self, request):
+            if self.requests:
+                asked.set()
+                await go_on.wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    look = tool("look", lambda a, c: "fine", safety="idempotent")
+    runtime = await run(model=Model(calling("look"), "done"), tools=[look])
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "go")
+    await asyncio.wait_for(asked.wait(), WAIT_S)
+    async with asyncio.timeout(WAIT_S):
+        while len((await runtime.store.journal("local", sent.id))[1]) < 3:
+            await asyncio.sleep(0)
+    go_on.set()
+    result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert [step.type for step in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
+
+
 async def test_retry_runs_the_turn_again(run):
     runtime = await run(RuntimeError("no network"), "now it works")
     session = await runtime.start_session()

@@ -1,6 +1,5 @@
 """One turn's execution: the loop between the ports, and the end that it leaves in the store."""
 
-import asyncio
 import logging
 from collections import deque
 from dataclasses import dataclass
@@ -8,20 +7,21 @@ from datetime import datetime
 from typing import Any
 
 from sash.agent.context import build
+from sash.agent.journal import Journal
 from sash.agent.loop import Loop, Outcome
 from sash.agent.progress import Progress
-from sash.agent.redaction import redact, redact_json
+from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindows
 from sash.clock import Clock
 from sash.digest import DIGEST_TOKENS, digest
-from sash.errors import LeaseLost, SashError, StoreUnavailable
+from sash.errors import LeaseLost, SashError
 from sash.events import Hub
 from sash.ids import Ulids
 from sash.models.base import Answer, Model, ModelRequest, collect
 from sash.sessions import SessionStats
 from sash.state import MessageEntry, built_in_tags, turns
-from sash.steps import ArtifactRef, Continuation, ContinuationError, ContinuationResponse, NewStep
-from sash.store import Artifact, Cut, Evicted, Finish, Store, Turn, after_turn, ended
+from sash.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
+from sash.store import Cut, Evicted, Finish, Store, Turn, after_turn, ended
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
 from sash.window import Eviction
@@ -47,15 +47,13 @@ class Engine:
 
 
 class Execution:
-    """Runs one turn to its end. It is the loop's journal: what it writes has no secrets any more."""
+    """Runs one turn to its end."""
 
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
         self._known = engine.windows.of(turn)
-        self._writes: list[asyncio.Task[None]] = []
-        self._sent = len(turn.steps)
-        self.steps = list(turn.steps)
+        self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self.ended: Continuation | None = None
         self.next_waits = False
 
@@ -69,7 +67,7 @@ class Execution:
             turn.steps,
             self._engine.tools,
             self._ask,
-            self,
+            self.journal,
         )
         try:
             try:
@@ -86,42 +84,11 @@ class Execution:
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
         finally:
-            await asyncio.gather(*self._writes, return_exceptions=True)
-
-    def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]:
-        clean = [NewStep(step.type, redact_json(step.detail)) for step in steps]
-        write = self._append(clean, self._sent, awaiting_approval)
-        self._writes.append(asyncio.create_task(write))
-        self._sent += len(clean)
-        return clean
-
-    async def settle(self) -> None:
-        for write in self._writes:
-            await write
-        self._writes.clear()
-
-    async def _append(self, steps: list[NewStep], after: int, awaiting_approval: bool) -> None:
-        written = await self._engine.store.append(
-            self._turn.lease, steps, after=after, awaiting_approval=awaiting_approval
-        )
-        self.steps += written
-        self._engine.hub.wake(self._turn.session.id)
-
-    async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
-        is_text = kind.startswith("text/") or kind == "application/json"
-        clean = redact(data.decode(errors="replace")).encode() if is_text else data
-        ref = ArtifactRef(self._engine.new_id(), kind, len(clean), name)
-        owner = self._turn.continuation.owner
-        await self._engine.store.put_artifact(Artifact(ref, self._turn.session.id, owner, clean))
-        return ref
-
-    def tell(self, message: str) -> None:
-        self._engine.hub.progress(self._turn.session.id, self._turn.continuation.id, message)
+            await self.journal.stop()
 
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
-        if any(write.done() and write.exception() for write in self._writes):
-            await self.settle()
+        await self.journal.check()
         window = tuple(self._known.rendered.values())
         parts = build(session.memory, window, progress.transcript(), continuation.request.planner_hints)
         request = ModelRequest(
@@ -186,20 +153,12 @@ class Execution:
             error=ContinuationError(code, clean),
             stats=SessionStats(turns=1, failed_turns=1),
         )
-        await asyncio.gather(*self._writes, return_exceptions=True)
-        self._sent = len(self.steps)
+        await self.journal.stop()
         await self._finish(end)
 
     async def _finish(self, end: Finish) -> datetime:
-        if self._writes:
-            await asyncio.sleep(0)  # lets them reach the store, ahead of the end
-        try:
-            finished = await self._engine.store.finish(self._turn.lease, end, after=self._sent)
-        except StoreUnavailable:
-            await self.settle()  # if an earlier write failed, that is what went wrong
-            raise
+        finished = await self.journal.finish(end)
         at = finished.steps[-1].ts
-        self.steps += finished.steps
         self.ended = ended(self._turn.continuation, end, at)
         self.next_waits = finished.next_waits
         return at

@@ -1,16 +1,18 @@
 """One turn: ask the model, run the tools it calls, until it answers.
 
 The loop knows no store: it writes every step through `Journal`, and after a crash it is given the steps that
-were written and goes on from the first that is missing. It waits for the disk only before a call that must
-not be made twice: what is planned is known before it is done. A finished tool call is never repeated.
+were written and goes on from the first that is missing. It waits for the disk before and after a call that
+must not be made twice: it is known before it is made, and its result before anything else. A finished tool
+call is never repeated.
 """
 
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
+from sash.agent.journal import Journal
 from sash.agent.policy import judge
 from sash.agent.progress import Call, Progress
 from sash.agent.redaction import MARK
@@ -24,21 +26,6 @@ OUTCOME_UNKNOWN = (
     "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
     "Tell the user, and check the state before doing anything about it."
 )
-
-
-class Journal(Protocol):
-    """Where a turn's steps are written, for good and without secrets.
-
-    `write` returns the steps as they are written; they are on the disk, in order, when `settle` returns.
-    """
-
-    def write(self, steps: list[NewStep], *, awaiting_approval: bool = False) -> list[NewStep]: ...
-
-    async def settle(self) -> None: ...
-
-    async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef: ...
-
-    def tell(self, message: str) -> None: ...
 
 
 Ask = Callable[[Progress, bool], Awaitable[Answer]]
@@ -126,8 +113,7 @@ class Loop:
             NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
             for c in unasked
         ]
-        self._write(progress, asks, awaiting_approval=True)
-        await self.journal.settle()
+        await self.journal.hand_back(asks)
         return False
 
     async def _run_call(self, progress: Progress, call: Call) -> None:
@@ -163,7 +149,8 @@ class Loop:
         if call.suspect and unknown:
             self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
-        if spec.action or spec.safety != "idempotent":
+        only_once = spec.action or spec.safety != "idempotent"
+        if only_once:
             await self.journal.settle()
         self.journal.tell(f"Calling {spec.name}")
         try:
@@ -175,8 +162,10 @@ class Loop:
             text, artifact = await as_text(result, context)
         except Exception as error:
             self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))
-            return
-        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+        else:
+            self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+        if only_once:
+            await self.journal.settle()
 
     def _result(
         self,
@@ -193,8 +182,8 @@ class Loop:
             detail["artifact"] = asdict(artifact)
         self._write(progress, [NewStep("tool_result", detail)])
 
-    def _write(self, progress: Progress, steps: list[NewStep], *, awaiting_approval: bool = False) -> None:
-        for step in self.journal.write(steps, awaiting_approval=awaiting_approval):
+    def _write(self, progress: Progress, steps: list[NewStep]) -> None:
+        for step in self.journal.write(steps):
             progress.add(step)
 
 

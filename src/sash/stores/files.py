@@ -192,20 +192,20 @@ class FilesStore(MemoryStore):
         return turn
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, after: int, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
         async with self._change(lease.session_id) as ledger:
-            written = await super().append(lease, steps, after=after, awaiting_approval=awaiting_approval)
+            written = await super().append(lease, steps, awaiting_approval=awaiting_approval)
             await self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 
-    async def finish(self, lease: Lease, end: Finish, *, after: int) -> Finished:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
         async with self._change(lease.session_id) as ledger:
-            finished = await super().finish(lease, end, after=after)
+            ended = await super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)
             await self._log(ledger, entry, len(end.steps), end)
             await asyncio.to_thread(self._write_turn, ledger, entry)
-        return finished
+        return ended
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         async with self._change(await self._find(continuation_id)) as ledger:

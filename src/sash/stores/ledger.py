@@ -29,7 +29,6 @@ from sash.store import (
     busy,
     cancelled_steps,
     check_begin,
-    check_no_hole,
     ended,
     lease_end,
     number_steps,
@@ -106,19 +105,17 @@ class Ledger:
         return self._hand_over(entry, hands, now)
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], after: int, awaiting_approval: bool, now: datetime
+        self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool, now: datetime
     ) -> tuple[Step, ...]:
         entry = self.held(lease)
-        check_no_hole(after, len(entry.steps))
         written = self._write(entry, steps, now)
         if awaiting_approval:
             entry.continuation = replace(entry.continuation, status="awaiting_approval")
             self._let_go(entry)
         return written
 
-    def finish(self, lease: Lease, end: Finish, after: int, now: datetime) -> Finished:
+    def finish(self, lease: Lease, end: Finish, now: datetime) -> Finished:
         entry = self.held(lease)
-        check_no_hole(after, len(entry.steps))
         written = self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)

@@ -122,12 +122,12 @@ class MemoryStore:
         return ledger.claim(entry, Hands(worker, lease_s, known), (), self._clock.now())
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, after: int, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, after, awaiting_approval, self._clock.now())
+        return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
 
-    async def finish(self, lease: Lease, end: Finish, *, after: int) -> Finished:
-        return self._leased(lease).finish(lease, end, after, self._clock.now())
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
+        return self._leased(lease).finish(lease, end, self._clock.now())
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)

@@ -51,7 +51,6 @@ from sash.store import (
     busy,
     cancelled_steps,
     check_begin,
-    check_no_hole,
     lease_end,
     number_steps,
 )
@@ -235,10 +234,10 @@ class SqliteStore:
         return await self._write(job)
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, after: int, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
-            now, held = self._clock.now(), _held(db, lease, after)
+            now, held = self._clock.now(), _held(db, lease)
             written = number_steps(steps, held.steps, held.cursor, now)
             _insert_steps(db, lease.session_id, lease.continuation_id, written)
             if awaiting_approval:
@@ -247,9 +246,9 @@ class SqliteStore:
 
         return await self._write(job)
 
-    async def finish(self, lease: Lease, end: Finish, *, after: int) -> Finished:
+    async def finish(self, lease: Lease, end: Finish) -> Finished:
         def job(db: sqlite3.Connection) -> Finished:
-            now, held = self._clock.now(), _held(db, lease, after)
+            now, held = self._clock.now(), _held(db, lease)
             written = number_steps(end.steps, held.steps, held.cursor, now)
             _insert_steps(db, lease.session_id, lease.continuation_id, written)
             ending = _Ending(end.response, end.error, end.artifacts)
@@ -536,14 +535,12 @@ def _insert_continuation(
     )
 
 
-def _held(db: sqlite3.Connection, lease: Lease, after: int) -> _Held:
+def _held(db: sqlite3.Connection, lease: Lease) -> _Held:
     where = {"id": lease.continuation_id, "worker": lease.worker, "epoch": lease.epoch}
     row = db.execute(_SQL["held"], where).fetchone()
     if row is None:
         raise LeaseLost(lease.continuation_id)
-    held = _Held(*row)
-    check_no_hole(after, held.steps)
-    return held
+    return _Held(*row)
 
 
 def _holder(db: sqlite3.Connection, session_id: str) -> str | None:

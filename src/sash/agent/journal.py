@@ -1,0 +1,99 @@
+"""What one turn writes under its lease: its steps, its artifacts, its end. Secrets are taken out on the way.
+
+Steps are written behind the turn: while they go to the disk the model is asked, and tools that may run twice
+are run. One write is under way at a time, so that whenever the process dies the journal has the beginning of
+the turn and no holes. Who must know that a step is on the disk waits with `settle`.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+
+from sash.agent.redaction import redact, redact_json
+from sash.events import Hub
+from sash.steps import ArtifactRef, NewStep
+from sash.store import Artifact, Finish, Finished, Store, Turn
+
+
+class Journal:
+    """The journal of one turn."""
+
+    def __init__(self, store: Store, turn: Turn, hub: Hub, new_id: Callable[[], str]) -> None:
+        self.steps = list(turn.steps)
+        self._store = store
+        self._turn = turn
+        self._hub = hub
+        self._new_id = new_id
+        self._unwritten: list[NewStep] = []
+        self._flushing: asyncio.Task[None] | None = None
+
+    def write(self, steps: list[NewStep]) -> list[NewStep]:
+        """Note steps to be written soon, and return them as they will be written."""
+        clean = [NewStep(step.type, redact_json(step.detail)) for step in steps]
+        if not self._unwritten:
+            asyncio.get_running_loop().call_soon(self._begin_flush)
+        self._unwritten += clean
+        return clean
+
+    async def settle(self) -> None:
+        """Wait until all steps are on the disk."""
+        while flushing := self._begin_flush():
+            await asyncio.shield(flushing)
+
+    async def check(self) -> None:
+        """Say so if a write has failed, before the turn does more."""
+        if self._flushing is not None and self._flushing.done():
+            await self._flushing
+
+    async def hand_back(self, steps: list[NewStep]) -> None:
+        """Write the last steps before the turn waits for a person."""
+        if self._flushing is not None:
+            await self.settle()
+        self.write(steps)
+        await self._append(awaiting_approval=True)
+
+    async def finish(self, end: Finish) -> Finished:
+        """End the turn; steps that are unwritten yet are written with its end."""
+        if self._flushing is not None:
+            await self.settle()
+        steps, self._unwritten = (*self._unwritten, *end.steps), []
+        finished = await self._store.finish(self._turn.lease, replace(end, steps=steps))
+        self.steps += finished.steps
+        return finished
+
+    async def stop(self) -> None:
+        """Wait for a write under way. If it fails, what comes behind it is not written."""
+        if self._flushing is not None:
+            await asyncio.gather(self._flushing, return_exceptions=True)
+        if self._flushing is not None:
+            self._unwritten.clear()
+            self._flushing = None
+
+    async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
+        """Keep a large result apart."""
+        is_text = kind.startswith("text/") or kind == "application/json"
+        clean = redact(data.decode(errors="replace")).encode() if is_text else data
+        ref = ArtifactRef(self._new_id(), kind, len(clean), name)
+        artifact = Artifact(ref, self._turn.session.id, self._turn.continuation.owner, clean)
+        await self._store.put_artifact(artifact)
+        return ref
+
+    def tell(self, message: str) -> None:
+        """Tell who listens what is being done; it is not kept."""
+        self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
+
+    def _begin_flush(self) -> asyncio.Task[None] | None:
+        if self._unwritten and self._flushing is None:
+            self._flushing = asyncio.create_task(self._flush())
+        return self._flushing
+
+    async def _flush(self) -> None:
+        while self._unwritten:
+            await self._append()
+        self._flushing = None
+
+    async def _append(self, *, awaiting_approval: bool = False) -> None:
+        steps, self._unwritten = self._unwritten, []
+        written = await self._store.append(self._turn.lease, steps, awaiting_approval=awaiting_approval)
+        self.steps += written
+        self._hub.wake(self._turn.session.id)
