@@ -12,7 +12,7 @@ from sash.errors import (
     InvalidToolCall,
     MessageTooLarge,
 )
-from sash.frozen import freeze
+from sash.frozen import FrozenDict, freeze
 
 MAX_MESSAGE_BYTES = 1 << 20
 
@@ -133,7 +133,17 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
         if type(call_id) is not str or not call_id or call_id in ids:
             raise InvalidToolCall(f"tool call ids must be unique and not empty, got {call_id!r:.80}")
         ids.add(call_id)
-    return tuple(freeze(copy_json(calls)))
+    return tuple(map(_freeze_call, calls))
+
+
+def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
+    """Copy a call so that nobody can change it; one of just the usual form needs no way through JSON."""
+    function = call["function"]
+    if len(call) == 3 and len(function) == 2 and type(call.get("type")) is str:
+        said = FrozenDict(name=check_text(function["name"]), arguments=check_text(function["arguments"]))
+        return FrozenDict(id=check_text(call["id"]), type=check_text(call["type"]), function=said)
+    frozen: FrozenDict = freeze(copy_json(call))
+    return frozen
 
 
 def copy_json(value: Any) -> Any:

@@ -62,9 +62,10 @@ class ToolSpec:
 
 @dataclass(slots=True)
 class ToolRegistry:
-    """The tools by name, each with its compiled schema."""
+    """The tools by name, each with its compiled schema; `schemas` has them as a model's API takes them."""
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
+    schemas: list[dict[str, Any]] = field(default_factory=list)
     _check: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     @classmethod
@@ -83,20 +84,12 @@ class ToolRegistry:
         except fastjsonschema.JsonSchemaDefinitionException as error:
             raise InvalidInput(f"the input schema of tool {spec.name} is wrong: {error}") from error
         self.specs[spec.name] = spec
-
-    def schemas(self) -> list[dict[str, Any]]:
-        """Return the tools as a model's API takes them."""
-        return [
-            {
-                "type": "function",
-                "function": {
-                    "name": spec.name,
-                    "description": spec.description,
-                    "parameters": spec.input_schema,
-                },
-            }
-            for spec in self.specs.values()
-        ]
+        function = {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.input_schema,
+        }
+        self.schemas.append({"type": "function", "function": function})
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
         """Read and check a call's arguments; what is wrong is for the model to mend."""

@@ -4,6 +4,7 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 from sash.agent.context import build
@@ -92,8 +93,8 @@ class Execution:
         window = tuple(self._known.rendered.values())
         parts = build(session.memory, window, progress.transcript(), continuation.request.planner_hints)
         request = ModelRequest(
-            [message for part in parts for message in part.messages],
-            engine.tools.schemas() if allow_tools else [],
+            list(chain.from_iterable(part.messages for part in parts)),
+            engine.tools.schemas if allow_tools else [],
             session.model,
         )
 
