@@ -1,0 +1,85 @@
+"""Secrets are taken out, and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+from sash.agent.redaction import MARK, redact, redact_json
+
+KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75\nqz==\n-----END RSA PRIVATE KEY-----"
+SECRETS = [
+    KEY,
+    KEY[:60],
+    "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3.SflKxwRJSMeKKF2QT4",
+    "sk-abcdefghijklmnopqrstuvwx",
+    "sk-proj-abcdefghijklmnopqrstuvwx",
+    "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
+    "github_pat_abcdefghijklmnopqrstuvwxyz0123456789",
+    "glpat-abcdefghijklmnopqrst",
+    "xoxb-1234567890-abcdef",
+    "AKIAIOSFODNN7EXAMPLE",
+    "AIzaSyA1234567890abcdefghijklmnopqrstuvw",
+]
+NAMED = ["password", "db_password", "PASSWD", "api_key", "api-key", "apiKey", "access_token", "auth-token"]
+NAMED += ["client_secret", "secret_key", "private_key", "OPENAI_API_KEY"]
+
+
+@pytest.mark.parametrize("secret", SECRETS)
+def test_what_looks_like_a_secret_is_taken_out_of_any_text(secret):
+    assert redact(f"take {secret} and go") in (f"take {MARK} and go", f"take {MARK}")
+    assert secret not in str(redact_json({"a": ["x", {"b": f"({secret})"}]}))
+
+
+@pytest.mark.parametrize("name", NAMED)
+@pytest.mark.parametrize("form", ["{}=hunter2x", "{}: hunter2x", '"{}": "hunter2x"', "{} = 'hunter2x'"])
+def test_what_is_named_like_a_secret_loses_its_value_and_keeps_its_name(name, form):
+    clean = redact(f"and {form.format(name)} and")
+    assert "hunter2x" not in clean
+    assert name in clean
+    assert clean.startswith("and ")
+    assert clean.endswith(" and")
+
+
+def test_tokens_in_headers_and_urls_are_taken_out():
+    assert redact("Authorization: Bearer abcdefghijklmnop.q") == f"Authorization: Bearer {MARK}"
+    assert redact("postgres://ann:hunter2@db.example.com/x") == f"postgres://{MARK}@db.example.com/x"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "the password is not in this sentence",
+        "press any key to go on, the token is lost",
+        "https://example.com:8080/path?q=1",
+        "sensor.kitchen_temperature is 21.5 °C",
+        "a task-list and a desk-lamp",
+        "0x1f 550e8400-e29b-41d4-a716-446655440000 deadbeef",
+    ],
+)
+def test_ordinary_text_stays_word_for_word(text):
+    assert redact(text) == text
+
+
+def test_values_under_telling_keys_are_taken_out_whatever_they_look_like():
+    secrets = {"password": "p", "nested": {"api_key": "k", "n": 1}, "token_count": 5, "secret": ""}
+    clean = {"password": MARK, "nested": {"api_key": MARK, "n": 1}, "token_count": 5, "secret": ""}
+    assert redact_json(secrets) == clean
+
+
+def test_the_longer_text_of_a_model_never_shows_a_secret_that_its_beginning_hid():
+    text = f"Here: {KEY} and password: hunter2x, that is all."
+    for end in range(len(text)):
+        assert "MIIE" not in redact(text[:end])
+
+
+def test_a_hostile_text_costs_linear_time():
+    """Linear is a second for all of them; a blow-up would take hours and runs into the time-out."""
+    code = """
+from sash.agent.redaction import redact
+for unit in ["password", "a-", "-----BEGIN ", "://a:", "eyJ", "eyJaaaaaaaa.", "bearer ", "api_key ", "_", "a://"]:
+    redact("key " + unit * (300_000 // len(unit)) + "key")
+"""
+    done = subprocess.run([sys.executable, "-c", code], timeout=120)
+    assert done.returncode == 0
