@@ -72,6 +72,7 @@ class _Ending:
 class _Held(NamedTuple):
     """What a lease holds."""
 
+    session: int
     steps: int
     cursor: int
     stats: str
@@ -135,15 +136,16 @@ class SqliteStore:
                     session_id=session.id,
                 )
             saved = replace(session, version=session.version + 1, updated_at=self._clock.now())
-            db.execute(_SQL["update_session"], _session_row(saved))
-            db.execute(_SQL["update_digest"], {"session": saved.id, "digest": saved.memory.digest})
+            [key] = db.execute(_SQL["update_session"], _session_row(saved)).fetchone()
+            db.execute(_SQL["update_digest"], {"session": key, "digest": saved.memory.digest})
             return saved
 
         return await self._write(job)
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         def job(db: sqlite3.Connection) -> None:
-            if not db.execute(_SQL["delete_session"], {"session": session_id, "owner": owner}).rowcount:
+            where = {"session_id": session_id, "owner": owner}
+            if not db.execute(_SQL["delete_session"], where).rowcount:
                 raise _no_session(session_id)
             db.execute(_SQL["indexed_after_delete"])
 
@@ -167,15 +169,14 @@ class SqliteStore:
         known: Session | None = None,
     ) -> Begun:
         def job(db: sqlite3.Connection) -> Begun:
-            where = {"session": new.session_id, "owner": new.owner, "key": new.request.idempotency_key}
+            where = {"session_id": new.session_id, "owner": new.owner}
             place = db.execute(_SQL["place_of_turn"], where).fetchone()
             if place is None:
                 raise _no_session(new.session_id)
-            version, cursor, holder, pending = place
-            if where["key"] is not None:
-                same = db.execute(_SQL["continuation_of_key"], where).fetchone()
-                if same is not None:
-                    return Begun(_read_continuation(same), None, created=False)
+            key, version, cursor, holder, pending = place
+            same = _of_idempotency_key(db, key, new.request.idempotency_key)
+            if same is not None:
+                return Begun(same, None, created=False)
             is_known = known is not None and known.version == version
             session = known if known and is_known else _session(db, new.owner, new.session_id)
             check_begin(session)
@@ -183,12 +184,13 @@ class SqliteStore:
                 raise busy(new.session_id, holder)
             if holder is not None or pending:
                 waiting = replace(new, status="pending")
-                _insert_continuation(db, waiting, cursor)
+                _insert_continuation(db, key, waiting, cursor)
                 return Begun(waiting, None, created=True)
             running = replace(new, status="running")
             self._workers.add(worker)
-            _insert_continuation(db, running, cursor, worker, lease_end(self._clock.now(), lease_s))
-            window = None if is_known else _window(db, session)
+            until = lease_end(self._clock.now(), lease_s)
+            _insert_continuation(db, key, running, cursor, worker, until)
+            window = None if is_known else _window(db, key, session)
             turn = Turn(Lease(new.id, session.id, worker, 1), running, session, window)
             return Begun(running, turn, created=True)
 
@@ -208,7 +210,7 @@ class SqliteStore:
             continuation = _continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            holder = _holder(db, continuation.session_id)
+            holder = _holder(db, continuation)
             waits_for_approval = continuation.status == "awaiting_approval"
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
@@ -226,10 +228,11 @@ class SqliteStore:
         known: Session | None = None,
     ) -> Turn | None:
         def job(db: sqlite3.Connection) -> Turn | None:
-            pending = db.execute(_SQL["next_pending"], {"session": session_id}).fetchone()
-            if pending is None or _holder(db, session_id) is not None:
+            row = db.execute(_SQL["next_pending"], {"session_id": session_id}).fetchone()
+            pending = None if row is None else _read_continuation(row)
+            if pending is None or _holder(db, pending) is not None:
                 return None
-            return self._hand_over(db, _read_continuation(pending), worker, lease_s, known)
+            return self._hand_over(db, pending, worker, lease_s, known)
 
         return await self._write(job)
 
@@ -239,7 +242,7 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
             now, held = self._clock.now(), _held(db, lease)
             written = number_steps(steps, held.steps, held.cursor, now)
-            _insert_steps(db, lease.session_id, lease.continuation_id, written)
+            _insert_steps(db, held.session, lease.continuation_id, written)
             if awaiting_approval:
                 _let_go(db, lease.continuation_id, "awaiting_approval", now)
             return written
@@ -250,24 +253,17 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> Finished:
             now, held = self._clock.now(), _held(db, lease)
             written = number_steps(end.steps, held.steps, held.cursor, now)
-            _insert_steps(db, lease.session_id, lease.continuation_id, written)
+            _insert_steps(db, held.session, lease.continuation_id, written)
             ending = _Ending(end.response, end.error, end.artifacts)
             _let_go(db, lease.continuation_id, end.status, now, ending)
-            db.execute(
-                _SQL["end_turn"],
-                {
-                    "session": lease.session_id,
-                    "now": now.timestamp(),
-                    "cursor": held.cursor + len(written),
-                    "positions": held.positions + len(end.messages),
-                    "stats": encode(add_stats(decode(SessionStats, held.stats), end.stats)),
-                },
-            )
-            _insert_messages(
-                db, lease.session_id, lease.continuation_id, enumerate(end.messages, held.positions + 1)
-            )
+            stats = add_stats(decode(SessionStats, held.stats), end.stats)
+            cursor, positions = held.cursor + len(written), held.positions + len(end.messages)
+            changes = (now.timestamp(), cursor, positions, encode(stats), held.session)
+            db.execute(_SQL["end_turn"], changes)
+            placed = enumerate(end.messages, held.positions + 1)
+            _insert_messages(db, held.session, lease.continuation_id, placed)
             if end.cut is not None:
-                _move_cut(db, lease.session_id, end.cut)
+                _move_cut(db, held.session, end.cut)
             return Finished(written, bool(held.next_waits))
 
         return await self._write(job)
@@ -310,8 +306,7 @@ class SqliteStore:
 
     async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
-            _session(db, owner, session_id)
-            return _continuations(db, session_id)
+            return _continuations(db, _key(db, owner, session_id))
 
         return await self._read(job)
 
@@ -325,21 +320,19 @@ class SqliteStore:
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredStep]:
         def job(db: sqlite3.Connection) -> list[StoredStep]:
-            _session(db, owner, session_id)
-            return _events(db, session_id, after, limit)
+            return _events(db, _key(db, owner, session_id), after, limit)
 
         return await self._read(job)
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         def job(db: sqlite3.Connection) -> ConversationWindow:
-            return _window(db, _session(db, owner, session_id))
+            return _window(db, _key(db, owner, session_id), _session(db, owner, session_id))
 
         return await self._read(job)
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         def job(db: sqlite3.Connection) -> tuple[Evicted, ...]:
-            _session(db, owner, session_id)
-            return _cut(db, session_id).evicted
+            return _cut(db, _key(db, owner, session_id)).evicted
 
         return await self._read(job)
 
@@ -347,8 +340,7 @@ class SqliteStore:
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
-            _session(db, owner, session_id)
-            return _messages(db, session_id, after, limit)
+            return _messages(db, _key(db, owner, session_id), session_id, after, limit)
 
         return await self._read(job)
 
@@ -358,16 +350,15 @@ class SqliteStore:
         words = " ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in query.split())
 
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
-            where = {"words": words, "owner": owner, "session": session_id, "limit": limit}
-            return list(map(_read_message, db.execute(_SQL["search"], where)))
+            where = {"words": words, "owner": owner, "session_id": session_id, "limit": limit}
+            return [_read_message(*row) for row in db.execute(_SQL["search"], where)]
 
         await self._write(_index_messages)
         return await self._read(job)
 
     async def put_artifact(self, artifact: Artifact) -> None:
         def job(db: sqlite3.Connection) -> None:
-            _session(db, artifact.owner, artifact.session_id)
-            _insert_artifact(db, artifact)
+            _insert_artifact(db, _key(db, artifact.owner, artifact.session_id), artifact)
 
         await self._write(job)
 
@@ -384,7 +375,7 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> Bundle:
             db.execute("BEGIN")
             try:
-                return _bundle(db, _session(db, owner, session_id))
+                return _bundle(db, _key(db, owner, session_id), _session(db, owner, session_id))
             finally:
                 db.execute("ROLLBACK")
 
@@ -403,7 +394,7 @@ class SqliteStore:
             steps = _sweep_steps(db, ended_before)
             _index_messages(db)
             idle = db.execute(_SQL["idle_sessions"], {"before": idle_before.timestamp()}).fetchall()
-            db.executemany(_SQL["expire_session"], [{"session": row[0]} for row in idle])
+            db.executemany(_SQL["expire_session"], idle)
             return Swept(len(idle), len(forgotten), steps)
 
         return await self._write(job)
@@ -426,7 +417,7 @@ class SqliteStore:
         running = replace(continuation, status="running", updated_at=now)
         session = _session(db, continuation.owner, continuation.session_id)
         is_known = known is not None and known.version == session.version
-        window = None if is_known else _window(db, session)
+        window = None if is_known else _window(db, _key(db, session.owner, session.id), session)
         lease = Lease(continuation.id, session.id, worker, epoch)
         return Turn(lease, running, session, window, _steps(db, continuation.id))
 
@@ -448,8 +439,15 @@ def _time(timestamp: float) -> datetime:
     return datetime.fromtimestamp(timestamp, UTC)
 
 
+def _key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
+    row = db.execute(_SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        raise _no_session(session_id)
+    return int(row[0])
+
+
 def _session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
-    row = db.execute(_SQL["session"], {"session": session_id, "owner": owner}).fetchone()
+    row = db.execute(_SQL["session"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         raise _no_session(session_id)
     return _read_session(row)
@@ -481,11 +479,13 @@ def _session_row(session: Session) -> dict[str, Any]:
     }
 
 
-def _insert_session(db: sqlite3.Connection, session: Session) -> None:
-    if db.execute(_SQL["session_exists"], {"session": session.id}).fetchone():
+def _insert_session(db: sqlite3.Connection, session: Session) -> int:
+    """Write a session, and return its key."""
+    row = db.execute(_SQL["insert_session"], _session_row(session)).fetchone()
+    if row is None:
         raise SessionExists(f"session {session.id} exists already", session_id=session.id)
-    db.execute(_SQL["insert_session"], _session_row(session))
-    db.execute(_SQL["insert_cut"], {"session": session.id, "digest": session.memory.digest})
+    db.execute(_SQL["insert_cut"], {"session": row[0], "digest": session.memory.digest})
+    return int(row[0])
 
 
 def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
@@ -495,8 +495,16 @@ def _continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> C
     return _read_continuation(row)
 
 
-def _continuations(db: sqlite3.Connection, session_id: str) -> list[Continuation]:
-    return list(map(_read_continuation, db.execute(_SQL["continuations"], {"session": session_id})))
+def _continuations(db: sqlite3.Connection, key: int) -> list[Continuation]:
+    return list(map(_read_continuation, db.execute(_SQL["continuations"], {"session": key})))
+
+
+def _of_idempotency_key(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
+    if idempotency_key is None:
+        return None
+    where = {"session": key, "idempotency_key": idempotency_key}
+    row = db.execute(_SQL["continuation_of_key"], where).fetchone()
+    return None if row is None else _read_continuation(row)
 
 
 def _read_continuation(row: Sequence[Any]) -> Continuation:
@@ -510,6 +518,7 @@ def _read_continuation(row: Sequence[Any]) -> Continuation:
 
 def _insert_continuation(
     db: sqlite3.Connection,
+    key: int,
     continuation: Continuation,
     first_cursor: int,
     worker: str | None = None,
@@ -518,33 +527,33 @@ def _insert_continuation(
 ) -> None:
     db.execute(
         _SQL["insert_continuation"],
-        {
-            "id": continuation.id,
-            "session": continuation.session_id,
-            "owner": continuation.owner,
-            "status": continuation.status,
-            "updated_at": continuation.updated_at.timestamp(),
-            "key": continuation.request.idempotency_key,
-            "worker": worker,
-            "lease_until": lease_until and lease_until.timestamp(),
-            "epoch": 0 if worker is None else 1,
-            "first_cursor": first_cursor,
-            "body": encode(continuation),
-            "ending": ending and encode(ending),
-        },
+        (
+            continuation.id,
+            key,
+            continuation.owner,
+            continuation.status,
+            continuation.updated_at.timestamp(),
+            continuation.request.idempotency_key,
+            worker,
+            lease_until and lease_until.timestamp(),
+            0 if worker is None else 1,
+            first_cursor,
+            encode(continuation),
+            ending and encode(ending),
+        ),
     )
 
 
 def _held(db: sqlite3.Connection, lease: Lease) -> _Held:
-    where = {"id": lease.continuation_id, "worker": lease.worker, "epoch": lease.epoch}
-    row = db.execute(_SQL["held"], where).fetchone()
+    row = db.execute(_SQL["held"], (lease.continuation_id, lease.worker, lease.epoch)).fetchone()
     if row is None:
         raise LeaseLost(lease.continuation_id)
     return _Held(*row)
 
 
-def _holder(db: sqlite3.Connection, session_id: str) -> str | None:
-    row = db.execute(_SQL["holder"], {"session": session_id}).fetchone()
+def _holder(db: sqlite3.Connection, continuation: Continuation) -> str | None:
+    """Return who holds the session of a continuation."""
+    row = db.execute(_SQL["holder"], {"id": continuation.id}).fetchone()
     return None if row is None else str(row[0])
 
 
@@ -555,39 +564,28 @@ def _let_go(
     now: datetime,
     ending: _Ending | None = None,
 ) -> None:
-    db.execute(
-        _SQL["let_go"],
-        {
-            "id": continuation_id,
-            "status": status,
-            "now": now.timestamp(),
-            "ending": ending and encode(ending),
-        },
-    )
+    db.execute(_SQL["let_go"], (status, now.timestamp(), ending and encode(ending), continuation_id))
 
 
 def _add_steps(
     db: sqlite3.Connection, continuation: Continuation, steps: Sequence[NewStep], now: datetime
 ) -> None:
     """Write steps of a continuation that need not be held."""
-    n, cursor = db.execute(_SQL["place"], {"id": continuation.id}).fetchone()
-    _insert_steps(db, continuation.session_id, continuation.id, number_steps(steps, n, cursor, now))
+    key, n, cursor = db.execute(_SQL["place"], {"id": continuation.id}).fetchone()
+    _insert_steps(db, key, continuation.id, number_steps(steps, n, cursor, now))
 
 
-def _insert_steps(
-    db: sqlite3.Connection, session_id: str, continuation_id: str, steps: Iterable[Step]
-) -> None:
-    db.executemany(
-        _SQL["insert_step"], [(session_id, step.cursor, continuation_id, encode(step)) for step in steps]
-    )
+def _insert_steps(db: sqlite3.Connection, key: int, continuation_id: str, steps: Iterable[Step]) -> None:
+    rows = [(key, step.cursor, continuation_id, encode(step)) for step in steps]
+    db.executemany(_SQL["insert_step"], rows)
 
 
 def _steps(db: sqlite3.Connection, continuation_id: str) -> tuple[Step, ...]:
     return tuple(decode(Step, row[0]) for row in db.execute(_SQL["steps"], {"id": continuation_id}))
 
 
-def _events(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> list[StoredStep]:
-    rows = db.execute(_SQL["events"], {"session": session_id, "after": after, "limit": limit})
+def _events(db: sqlite3.Connection, key: int, after: int, limit: int) -> list[StoredStep]:
+    rows = db.execute(_SQL["events"], {"session": key, "after": after, "limit": limit})
     return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
 
 
@@ -604,24 +602,26 @@ def _sweep_steps(db: sqlite3.Connection, before: datetime) -> int:
 
 def _insert_messages(
     db: sqlite3.Connection,
-    session_id: str,
+    key: int,
     continuation_id: str | None,
     messages: Iterable[tuple[int, MessageEntry]],
 ) -> None:
-    db.executemany(
-        _SQL["insert_message"],
-        [(session_id, position, m.id, continuation_id, encode(m)) for position, m in messages],
-    )
+    rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
+    db.executemany(_SQL["insert_message"], rows)
 
 
-def _messages(db: sqlite3.Connection, session_id: str, after: int, limit: int) -> list[StoredMessage]:
-    where = {"session": session_id, "after": after, "limit": limit}
-    return list(map(_read_message, db.execute(_SQL["messages"], where)))
+def _messages(
+    db: sqlite3.Connection, key: int, session_id: str, after: int, limit: int
+) -> list[StoredMessage]:
+    rows = db.execute(_SQL["messages"], {"session": key, "after": after, "limit": limit})
+    return [_read_message(session_id, *row) for row in rows]
 
 
-def _read_message(row: Sequence[Any]) -> StoredMessage:
-    session_id, position, continuation_id, body, in_window = row
-    return StoredMessage(session_id, position, decode(MessageEntry, body), bool(in_window), continuation_id)
+def _read_message(
+    session_id: str, position: int, continuation_id: str | None, body: str, in_window: int
+) -> StoredMessage:
+    message = decode(MessageEntry, body)
+    return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
 
 
 def _index_messages(db: sqlite3.Connection) -> None:
@@ -630,12 +630,12 @@ def _index_messages(db: sqlite3.Connection) -> None:
     db.execute(_SQL["all_indexed"])
 
 
-def _window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
-    cut = _cut(db, session.id)
-    rows = db.execute(_SQL["window"], {"session": session.id})
+def _window(db: sqlite3.Connection, key: int, session: Session) -> ConversationWindow:
+    cut = _cut(db, key)
+    rows = db.execute(_SQL["window"], {"session": key})
     return ConversationWindow(
         session.id,
-        tuple(decode(MessageEntry, body) for _, _, body in rows),
+        tuple(decode(MessageEntry, body) for _, body in rows),
         max_tokens=session.window.max_tokens,
         max_turns=session.window.max_turns,
         evict_to=session.window.evict_to,
@@ -644,33 +644,35 @@ def _window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     )
 
 
-def _cut(db: sqlite3.Connection, session_id: str) -> _LastCut:
-    turn_starts, evicted, *counts = db.execute(_SQL["cut"], {"session": session_id}).fetchone()
+def _cut(db: sqlite3.Connection, key: int) -> _LastCut:
+    turn_starts, evicted, *counts = db.execute(_SQL["cut"], {"session": key}).fetchone()
     last = tuple(Evicted(*item) for item in json.loads(evicted))
     return _LastCut(tuple(json.loads(turn_starts)), last, *counts)
 
 
-def _move_cut(db: sqlite3.Connection, session_id: str, cut: Cut) -> None:
+def _move_cut(db: sqlite3.Connection, key: int, cut: Cut) -> None:
     """Take what was evicted out of the window."""
     gone = {evicted.message_id for evicted in cut.evicted}
-    rows = db.execute(_SQL["window"], {"session": session_id}).fetchall()
-    left_at = [position for position, message_id, _ in rows if message_id in gone]
-    stays_at = [position for position, message_id, _ in rows if message_id not in gone]
-    last = _cut(db, session_id)
+    ids = {
+        position: json.loads(body)["id"] for position, body in db.execute(_SQL["window"], {"session": key})
+    }
+    left_at = [position for position, message_id in ids.items() if message_id in gone]
+    stays_at = [position for position, message_id in ids.items() if message_id not in gone]
+    last = _cut(db, key)
     moved = _LastCut(cut.turn_starts, cut.evicted, last.evicted_count + len(gone), last.window_from)
-    _write_cut(db, session_id, moved, left_at, stays_at)
-    db.execute(_SQL["update_digest"], {"session": session_id, "digest": cut.digest})
+    _write_cut(db, key, moved, left_at, stays_at)
+    db.execute(_SQL["update_digest"], {"session": key, "digest": cut.digest})
 
 
 def _write_cut(
-    db: sqlite3.Connection, session_id: str, cut: _LastCut, left_at: list[int], stays_at: list[int]
+    db: sqlite3.Connection, key: int, cut: _LastCut, left_at: list[int], stays_at: list[int]
 ) -> None:
     """Note where the window is cut: all from some position on, and what is kept of the positions before."""
     window_from = max((cut.window_from, *(position + 1 for position in left_at)))
     db.execute(
         _SQL["move_cut"],
         {
-            "session": session_id,
+            "session": key,
             "window_from": window_from,
             "kept": json.dumps([position for position in stays_at if position < window_from]),
             "turn_starts": json.dumps(cut.turn_starts),
@@ -680,12 +682,12 @@ def _write_cut(
     )
 
 
-def _insert_artifact(db: sqlite3.Connection, artifact: Artifact) -> None:
+def _insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:
     db.execute(
         _SQL["insert_artifact"],
         {
             "id": artifact.ref.id,
-            "session": artifact.session_id,
+            "session": key,
             "owner": artifact.owner,
             "ref": encode(artifact.ref),
             "data": artifact.data,
@@ -698,14 +700,14 @@ def _read_artifact(row: Sequence[Any]) -> Artifact:
     return Artifact(decode(ArtifactRef, ref), session_id, owner, data)
 
 
-def _bundle(db: sqlite3.Connection, session: Session) -> Bundle:
-    cut = _cut(db, session.id)
+def _bundle(db: sqlite3.Connection, key: int, session: Session) -> Bundle:
+    cut = _cut(db, key)
     return Bundle(
         session=session,
-        continuations=tuple(_continuations(db, session.id)),
-        steps=tuple(_events(db, session.id, 0, -1)),
-        messages=tuple(_messages(db, session.id, 0, -1)),
-        artifacts=tuple(map(_read_artifact, db.execute(_SQL["artifacts"], {"session": session.id}))),
+        continuations=tuple(_continuations(db, key)),
+        steps=tuple(_events(db, key, 0, -1)),
+        messages=tuple(_messages(db, key, session.id, 0, -1)),
+        artifacts=tuple(map(_read_artifact, db.execute(_SQL["artifacts"], {"session": key}))),
         turn_starts=cut.turn_starts,
         evicted=cut.evicted,
         evicted_count=cut.evicted_count,
@@ -713,19 +715,18 @@ def _bundle(db: sqlite3.Connection, session: Session) -> Bundle:
 
 
 def _insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
-    session_id = bundle.session.id
-    _insert_session(db, bundle.session)
+    key = _insert_session(db, bundle.session)
     for c in bundle.continuations:
-        _insert_continuation(db, c, first_cursor=0, ending=_Ending(c.response, c.error, c.artifacts))
+        _insert_continuation(db, key, c, first_cursor=0, ending=_Ending(c.response, c.error, c.artifacts))
     for stored in bundle.steps:
-        _insert_steps(db, session_id, stored.continuation_id, (stored.step,))
+        _insert_steps(db, key, stored.continuation_id, (stored.step,))
     for m in bundle.messages:
-        _insert_messages(db, session_id, m.continuation_id, ((m.position, m.message),))
+        _insert_messages(db, key, m.continuation_id, ((m.position, m.message),))
     for artifact in bundle.artifacts:
-        _insert_artifact(db, artifact)
+        _insert_artifact(db, key, artifact)
     left_at = [m.position for m in bundle.messages if not m.in_window]
     stays_at = [m.position for m in bundle.messages if m.in_window]
     cut = _LastCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)
-    _write_cut(db, session_id, cut, left_at, stays_at)
-    db.execute(_SQL["set_positions"], {"session": session_id, "positions": len(bundle.messages)})
-    db.execute(_SQL["keep_cursor"], {"session": session_id})
+    _write_cut(db, key, cut, left_at, stays_at)
+    db.execute(_SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
+    db.execute(_SQL["keep_cursor"], {"session": key})

@@ -3,7 +3,8 @@
 -- when the window is cut, a continuation's request when it is opened and its ending when it ends.
 
 CREATE TABLE sessions (
-    id         TEXT PRIMARY KEY,
+    key        INTEGER PRIMARY KEY, -- short, for the tables below
+    id         TEXT NOT NULL UNIQUE,
     owner      TEXT NOT NULL,
     status     TEXT NOT NULL,
     updated_at REAL NOT NULL,
@@ -12,23 +13,23 @@ CREATE TABLE sessions (
     positions  INTEGER NOT NULL DEFAULT 0, -- how many messages its transcript has
     stats      TEXT NOT NULL,
     body       TEXT NOT NULL               -- the rest of the session, but its digest
-) WITHOUT ROWID;
+);
 CREATE INDEX sessions_of_owner ON sessions (owner, id);
 
 -- The window is what stands at `kept` positions, and all from `window_from` on.
 CREATE TABLE cuts (
-    session_id    TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
+    session       INTEGER PRIMARY KEY REFERENCES sessions ON DELETE CASCADE,
     window_from   INTEGER NOT NULL DEFAULT 1,
     kept          TEXT NOT NULL DEFAULT '[]',
     turn_starts   TEXT NOT NULL DEFAULT '[]',
     evicted       TEXT NOT NULL DEFAULT '[]', -- by the last cut, and why
     evicted_count INTEGER NOT NULL DEFAULT 0,
     digest        TEXT NOT NULL DEFAULT ''
-) WITHOUT ROWID;
+);
 
 CREATE TABLE continuations (
     id              TEXT PRIMARY KEY,
-    session_id      TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     owner           TEXT NOT NULL,
     status          TEXT NOT NULL,
     updated_at      REAL NOT NULL,
@@ -41,29 +42,28 @@ CREATE TABLE continuations (
     body            TEXT NOT NULL,    -- as it was opened
     ending          TEXT              -- its response, error and artifacts
 ) WITHOUT ROWID;
-CREATE INDEX continuations_of_session ON continuations (session_id, id);
-CREATE UNIQUE INDEX one_holder ON continuations (session_id) WHERE status IN ('running', 'awaiting_approval');
-CREATE UNIQUE INDEX one_per_key ON continuations (session_id, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX waiting ON continuations (session_id, id) WHERE status = 'pending';
+CREATE INDEX continuations_of_session ON continuations (session, id);
+CREATE UNIQUE INDEX one_holder ON continuations (session) WHERE status IN ('running', 'awaiting_approval');
+CREATE UNIQUE INDEX one_per_key ON continuations (session, idempotency_key) WHERE idempotency_key IS NOT NULL;
+CREATE INDEX waiting ON continuations (session, id) WHERE status = 'pending';
 
 CREATE TABLE steps (
-    session_id      TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     cursor          INTEGER NOT NULL,
     continuation_id TEXT NOT NULL,
     body            TEXT NOT NULL,
-    PRIMARY KEY (session_id, cursor)
+    PRIMARY KEY (session, cursor)
 ) WITHOUT ROWID;
 
 CREATE TABLE messages (
     row             INTEGER PRIMARY KEY,
-    session_id      TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     position        INTEGER NOT NULL,
-    id              TEXT NOT NULL,
     continuation_id TEXT,
     body            TEXT NOT NULL,
     text            TEXT GENERATED ALWAYS AS (json_extract(body, '$.content')) VIRTUAL
 );
-CREATE UNIQUE INDEX messages_of_session ON messages (session_id, position);
+CREATE UNIQUE INDEX messages_of_session ON messages (session, position);
 
 -- The full-text index follows the messages when somebody searches, not while a turn is being written.
 CREATE VIRTUAL TABLE said USING fts5 (text, content = 'messages', content_rowid = 'row', tokenize = 'unicode61');
@@ -75,9 +75,9 @@ END;
 
 CREATE TABLE artifacts (
     id         TEXT PRIMARY KEY,
-    session_id TEXT NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    session    INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     owner      TEXT NOT NULL,
     ref        TEXT NOT NULL,
     data       BLOB NOT NULL
 );
-CREATE INDEX artifacts_of_session ON artifacts (session_id);
+CREATE INDEX artifacts_of_session ON artifacts (session);
