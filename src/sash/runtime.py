@@ -393,7 +393,7 @@ class Runtime:
         """Say what the next model call of a session would be made of."""
         session = await self.store.get_session(owner, session_id)
         window = await self.store.window(owner, session_id)
-        parts = build(session.memory, [message.to_openai() for message in window.messages], (), {})
+        parts = build(session.memory, [message.to_openai() for message in window.messages], {})
         schemas = self._engine.tools.schemas
         said = await asyncio.to_thread(report, parts, schemas, self._engine.counter)
         evicted = await self.store.evicted(owner, session_id)

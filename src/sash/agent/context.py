@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from sash.sessions import SessionMemory
@@ -22,21 +23,20 @@ class Part:
     stable: bool
 
 
-def build(
-    memory: SessionMemory,
-    window: Sequence[dict[str, Any]],
-    turn: Sequence[dict[str, Any]],
-    hints: dict[str, Any],
-) -> list[Part]:
-    """Put the parts of the prompt in their order."""
+def build(memory: SessionMemory, window: Sequence[dict[str, Any]], hints: dict[str, Any]) -> list[Part]:
+    """Put the parts of the prompt that come before a turn's own messages in their order."""
     parts = [
         Part("system", ({"role": "system", "content": SYSTEM_PROMPT},), stable=True),
         Part("memory", _memory(memory), stable=True),
         Part("window", tuple(window), stable=True),
         Part("hints", _hints(hints), stable=False),
-        Part("turn", tuple(turn), stable=False),
     ]
     return [part for part in parts if part.messages]
+
+
+def prompt(parts: list[Part]) -> list[dict[str, Any]]:
+    """Return the messages of the parts."""
+    return list(chain.from_iterable(part.messages for part in parts))
 
 
 def report(parts: list[Part], tools: list[dict[str, Any]], counter: TokenCounter) -> dict[str, Any]:

@@ -4,10 +4,9 @@ import logging
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import chain
 from typing import Any
 
-from sash.agent.context import build
+from sash.agent.context import build, prompt
 from sash.agent.journal import Journal
 from sash.agent.loop import Loop, Outcome
 from sash.agent.progress import Progress
@@ -55,6 +54,7 @@ class Execution:
         self._turn = turn
         self._known = engine.windows.of(turn)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
+        self._head: list[dict[str, Any]] = []
         self.ended: Continuation | None = None
         self.next_waits = False
 
@@ -90,10 +90,11 @@ class Execution:
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
         await self.journal.check()
-        window = tuple(self._known.rendered.values())
-        parts = build(session.memory, window, progress.transcript(), continuation.request.planner_hints)
+        if not self._head:
+            window = tuple(self._known.rendered.values())
+            self._head = prompt(build(session.memory, window, continuation.request.planner_hints))
         request = ModelRequest(
-            list(chain.from_iterable(part.messages for part in parts)),
+            [*self._head, *progress.transcript()],
             engine.tools.schemas if allow_tools else [],
             session.model,
         )

@@ -1,6 +1,6 @@
--- Few indexes and small rows, because every page that a turn touches is written. What changes with every turn
--- is apart from what rarely does: a session's settings are written when they are changed, its cut and digest
--- when the window is cut, a continuation's request when it is opened and its ending when it ends.
+-- Few indexes, because every page that a turn touches is written; tables that grow at their end, because that
+-- splits no pages. What changes with every turn is apart from what rarely does: a session's cut and digest are
+-- written when the window is cut, a continuation's request when it is opened and its ending when it ends.
 
 CREATE TABLE sessions (
     key        INTEGER PRIMARY KEY, -- short, for the tables below
@@ -41,7 +41,7 @@ CREATE TABLE continuations (
     swept           INTEGER NOT NULL DEFAULT 0,
     body            TEXT NOT NULL,    -- as it was opened
     ending          TEXT              -- its response, error and artifacts
-) WITHOUT ROWID;
+);
 CREATE INDEX continuations_of_session ON continuations (session, id);
 CREATE UNIQUE INDEX one_holder ON continuations (session) WHERE status IN ('running', 'awaiting_approval');
 CREATE UNIQUE INDEX one_per_key ON continuations (session, idempotency_key) WHERE idempotency_key IS NOT NULL;
@@ -51,9 +51,9 @@ CREATE TABLE steps (
     session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     cursor          INTEGER NOT NULL,
     continuation_id TEXT NOT NULL,
-    body            TEXT NOT NULL,
-    PRIMARY KEY (session, cursor)
-) WITHOUT ROWID;
+    body            TEXT NOT NULL
+);
+CREATE UNIQUE INDEX steps_of_session ON steps (session, cursor);
 
 CREATE TABLE messages (
     row             INTEGER PRIMARY KEY,
