@@ -7,7 +7,7 @@ nothing.
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -51,7 +51,7 @@ from sash.steps import (
     NewStep,
     Step,
 )
-from sash.store import LEASE_S, Bundle, Page, Store, StoredMessage, Swept, Turn, add_stats
+from sash.store import LEASE_S, Begun, Bundle, Page, Store, StoredMessage, Swept, Turn, add_stats
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
 
@@ -121,6 +121,7 @@ class Runtime:
         self._worker = self._engine.new_id()
         self._running: dict[str, _Running] = {}
         self._background: list[asyncio.Task[None]] = []
+        self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -143,7 +144,7 @@ class Runtime:
     async def close(self) -> None:
         """Stop. Turns under way are left in the journal, to be resumed by the next process."""
         self._closing = True
-        tasks = [*self._background, *(running.task for running in self._running.values())]
+        tasks = [*self._background, *self._tasks]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -209,7 +210,11 @@ class Runtime:
         new = Continuation(
             self._engine.new_id(), session_id, owner, "pending", now, now, request, retry_of=retry_of
         )
-        return await asyncio.shield(self._begin(new, busy))
+        if busy not in ("reject", "enqueue", "interrupt"):
+            raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
+        accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
+        self._spawn(self._begin_and_run(new, busy, accepted))
+        return await accepted
 
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
@@ -464,12 +469,31 @@ class Runtime:
             ended_before=now - timedelta(hours=CONTINUATION_RETENTION_HOURS),
         )
 
-    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
-        if busy not in ("reject", "enqueue", "interrupt"):
-            raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
+    async def _begin_and_run(
+        self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
+    ) -> None:
+        """Begin a turn in the task that runs it, so that a caller who goes away stops neither."""
+        try:
+            begun = await self._begin(new, busy)
+        except Exception as error:
+            if not accepted.done():
+                accepted.set_exception(error)
+            return
+        except BaseException:
+            accepted.cancel()
+            raise
+        task = asyncio.current_task()
+        if begun.turn is not None and task is not None:
+            self._running[new.id] = _Running(begun.turn, task)
+        if not accepted.done():
+            accepted.set_result(begun.continuation)
+        if begun.turn is not None:
+            await self._execute(begun.turn)
+
+    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
         while True:
             try:
-                begun = await self.store.begin(
+                return await self.store.begin(
                     new,
                     worker=self._worker,
                     lease_s=self._lease_s,
@@ -483,14 +507,15 @@ class Runtime:
                     await self.cancel(
                         error.continuation_id, owner=new.owner, reason="interrupted by a new message"
                     )
-                continue
-            if begun.turn is not None:
-                self._run(begun.turn)
-            return begun.continuation
 
     def _run(self, turn: Turn) -> None:
-        task = asyncio.create_task(self._execute(turn), name=f"turn {turn.continuation.id}")
-        self._running[turn.continuation.id] = _Running(turn, task)
+        self._running[turn.continuation.id] = _Running(turn, self._spawn(self._execute(turn)))
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _execute(self, turn: Turn) -> None:
         """Run a turn to its end, and then the next one that waits."""
