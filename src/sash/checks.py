@@ -53,6 +53,17 @@ def check_limit(name: str, value: Any) -> int:
     return value
 
 
+def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
+    """Refuse limits that no window can keep."""
+    for name, value in (("max_tokens", max_tokens), ("max_turns", max_turns)):
+        if value is not None:
+            check_limit(name, value)
+    if type(evict_to) not in (int, float) or not 0 < evict_to <= 1:
+        raise InvalidLimit(
+            f"evict_to must be above 0 and at most 1 (1 is plain FIFO), got {evict_to!r}", limit="evict_to"
+        )
+
+
 def check_count(name: str, value: Any) -> int:
     """Refuse a count that is not a whole number of at least 0."""
     if type(value) is not int or value < 0:
@@ -144,6 +155,16 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
         return FrozenDict(id=check_text(call["id"]), type=check_text(call["type"]), function=said)
     frozen: FrozenDict = freeze(copy_json(call))
     return frozen
+
+
+def check_json(name: str, value: Any) -> dict[str, Any]:
+    """Refuse what is not a JSON object; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{name} must be an object, got {type(value).__name__}")
+    copied: dict[str, Any] = copy_json(value)
+    return copied
 
 
 def copy_json(value: Any) -> Any:

@@ -18,7 +18,15 @@ from sash.agent.execution import Engine, Execution
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact, redact_json
 from sash.agent.windows import KnownWindows
-from sash.checks import MAX_MESSAGE_BYTES, check_count, check_flag, check_label, check_size, check_text
+from sash.checks import (
+    MAX_MESSAGE_BYTES,
+    check_count,
+    check_flag,
+    check_json,
+    check_label,
+    check_size,
+    check_text,
+)
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter, decode
 from sash.errors import (
@@ -82,11 +90,11 @@ class Result:
 
 @dataclass(slots=True)
 class _Running:
-    """A turn under way in this process."""
+    """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
 
     turn: Turn
-    task: asyncio.Task[None]
-    result: Result | None = None
+    task: asyncio.Task[None] | None
+    ended: asyncio.Future[Result | None]
 
 
 class Runtime:
@@ -171,7 +179,7 @@ class Runtime:
             budgets=budgets or Budgets(),
             policy=policy or SessionPolicy(),
             window=window or WindowLimits(),
-            preferences=redact_json(preferences or {}),
+            preferences=redact_json(check_json("preferences", preferences)),
         )
         await self.store.create_session(session)
         return session
@@ -201,7 +209,7 @@ class Runtime:
                 if time_budget_ms is None
                 else check_count("time_budget_ms", time_budget_ms)
             ),
-            planner_hints=redact_json(planner_hints or {}),
+            planner_hints=redact_json(check_json("planner_hints", planner_hints)),
             idempotency_key=(
                 None if idempotency_key is None else check_label("idempotency_key", idempotency_key)
             ),
@@ -233,8 +241,7 @@ class Runtime:
         cancelled = await self.store.cancel(owner, continuation_id, redact(reason))
         self._end(continuation_id, cancelled.session_id)
         if running := self._running.get(continuation_id):
-            running.task.cancel()
-            await asyncio.gather(running.task, return_exceptions=True)
+            await _stop([running])
         await self._serve_next(cancelled.session_id)
         return cancelled
 
@@ -389,9 +396,7 @@ class Runtime:
         """Delete everything of an owner, and return how many sessions that were."""
         mine = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         erased = await self.store.erase(owner)
-        for running in mine:
-            running.task.cancel()
-        await asyncio.gather(*(running.task for running in mine), return_exceptions=True)
+        await _stop(mine)
         return erased
 
     async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
@@ -482,13 +487,11 @@ class Runtime:
         except BaseException:
             accepted.cancel()
             raise
-        task = asyncio.current_task()
-        if begun.turn is not None and task is not None:
-            self._running[new.id] = _Running(begun.turn, task)
+        running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
         if not accepted.done():
             accepted.set_result(begun.continuation)
-        if begun.turn is not None:
-            await self._execute(begun.turn)
+        if running is not None:
+            await self._execute(running)
 
     async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
         while True:
@@ -509,7 +512,13 @@ class Runtime:
                     )
 
     def _run(self, turn: Turn) -> None:
-        self._running[turn.continuation.id] = _Running(turn, self._spawn(self._execute(turn)))
+        running = self._register(turn, None)
+        running.task = self._spawn(self._execute(running))
+
+    def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
+        running = _Running(turn, task, asyncio.get_running_loop().create_future())
+        self._running[turn.continuation.id] = running
+        return running
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -517,9 +526,9 @@ class Runtime:
         task.add_done_callback(self._tasks.discard)
         return task
 
-    async def _execute(self, turn: Turn) -> None:
+    async def _execute(self, running: _Running) -> None:
         """Run a turn to its end, and then the next one that waits."""
-        continuation = turn.continuation
+        turn, continuation, result = running.turn, running.turn.continuation, None
         try:
             known = self._engine.windows.session(turn.session.id)
             if turn.window is None and (known is None or known.version != turn.session.version):
@@ -529,9 +538,9 @@ class Runtime:
             await execution.run()
             if execution.ended:
                 result = Result(execution.ended, tuple(execution.journal.steps))
-                self._running[continuation.id].result = result
         finally:
             self._running.pop(continuation.id, None)
+            running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
         if execution.next_waits and not self._closing:
             await self._serve_next(continuation.session_id)
@@ -540,9 +549,9 @@ class Runtime:
         """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
-            await asyncio.wait([running.task])
-            if running.result is not None:
-                return running.result
+            ended = await asyncio.shield(running.ended)
+            if ended is not None:
+                return ended
         result = await self._result(owner, continuation_id)
         with self._hub.subscribe(result.continuation.session_id) as subscriber:
             while result.status not in SETTLED:
@@ -589,8 +598,7 @@ class Runtime:
         running = dict(self._running)
         if running:
             held = await self.store.renew(self._worker, tuple(running), lease_s=self._lease_s)
-            for lost in running.keys() - held:
-                running[lost].task.cancel()
+            await _stop([running[lost] for lost in running.keys() - held])
 
     async def _housekeeping(self) -> None:
         await self.recover()
@@ -609,6 +617,14 @@ class Runtime:
             raise InvalidInput("message must be a non-empty string")
         check_size(len(check_text(message).encode()), self._max_message_bytes)
         return message
+
+
+async def _stop(turns: list[_Running]) -> None:
+    """Cancel the tasks of turns, and wait until they are over."""
+    tasks = [running.task for running in turns if running.task is not None]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _read_bundle(data: Any, owner: str) -> Bundle:

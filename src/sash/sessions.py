@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from sash.checks import check_count, check_window
+
 SessionStatus = Literal["active", "ended", "expired"]
 
 LAST_K = 6
@@ -29,6 +31,10 @@ class Budgets:
     max_tool_calls: int = 16
     max_duration_ms: int = 120_000
     max_tokens_per_turn: int = 100_000
+
+    def __post_init__(self) -> None:
+        for name in self.__slots__:
+            check_count(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +96,9 @@ class WindowLimits:
     max_tokens: int | None = 4000
     max_turns: int | None = None
     evict_to: float = 0.75
+
+    def __post_init__(self) -> None:
+        check_window(self.max_tokens, self.max_turns, self.evict_to)
 
 
 @dataclass(frozen=True, slots=True)

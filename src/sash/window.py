@@ -15,8 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
-from sash.checks import check_limit
-from sash.errors import DuplicateMessage, InvalidLimit, OrphanToolResult
+from sash.checks import check_window
+from sash.errors import DuplicateMessage, OrphanToolResult
 from sash.state import ConversationWindow, MessageEntry
 
 Reason = Literal["max_tokens", "max_turns", "unanswered"]
@@ -42,14 +42,7 @@ class Limits:
     preserve_system: bool = True
 
     def __post_init__(self) -> None:
-        for name, value in (("max_tokens", self.max_tokens), ("max_turns", self.max_turns)):
-            if value is not None:
-                check_limit(name, value)
-        if type(self.evict_to) not in (int, float) or not 0 < self.evict_to <= 1:
-            raise InvalidLimit(
-                f"evict_to must be above 0 and at most 1 (1 is plain FIFO), got {self.evict_to!r}",
-                limit="evict_to",
-            )
+        check_window(self.max_tokens, self.max_turns, self.evict_to)
 
 
 class Eviction(NamedTuple):

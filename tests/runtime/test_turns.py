@@ -539,6 +539,8 @@ async def test_ask_needs_no_session(run):
         ("x", {"max_steps": -1}),
         ("x", {"allow_tools": "yes"}),
         ("x", {"idempotency_key": ""}),
+        ("x", {"planner_hints": ["not", "an", "object"]}),
+        ("x", {"planner_hints": {"a": object()}}),
     ],
 )
 async def test_bad_input_starts_no_turn(run, message, options):
@@ -547,6 +549,26 @@ async def test_bad_input_starts_no_turn(run, message, options):
     with pytest.raises(SashError):
         await runtime.send_message(session.id, message, **options)
     assert await runtime.store.list_continuations("local", session.id) == []
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        lambda: {"owner": ""},
+        lambda: {"preferences": {"a": object()}},
+        lambda: {"preferences": {"a": float("nan")}},
+        lambda: {"preferences": "dark mode"},
+        lambda: {"budgets": Budgets(max_steps=-1)},
+        lambda: {"budgets": Budgets(max_tokens_per_turn="many")},
+        lambda: {"window": WindowLimits(max_tokens=0)},
+        lambda: {"window": WindowLimits(evict_to=2)},
+    ],
+)
+async def test_bad_input_starts_no_session(run, options):
+    runtime = await run("ok")
+    with pytest.raises(SashError):
+        await runtime.start_session(**options())
+    assert (await runtime.list_sessions()).items == ()
 
 
 async def test_what_does_not_exist_is_said_not_to(run):

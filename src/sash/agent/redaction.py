@@ -1,11 +1,10 @@
 """Secrets are taken out before anything is written, logged or streamed."""
 
+import json
 import re
 from typing import Any
 
 MARK = "[redacted]"
-
-_SHORTEST = 8
 
 # A text with none of these has no secret, which is most texts; looking for them is much cheaper.
 _HINTS = (
@@ -49,25 +48,31 @@ _SECRET_KEYS = re.compile(
 
 def redact(text: str) -> str:
     """Return the text with its secrets replaced by a mark."""
-    if len(text) < _SHORTEST:
-        return text
-    lower = text.lower()
-    return _secret.sub(_mark, text) if any(hint in lower for hint in _HINTS) else text
+    return _secret.sub(_mark, text) if _may_have_secrets(text) else text
 
 
 def _mark(found: re.Match[str]) -> str:
     return f"{found['name'] or ''}{MARK}"
 
 
+def _may_have_secrets(text: str) -> bool:
+    lower = text.lower()
+    return any(hint in lower for hint in _HINTS)
+
+
 def redact_json(value: Any) -> Any:
     """Return JSON values with the secrets in their strings, and under telling keys, replaced."""
+    return _redact_json(value) if _may_have_secrets(json.dumps(value, default=str)) else value
+
+
+def _redact_json(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
         return {
-            key: MARK if isinstance(item, str) and item and _SECRET_KEYS.search(key) else redact_json(item)
+            key: MARK if isinstance(item, str) and item and _SECRET_KEYS.search(key) else _redact_json(item)
             for key, item in value.items()
         }
     if isinstance(value, list | tuple):
-        return [redact_json(item) for item in value]
+        return [_redact_json(item) for item in value]
     return value

@@ -9,11 +9,10 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -178,14 +177,14 @@ def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
 
 def _tell(batch: list[_Waiting]) -> None:
     """Hand the results over, with one call a loop."""
-    for loop, told in groupby(batch, lambda waiting: waiting.loop):
-        with suppress(RuntimeError):  # the loop of the one who asked is gone
-            loop.call_soon_threadsafe(_settle, tuple(told))
+    for loop in {waiting.loop for waiting in batch}:
+        with suppress(RuntimeError):  # the loop of those who asked may be gone
+            loop.call_soon_threadsafe(_settle, loop, batch)
 
 
-def _settle(batch: Iterable[_Waiting]) -> None:
+def _settle(loop: asyncio.AbstractEventLoop, batch: list[_Waiting]) -> None:
     for waiting in batch:
-        if waiting.future.done():
+        if waiting.loop is not loop or waiting.future.done():
             continue
         if waiting.error is None:
             waiting.future.set_result(waiting.result)
