@@ -17,21 +17,21 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
-from sash.clock import Clock
+from sash.clock import Clock, SystemClock
 from sash.codec import adapter, decode, encode
-from sash.errors import ArtifactNotFound, ContinuationNotFound, SashError, StoreUnavailable
+from sash.errors import ArtifactNotFound, SashError, StoreUnavailable
 from sash.sessions import Session, SessionStatus
 from sash.state import MessageEntry
 from sash.steps import ArtifactRef, Continuation, NewStep, Step
 from sash.store import (
-    LEASE_S,
     Artifact,
     Begun,
     Bundle,
@@ -43,11 +43,13 @@ from sash.store import (
     StoredMessage,
     Swept,
     Turn,
-    page_of_sessions,
 )
-from sash.stores.ledger import Entry, Ledger
+from sash.stores.ledger import Entry, Hands, Ledger
+from sash.stores.ledgers import Ledgers
 from sash.stores.lock import FileLock
 from sash.stores.memory import MemoryStore
+
+T = TypeVar("T")
 
 LAYOUT_VERSION = 1
 
@@ -103,177 +105,180 @@ class FilesStore(MemoryStore):
     """Ledgers that are written down. A second process is refused."""
 
     def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:
-        super().__init__(clock=clock)
-        self._folder = Path(folder)
-        self._lock = FileLock(self._folder / "lock")
-        self._writing = asyncio.Lock()
-        self._dirty: set[str] = set()
-        self._opened = False
-        self.damaged: list[Damage] = []
+        self._files = _FileLedgers(Path(folder), clock or SystemClock())
+        self._thread: ThreadPoolExecutor | None = None
+
+    @property
+    def damaged(self) -> list[Damage]:
+        """What could not be read whole so far."""
+        return self._files.damaged
 
     async def open(self) -> None:
-        if not self._opened:
-            await asyncio.to_thread(self._prepare)
-            self._opened = True
+        if self._thread is None:
+            await asyncio.to_thread(self._files.open)
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="sash-files")
 
     async def close(self) -> None:
-        if self._opened:
-            async with self._writing:
-                self._ledgers.clear()
-                self._session_of.clear()
-                self._dirty.clear()
-                self._lock.release()
-                self._opened = False
+        if self._thread is not None:
+            await self._do(lambda ledgers: self._files.close())
+            self._thread.shutdown()
+            self._thread = None
 
-    async def list_sessions(
-        self,
-        owner: str,
-        *,
-        status: SessionStatus | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page:
-        sessions = [ledger.session for ledger in await asyncio.to_thread(self._owned, owner)]
-        return page_of_sessions(sessions, status, limit, cursor)
+    async def _do(self, job: Callable[[Ledgers], T]) -> T:
+        """Run a job in the thread that has the ledgers and their files to itself."""
+        if self._thread is None:
+            raise StoreUnavailable("the store is not open")
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._files.run, job)
 
-    async def save_session(self, session: Session) -> Session:
-        async with self._change(session.id) as ledger:
-            saved = await super().save_session(session)
-            await asyncio.to_thread(self._write_session, ledger)
+
+class _FileLedgers(Ledgers):
+    """Ledgers that are read from their files when they are needed, and written when they change."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        super().__init__(clock)
+        self._folder = folder
+        self._lock = FileLock(folder / "lock")
+        self._dirty: set[str] = set()
+        self.damaged: list[Damage] = []
+
+    def open(self) -> None:
+        try:
+            for name in ("sessions", "artifacts", "index"):
+                (self._folder / name).mkdir(parents=True, exist_ok=True)
+            if not self._lock.acquire():
+                raise StoreUnavailable(
+                    f"the folder {self._folder.name} is in use by another process: stop that one, or use the "
+                    "sqlite store, which several processes can open"
+                )
+            self._check_layout()
+        except (OSError, ValueError, KeyError) as error:
+            self._lock.release()
+            raise _unavailable(self._folder, error) from error
+
+    def close(self) -> None:
+        self._ledgers.clear()
+        self._session_of.clear()
+        self._dirty.clear()
+        self._lock.release()
+
+    def run(self, job: Callable[[Ledgers], T]) -> T:
+        try:
+            return job(self)
+        except OSError as error:
+            raise _unavailable(self._folder, error) from error
+
+    def list_sessions(self, owner: str, status: SessionStatus | None, limit: int, cursor: str | None) -> Page:
+        self._load_all()
+        return super().list_sessions(owner, status, limit, cursor)
+
+    def save_session(self, session: Session) -> Session:
+        with self._change(session.id) as ledger:
+            saved = super().save_session(session)
+            self._write_session(ledger)
         return saved
 
-    async def delete_session(self, owner: str, session_id: str) -> None:
-        async with self._change(session_id):
-            await self._delete(owner, session_id)
+    def delete_session(self, owner: str, session_id: str) -> None:
+        self._ledger(owner, session_id)
+        artifacts = list(self._artifacts_of(session_id))
+        super().delete_session(owner, session_id)
+        self._dirty.discard(session_id)
+        for artifact in artifacts:
+            self._remove_artifact(artifact.ref.id)
+        shutil.rmtree(self._folder / "sessions" / session_id)
 
-    async def erase(self, owner: str) -> int:
-        mine = await asyncio.to_thread(self._owned, owner)
-        async with self._writing:
-            for ledger in mine:
-                await self._delete(owner, ledger.session.id)
-        return len(mine)
+    def erase(self, owner: str) -> int:
+        self._load_all()
+        return super().erase(owner)
 
-    async def begin(
-        self,
-        new: Continuation,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        enqueue: bool = False,
-        known: Session | None = None,
-    ) -> Begun:
-        async with self._change(new.session_id) as ledger:
-            begun = await super().begin(new, worker=worker, lease_s=lease_s, enqueue=enqueue, known=known)
+    def begin(self, new: Continuation, hands: Hands, enqueue: bool) -> Begun:
+        with self._change(new.session_id) as ledger:
+            begun = super().begin(new, hands, enqueue)
             if begun.created:
-                await asyncio.to_thread(self._write_opening, ledger, ledger.entry(new.id))
+                self._write_opening(ledger, ledger.entry(new.id))
         return begun
 
-    async def claim(
-        self,
-        owner: str,
-        continuation_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        steps: Sequence[NewStep] = (),
-        known: Session | None = None,
-    ) -> Turn:
-        session_id = await self._find(continuation_id)
-        async with self._change(session_id) as ledger:
-            turn = await super().claim(
-                owner,
-                continuation_id,
-                worker=worker,
-                lease_s=lease_s,
-                steps=steps,
-                known=known,
-            )
-            await self._log(ledger, ledger.entry(continuation_id), len(steps))
+    def claim(self, owner: str, continuation_id: str, hands: Hands, steps: Sequence[NewStep]) -> Turn:
+        with self._change(self._find(continuation_id)) as ledger:
+            turn = super().claim(owner, continuation_id, hands, steps)
+            self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
-    ) -> tuple[Step, ...]:
-        async with self._change(lease.session_id) as ledger:
-            written = await super().append(lease, steps, awaiting_approval=awaiting_approval)
-            await self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
+    def append(self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool) -> tuple[Step, ...]:
+        with self._change(lease.session_id) as ledger:
+            written = super().append(lease, steps, awaiting_approval)
+            self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 
-    async def finish(self, lease: Lease, end: Finish) -> Finished:
-        async with self._change(lease.session_id) as ledger:
-            ended = await super().finish(lease, end)
+    def finish(self, lease: Lease, end: Finish) -> Finished:
+        with self._change(lease.session_id) as ledger:
+            finished = super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)
-            await self._log(ledger, entry, len(end.steps), end)
-            await asyncio.to_thread(self._write_turn, ledger, entry)
+            self._log(ledger, entry, len(end.steps), end)
+            self._write_turn(ledger, entry)
+        return finished
+
+    def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        with self._change(self._find(continuation_id)) as ledger:
+            ended = super().cancel(owner, continuation_id, reason)
+            self._log(ledger, ledger.entry(continuation_id), 1)
         return ended
 
-    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        async with self._change(await self._find(continuation_id)) as ledger:
-            ended = await super().cancel(owner, continuation_id, reason)
-            await self._log(ledger, ledger.entry(continuation_id), 1)
-        return ended
-
-    async def interrupt_lost(self) -> list[Continuation]:
-        await asyncio.to_thread(self._load_all)
+    def interrupt_lost(self) -> list[Continuation]:
+        self._load_all()
         now, lost = self._clock.now(), []
-        async with self._writing:
-            for ledger in tuple(self._ledgers.values()):
-                for entry in ledger.entries.values():
-                    gone = entry.lease_until is None or entry.lease_until <= now
-                    if entry.continuation.status == "running" and gone:
-                        lost.append(ledger.interrupt(entry, now))
-                        await self._log(ledger, entry, 1)
+        for ledger in self._ledgers.values():
+            for entry in ledger.entries.values():
+                gone = entry.lease_until is None or entry.lease_until <= now
+                if entry.continuation.status == "running" and gone:
+                    lost.append(ledger.interrupt(entry, now))
+                    self._log(ledger, entry, 1)
         return lost
 
-    async def search(
-        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        await asyncio.to_thread(self._owned, owner)
-        return await super().search(owner, query, session_id=session_id, limit=limit)
+    def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
+        self._load_all()
+        return super().search(owner, query, session_id, limit)
 
-    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
-        await self._find(continuation_id)
-        return await super().get_continuation(owner, continuation_id)
-
-    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
-        await self._find(continuation_id)
-        return await super().journal(owner, continuation_id)
-
-    async def put_artifact(self, artifact: Artifact) -> None:
+    def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)
-        await self._guard(self._write_artifact, artifact)
+        self._write_artifact(artifact)
 
-    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        return await asyncio.to_thread(self._read_artifact, owner, artifact_id)
+    def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        return self._read_artifact(owner, artifact_id)
 
-    async def export_session(self, owner: str, session_id: str) -> Bundle:
-        bundle = await super().export_session(owner, session_id)
-        artifacts = await asyncio.to_thread(lambda: tuple(self._artifacts_of(session_id)))
-        return replace(bundle, artifacts=artifacts)
+    def export_session(self, owner: str, session_id: str) -> Bundle:
+        artifacts = tuple(self._artifacts_of(session_id))
+        return replace(super().export_session(owner, session_id), artifacts=artifacts)
 
-    async def import_session(self, bundle: Bundle) -> None:
-        async with self._writing:
-            await asyncio.to_thread(self._known, bundle.session.id)
-            await super().import_session(replace(bundle, artifacts=()))
-            ledger = self._ledgers[bundle.session.id]
-            await self._guard(self._write_whole, ledger, bundle.artifacts)
+    def import_session(self, bundle: Bundle) -> None:
+        with self._change(bundle.session.id):
+            super().import_session(replace(bundle, artifacts=()))
+            self._write_whole(self._ledgers[bundle.session.id], bundle.artifacts)
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
-        await asyncio.to_thread(self._load_all)
-        async with self._writing:
-            before = {key: _finals(ledger) for key, ledger in self._ledgers.items()}
-            swept = await super().sweep(idle_before=idle_before, ended_before=ended_before)
-            for key, ledger in self._ledgers.items():
-                for entry in ledger.entries.values():
-                    if entry.continuation.is_final and entry.continuation.id not in before[key]:
-                        await self._log(ledger, entry, 1)
-            await self._guard(self._flush)
-            await self._guard(self._drop_logs)
+    def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
+        self._load_all()
+        before = {key: _finals(ledger) for key, ledger in self._ledgers.items()}
+        swept = super().sweep(idle_before, ended_before)
+        for key, ledger in self._ledgers.items():
+            for entry in ledger.entries.values():
+                if entry.continuation.is_final and entry.continuation.id not in before[key]:
+                    self._log(ledger, entry, 1)
+        self._flush()
+        self._drop_logs()
         return swept
 
     def _ledger(self, owner: str, session_id: str) -> Ledger:
         self._known(session_id)
         return super()._ledger(owner, session_id)
+
+    def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
+        self._find(continuation_id)
+        return super()._entry(owner, continuation_id)
+
+    def _find(self, continuation_id: str) -> str:
+        """Return the session of a continuation, if there is one."""
+        if continuation_id not in self._session_of:
+            self._load_all()
+        return self._session_of.get(continuation_id, "")
 
     def _known(self, session_id: str) -> Ledger | None:
         """Return a session's ledger, read from its files if need be."""
@@ -287,53 +292,29 @@ class FilesStore(MemoryStore):
     def _is_session(self, session_id: str) -> bool:
         return session_id.isalnum() and (self._folder / "sessions" / session_id / "session.json").exists()
 
-    async def _find(self, continuation_id: str) -> str:
-        """Return the session of a continuation."""
-        if continuation_id not in self._session_of:
-            await asyncio.to_thread(self._load_all)
-        try:
-            return self._session_of[continuation_id]
-        except KeyError:
-            raise ContinuationNotFound(
-                f"no continuation {continuation_id}", continuation_id=continuation_id
-            ) from None
-
     def _load_all(self) -> None:
         for folder in sorted((self._folder / "sessions").iterdir()):
             self._known(folder.name)
 
-    def _owned(self, owner: str) -> list[Ledger]:
-        self._load_all()
-        return [ledger for ledger in self._ledgers.values() if ledger.session.owner == owner]
-
-    @asynccontextmanager
-    async def _change(self, session_id: str) -> AsyncIterator[Ledger]:
+    @contextmanager
+    def _change(self, session_id: str) -> Iterator[Ledger]:
         """Change a session; if that cannot be written down, forget it, to read it again as it is on the disk.
 
         Of a session that does not exist the change itself says so, before it uses the ledger.
         """
-        async with self._writing:
-            ledger = await asyncio.to_thread(self._known, session_id)
-            try:
-                yield cast(Ledger, ledger)
-            except OSError as error:
-                self._ledgers.pop(session_id, None)
-                raise _unavailable(self._folder, error) from error
-
-    async def _guard(self, job: Callable[..., None], *args: Any) -> None:
         try:
-            await asyncio.to_thread(job, *args)
-        except OSError as error:
-            raise _unavailable(self._folder, error) from error
+            yield cast(Ledger, self._known(session_id))
+        except OSError:
+            self._ledgers.pop(session_id, None)
+            raise
 
-    async def _log(self, ledger: Ledger, entry: Entry, count: int, end: Finish | None = None) -> None:
+    def _log(self, ledger: Ledger, entry: Entry, count: int, end: Finish | None = None) -> None:
         """Write the last `count` steps of an entry as one commit."""
         if count:
             self._dirty.add(ledger.session.id)
             lines = [_line(step) for step in entry.steps[-count:]]
             lines[-1]["commit"] = _as_json(_Commit(entry.continuation, end))
-            path = self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log"
-            await asyncio.to_thread(_append, path, lines)
+            _append(self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log", lines)
 
     def _write_opening(self, ledger: Ledger, entry: Entry) -> None:
         continuation = entry.continuation
@@ -344,15 +325,9 @@ class FilesStore(MemoryStore):
         self._write_turn(ledger, entry)
 
     def _write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
-        turn_id = entry.continuation.id
-        mine = [
-            (position, message)
-            for position, message in enumerate(ledger.transcript, 1)
-            if ledger.turn_of.get(message.id) == turn_id
-        ]
-        position = mine[0][0] if mine else 0
-        record = _TurnFile(entry.continuation, tuple(message for _, message in mine), position)
-        _replace(self._session_folder(ledger) / "turns" / f"{turn_id}.json", encode(record), sync=sync)
+        record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position)
+        path = self._session_folder(ledger) / "turns" / f"{entry.continuation.id}.json"
+        _replace(path, encode(record), sync=sync)
 
     def _write_session(self, ledger: Ledger) -> None:
         record = _SessionFile(
@@ -403,14 +378,6 @@ class FilesStore(MemoryStore):
                     path = self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log"
                     path.unlink(missing_ok=True)
 
-    async def _delete(self, owner: str, session_id: str) -> None:
-        artifacts = await asyncio.to_thread(lambda: list(self._artifacts_of(session_id)))
-        await MemoryStore.delete_session(self, owner, session_id)
-        self._dirty.discard(session_id)
-        for artifact in artifacts:
-            await asyncio.to_thread(self._remove_artifact, artifact.ref.id)
-        await asyncio.to_thread(shutil.rmtree, self._folder / "sessions" / session_id)
-
     def _write_artifact(self, artifact: Artifact) -> None:
         path = self._folder / "artifacts" / artifact.ref.id
         about = {"ref": _as_json(artifact.ref), "session_id": artifact.session_id, "owner": artifact.owner}
@@ -444,20 +411,6 @@ class FilesStore(MemoryStore):
     def _session_folder(self, ledger: Ledger) -> Path:
         return self._folder / "sessions" / ledger.session.id
 
-    def _prepare(self) -> None:
-        try:
-            for name in ("sessions", "artifacts", "index"):
-                (self._folder / name).mkdir(parents=True, exist_ok=True)
-            if not self._lock.acquire():
-                raise StoreUnavailable(
-                    f"the folder {self._folder.name} is in use by another process: stop that one, or use the "
-                    "sqlite store, which several processes can open"
-                )
-            self._check_layout()
-        except (OSError, ValueError, KeyError) as error:
-            self._lock.release()
-            raise _unavailable(self._folder, error) from error
-
     def _check_layout(self) -> None:
         meta = self._folder / "index" / "meta.json"
         version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
@@ -480,34 +433,35 @@ class FilesStore(MemoryStore):
         ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
         files = [f for f in map(self._load_turn, sorted((folder / "turns").glob("*.json"))) if f]
-        ledger.entries = {f.continuation.id: Entry(f.continuation) for f in files}
+        entries = {f.continuation.id: Entry(f.continuation) for f in files}
         late: list[_Late] = []
         for path in sorted((folder / "logs").glob("*.log")):
-            late += self._replay(ledger, path, record.cursor)
-        ledger.entries = dict(sorted(ledger.entries.items()))
+            late += self._replay(entries, path, record.cursor)
+        for _, entry in sorted(entries.items()):
+            ledger.add(entry)
+            ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
         _add_transcript(ledger, record, folder, files, {item.turn_id for item in late})
         for item in sorted(late):
             ledger.take_in(item.turn_id, item.end, item.at)
             self._dirty.add(session_id)
         return ledger
 
-    def _replay(self, ledger: Ledger, path: Path, cursor: int) -> list[_Late]:
+    def _replay(self, entries: dict[str, Entry], path: Path, cursor: int) -> list[_Late]:
         """Take a turn's steps from its log; return its end, if the session does not know it yet."""
         late = []
         for line in self._load_log(path):
             commit = line.pop("commit", None)
             step = decode(Step, json.dumps(line))
-            entry = ledger.entries.get(path.stem)
+            entry = entries.get(path.stem)
             if commit is not None:
                 known = decode(_Commit, json.dumps(commit))
                 if entry is None:
-                    entry = ledger.entries[path.stem] = Entry(known.continuation)
+                    entry = entries[path.stem] = Entry(known.continuation)
                 entry.continuation = known.continuation
                 if known.finish is not None and step.cursor > cursor:
                     late.append(_Late(step.cursor, path.stem, known.finish, step.ts))
             if entry is not None and step.n:
                 entry.steps.append(step)
-                ledger.cursor = max(ledger.cursor, step.cursor)
         return late
 
     def _load_turn(self, path: Path) -> _TurnFile | None:
@@ -551,11 +505,11 @@ def _add_transcript(
     """Put the transcript together: what was imported, then the turns by their place, but the late ones."""
     imported = folder / "turns" / "imported.ndjson"
     for text in imported.read_text().splitlines() if imported.exists() else ():
-        ledger.transcript.append(decode(MessageEntry, text))
+        ledger.say(decode(MessageEntry, text), None)
     for file in sorted(files, key=lambda f: f.position):
         if file.continuation.id not in late:
-            ledger.transcript += file.messages
-            ledger.turn_of |= dict.fromkeys((m.id for m in file.messages), file.continuation.id)
+            for message in file.messages:
+                ledger.say(message, file.continuation.id)
     kept = set(record.in_window)
     ledger.in_window = {m.id: m for m in ledger.transcript if m.id in kept}
 

@@ -37,10 +37,12 @@ from sash.store import (
 
 @dataclass(slots=True)
 class Entry:
-    """A continuation with its steps and who holds it."""
+    """A continuation with its steps, the messages it added at a position, and who holds it."""
 
     continuation: Continuation
     steps: list[Step] = field(default_factory=list)
+    messages: list[MessageEntry] = field(default_factory=list)
+    position: int = 0
     worker: str | None = None
     lease_until: datetime | None = None
     epoch: int = 0
@@ -60,6 +62,8 @@ class Ledger:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.entries: dict[str, Entry] = {}
+        self._open: dict[str, Entry] = {}
+        self._of_key: dict[str, Entry] = {}
         self.transcript: list[MessageEntry] = []
         self.turn_of: dict[str, str | None] = {}
         self.in_window: dict[str, MessageEntry] = {}
@@ -78,21 +82,28 @@ class Ledger:
         return self.session
 
     def begin(self, new: Continuation, hands: Hands, enqueue: bool, now: datetime) -> Begun:
-        key = new.request.idempotency_key
-        for entry in self.entries.values() if key is not None else ():
-            if entry.continuation.request.idempotency_key == key:
-                return Begun(entry.continuation, None, created=False)
+        if same := self._of_key.get(new.request.idempotency_key or ""):
+            return Begun(same.continuation, None, created=False)
         check_begin(self.session)
         holder = self.holder()
         if holder is not None and not enqueue:
             raise busy(self.session.id, holder.continuation.id)
         waits = holder is not None or self.next_pending() is not None
         entry = Entry(replace(new, status="pending"))
-        self.entries[new.id] = entry
+        self.add(entry)
         if waits:
             return Begun(entry.continuation, None, created=True)
         turn = self._hand_over(entry, hands, now)
         return Begun(turn.continuation, turn, created=True)
+
+    def add(self, entry: Entry) -> None:
+        """Take a continuation into the books."""
+        continuation = entry.continuation
+        self.entries[continuation.id] = entry
+        if not continuation.is_final:
+            self._open[continuation.id] = entry
+        if key := continuation.request.idempotency_key:
+            self._of_key[key] = entry
 
     def claim(self, entry: Entry, hands: Hands, steps: Sequence[NewStep], now: datetime) -> Turn:
         if entry.continuation.is_final:
@@ -125,14 +136,21 @@ class Ledger:
         """Add what a turn leaves behind to the session, the transcript and the window."""
         self.session = after_turn(self.session, end, now)
         for message in end.messages:
-            self.transcript.append(message)
-            self.turn_of[message.id] = continuation_id
+            self.say(message, continuation_id)
             self.in_window[message.id] = message
         if end.cut is not None:
             for gone in end.cut.evicted:
                 del self.in_window[gone.message_id]
             self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
             self.evicted_count += len(self.evicted)
+
+    def say(self, message: MessageEntry, continuation_id: str | None) -> None:
+        """Add a message to the transcript."""
+        self.transcript.append(message)
+        self.turn_of[message.id] = continuation_id
+        if entry := self.entries.get(continuation_id or ""):
+            entry.position = entry.position or len(self.transcript)
+            entry.messages.append(message)
 
     def cancel(self, entry: Entry, reason: str, now: datetime) -> Continuation:
         if entry.continuation.is_final:
@@ -186,11 +204,11 @@ class Ledger:
 
     def holder(self) -> Entry | None:
         """Return who runs or awaits approval: one at the most."""
-        return next((e for e in self.entries.values() if e.continuation.status in HOLDING), None)
+        return next((e for e in self._open.values() if e.continuation.status in HOLDING), None)
 
     def next_pending(self) -> Entry | None:
         """Return who waits longest."""
-        return next((e for e in self.entries.values() if e.continuation.status == "pending"), None)
+        return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
     def window(self) -> ConversationWindow:
         limits = self.session.window
@@ -235,13 +253,13 @@ class Ledger:
     @classmethod
     def from_bundle(cls, bundle: Bundle) -> "Ledger":
         ledger = cls(bundle.session)
-        ledger.entries = {c.id: Entry(c) for c in bundle.continuations}
+        for continuation in bundle.continuations:
+            ledger.add(Entry(continuation))
         for stored in bundle.steps:
             ledger.entries[stored.continuation_id].steps.append(stored.step)
             ledger.cursor = max(ledger.cursor, stored.step.cursor)
         for kept in bundle.messages:
-            ledger.transcript.append(kept.message)
-            ledger.turn_of[kept.message.id] = kept.continuation_id
+            ledger.say(kept.message, kept.continuation_id)
             if kept.in_window:
                 ledger.in_window[kept.message.id] = kept.message
         ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
@@ -266,6 +284,7 @@ class Ledger:
     def _close(self, entry: Entry, end: Finish, now: datetime) -> None:
         entry.continuation = ended(entry.continuation, end, now)
         assert end.status in FINAL
+        del self._open[entry.continuation.id]
         self._let_go(entry)
 
     def _let_go(self, entry: Entry) -> None:

@@ -1,12 +1,10 @@
 """The store in memory: nothing outlives the process, everything else is as in the others."""
 
-import re
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from typing import TypeVar
 
 from sash.clock import Clock, SystemClock
-from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
 from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow
 from sash.steps import Continuation, NewStep, Step
@@ -24,20 +22,22 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
-    lease_end,
-    page_of_sessions,
 )
-from sash.stores.ledger import Entry, Hands, Ledger
+from sash.stores.ledger import Hands
+from sash.stores.ledgers import Ledgers
+
+T = TypeVar("T")
 
 
 class MemoryStore:
     """Sessions as ledgers in a dict."""
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
-        self._ledgers: dict[str, Ledger] = {}
-        self._session_of: dict[str, str] = {}
-        self._artifacts: dict[str, Artifact] = {}
+        self._ledgers = Ledgers(clock or SystemClock())
+
+    async def _do(self, job: Callable[[Ledgers], T]) -> T:
+        """Run a job where the ledgers live."""
+        return job(self._ledgers)
 
     async def open(self) -> None:
         pass
@@ -46,10 +46,10 @@ class MemoryStore:
         pass
 
     async def create_session(self, session: Session) -> None:
-        await self.import_session(Bundle(session))
+        await self._do(lambda ledgers: ledgers.create_session(session))
 
     async def get_session(self, owner: str, session_id: str) -> Session:
-        return self._ledger(owner, session_id).session
+        return await self._do(lambda ledgers: ledgers.get_session(owner, session_id))
 
     async def list_sessions(
         self,
@@ -59,25 +59,16 @@ class MemoryStore:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        sessions = [ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner]
-        return page_of_sessions(sessions, status, limit, cursor)
+        return await self._do(lambda ledgers: ledgers.list_sessions(owner, status, limit, cursor))
 
     async def save_session(self, session: Session) -> Session:
-        return self._ledger(session.owner, session.id).save(session, self._clock.now())
+        return await self._do(lambda ledgers: ledgers.save_session(session))
 
     async def delete_session(self, owner: str, session_id: str) -> None:
-        ledger = self._ledger(owner, session_id)
-        for continuation_id in ledger.entries:
-            del self._session_of[continuation_id]
-        del self._ledgers[session_id]
-        kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
-        self._artifacts = kept
+        await self._do(lambda ledgers: ledgers.delete_session(owner, session_id))
 
     async def erase(self, owner: str) -> int:
-        mine = [key for key, ledger in self._ledgers.items() if ledger.session.owner == owner]
-        for session_id in mine:
-            await self.delete_session(owner, session_id)
-        return len(mine)
+        return await self._do(lambda ledgers: ledgers.erase(owner))
 
     async def begin(
         self,
@@ -88,11 +79,8 @@ class MemoryStore:
         enqueue: bool = False,
         known: Session | None = None,
     ) -> Begun:
-        ledger = self._ledger(new.owner, new.session_id)
-        begun = ledger.begin(new, Hands(worker, lease_s, known), enqueue, self._clock.now())
-        if begun.created:
-            self._session_of[new.id] = new.session_id
-        return begun
+        hands = Hands(worker, lease_s, known)
+        return await self._do(lambda ledgers: ledgers.begin(new, hands, enqueue))
 
     async def claim(
         self,
@@ -104,8 +92,8 @@ class MemoryStore:
         steps: Sequence[NewStep] = (),
         known: Session | None = None,
     ) -> Turn:
-        ledger, entry = self._entry(owner, continuation_id)
-        return ledger.claim(entry, Hands(worker, lease_s, known), steps, self._clock.now())
+        hands = Hands(worker, lease_s, known)
+        return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, hands, steps))
 
     async def claim_next(
         self,
@@ -115,129 +103,69 @@ class MemoryStore:
         lease_s: float = LEASE_S,
         known: Session | None = None,
     ) -> Turn | None:
-        ledger = self._ledgers.get(session_id)
-        entry = ledger.next_pending() if ledger and not ledger.holder() else None
-        if ledger is None or entry is None:
-            return None
-        return ledger.claim(entry, Hands(worker, lease_s, known), (), self._clock.now())
+        hands = Hands(worker, lease_s, known)
+        return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
 
     async def append(
         self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
     ) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
+        return await self._do(lambda ledgers: ledgers.append(lease, steps, awaiting_approval))
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
-        return self._leased(lease).finish(lease, end, self._clock.now())
+        return await self._do(lambda ledgers: ledgers.finish(lease, end))
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        ledger, entry = self._entry(owner, continuation_id)
-        return ledger.cancel(entry, reason, self._clock.now())
+        return await self._do(lambda ledgers: ledgers.cancel(owner, continuation_id, reason))
 
     async def renew(
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
-        held = set()
-        for continuation_id in continuation_ids:
-            ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
-            if ledger is not None and ledger.entry(continuation_id).worker == worker:
-                ledger.entry(continuation_id).lease_until = lease_end(self._clock.now(), lease_s)
-                held.add(continuation_id)
-        return frozenset(held)
+        return await self._do(lambda ledgers: ledgers.renew(worker, continuation_ids, lease_s))
 
     async def interrupt_lost(self) -> list[Continuation]:
-        now = self._clock.now()
-        return [
-            ledger.interrupt(entry, now)
-            for ledger in self._ledgers.values()
-            for entry in ledger.entries.values()
-            if entry.lease_until is not None and entry.lease_until <= now
-        ]
+        return await self._do(lambda ledgers: ledgers.interrupt_lost())
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
-        return self._entry(owner, continuation_id)[1].continuation
+        return await self._do(lambda ledgers: ledgers.get_continuation(owner, continuation_id))
 
     async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
-        return [entry.continuation for entry in self._ledger(owner, session_id).entries.values()]
+        return await self._do(lambda ledgers: ledgers.list_continuations(owner, session_id))
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
-        entry = self._entry(owner, continuation_id)[1]
-        return entry.continuation, tuple(entry.steps)
+        return await self._do(lambda ledgers: ledgers.journal(owner, continuation_id))
 
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredStep]:
-        return self._ledger(owner, session_id).events(after, limit)
+        return await self._do(lambda ledgers: ledgers.events(owner, session_id, after, limit))
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
-        return self._ledger(owner, session_id).window()
+        return await self._do(lambda ledgers: ledgers.window(owner, session_id))
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
-        return self._ledger(owner, session_id).evicted
+        return await self._do(lambda ledgers: ledgers.evicted(owner, session_id))
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).messages(after, limit)
+        return await self._do(lambda ledgers: ledgers.messages(owner, session_id, after, limit))
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        words = set(_words(query))
-        found = [
-            ledger.stored(message, position)
-            for ledger in self._ledgers.values()
-            if ledger.session.owner == owner and session_id in (None, ledger.session.id)
-            for position, message in enumerate(ledger.transcript, 1)
-            if words and words <= set(_words(message.text))
-        ]
-        return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
+        return await self._do(lambda ledgers: ledgers.search(owner, query, session_id, limit))
 
     async def put_artifact(self, artifact: Artifact) -> None:
-        self._ledger(artifact.owner, artifact.session_id)
-        self._artifacts[artifact.ref.id] = artifact
+        await self._do(lambda ledgers: ledgers.put_artifact(artifact))
 
     async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        artifact = self._artifacts.get(artifact_id)
-        if artifact is None or artifact.owner != owner:
-            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
-        return artifact
+        return await self._do(lambda ledgers: ledgers.get_artifact(owner, artifact_id))
 
     async def export_session(self, owner: str, session_id: str) -> Bundle:
-        artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
-        return replace(self._ledger(owner, session_id).bundle(), artifacts=artifacts)
+        return await self._do(lambda ledgers: ledgers.export_session(owner, session_id))
 
     async def import_session(self, bundle: Bundle) -> None:
-        session = bundle.session
-        if session.id in self._ledgers:
-            raise SessionExists(f"session {session.id} exists already", session_id=session.id)
-        self._ledgers[session.id] = Ledger.from_bundle(bundle)
-        self._session_of |= {c.id: session.id for c in bundle.continuations}
-        self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
+        await self._do(lambda ledgers: ledgers.import_session(bundle))
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
-        now, swept = self._clock.now(), Swept()
-        for ledger in self._ledgers.values():
-            swept += ledger.sweep(idle_before, ended_before, now)
-        return swept
-
-    def _ledger(self, owner: str, session_id: str) -> Ledger:
-        ledger = self._ledgers.get(session_id)
-        if ledger is None or ledger.session.owner != owner:
-            raise SessionNotFound(f"no session {session_id}", session_id=session_id)
-        return ledger
-
-    def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
-        ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
-        if ledger is None or ledger.session.owner != owner:
-            raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
-        return ledger, ledger.entry(continuation_id)
-
-    def _leased(self, lease: Lease) -> Ledger:
-        ledger = self._ledgers.get(lease.session_id)
-        if ledger is None:
-            raise LeaseLost(lease.continuation_id)
-        return ledger
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+        return await self._do(lambda ledgers: ledgers.sweep(idle_before, ended_before))

@@ -1,0 +1,194 @@
+"""The ledgers of all sessions, and the contract's rules across them. Who holds them sees to the threads."""
+
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sash.clock import Clock
+from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
+from sash.sessions import Session, SessionStatus
+from sash.state import ConversationWindow
+from sash.steps import Continuation, NewStep, Step
+from sash.store import (
+    Artifact,
+    Begun,
+    Bundle,
+    Evicted,
+    Finish,
+    Finished,
+    Lease,
+    Page,
+    StoredMessage,
+    StoredStep,
+    Swept,
+    Turn,
+    lease_end,
+    page_of_sessions,
+)
+from sash.stores.ledger import Entry, Hands, Ledger
+
+
+class Ledgers:
+    """Ledgers by session."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._ledgers: dict[str, Ledger] = {}
+        self._session_of: dict[str, str] = {}
+        self._artifacts: dict[str, Artifact] = {}
+
+    def create_session(self, session: Session) -> None:
+        self.import_session(Bundle(session))
+
+    def get_session(self, owner: str, session_id: str) -> Session:
+        return self._ledger(owner, session_id).session
+
+    def list_sessions(self, owner: str, status: SessionStatus | None, limit: int, cursor: str | None) -> Page:
+        sessions = [ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner]
+        return page_of_sessions(sessions, status, limit, cursor)
+
+    def save_session(self, session: Session) -> Session:
+        return self._ledger(session.owner, session.id).save(session, self._clock.now())
+
+    def delete_session(self, owner: str, session_id: str) -> None:
+        ledger = self._ledger(owner, session_id)
+        for continuation_id in ledger.entries:
+            del self._session_of[continuation_id]
+        del self._ledgers[session_id]
+        kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
+        self._artifacts = kept
+
+    def erase(self, owner: str) -> int:
+        mine = [key for key, ledger in self._ledgers.items() if ledger.session.owner == owner]
+        for session_id in mine:
+            self.delete_session(owner, session_id)
+        return len(mine)
+
+    def begin(self, new: Continuation, hands: Hands, enqueue: bool) -> Begun:
+        begun = self._ledger(new.owner, new.session_id).begin(new, hands, enqueue, self._clock.now())
+        if begun.created:
+            self._session_of[new.id] = new.session_id
+        return begun
+
+    def claim(self, owner: str, continuation_id: str, hands: Hands, steps: Sequence[NewStep]) -> Turn:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.claim(entry, hands, steps, self._clock.now())
+
+    def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
+        ledger = self._ledgers.get(session_id)
+        entry = ledger.next_pending() if ledger and not ledger.holder() else None
+        if ledger is None or entry is None:
+            return None
+        return ledger.claim(entry, hands, (), self._clock.now())
+
+    def append(self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
+
+    def finish(self, lease: Lease, end: Finish) -> Finished:
+        return self._leased(lease).finish(lease, end, self._clock.now())
+
+    def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.cancel(entry, reason, self._clock.now())
+
+    def renew(self, worker: str, continuation_ids: Collection[str], lease_s: float) -> frozenset[str]:
+        held = set()
+        for continuation_id in continuation_ids:
+            ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
+            if ledger is not None and ledger.entry(continuation_id).worker == worker:
+                ledger.entry(continuation_id).lease_until = lease_end(self._clock.now(), lease_s)
+                held.add(continuation_id)
+        return frozenset(held)
+
+    def interrupt_lost(self) -> list[Continuation]:
+        now = self._clock.now()
+        return [
+            ledger.interrupt(entry, now)
+            for ledger in self._ledgers.values()
+            for entry in ledger.entries.values()
+            if entry.lease_until is not None and entry.lease_until <= now
+        ]
+
+    def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
+        return self._entry(owner, continuation_id)[1].continuation
+
+    def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
+        return [entry.continuation for entry in self._ledger(owner, session_id).entries.values()]
+
+    def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
+        entry = self._entry(owner, continuation_id)[1]
+        return entry.continuation, tuple(entry.steps)
+
+    def events(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredStep]:
+        return self._ledger(owner, session_id).events(after, limit)
+
+    def window(self, owner: str, session_id: str) -> ConversationWindow:
+        return self._ledger(owner, session_id).window()
+
+    def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
+        return self._ledger(owner, session_id).evicted
+
+    def messages(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredMessage]:
+        return self._ledger(owner, session_id).messages(after, limit)
+
+    def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
+        words = set(_words(query))
+        found = [
+            ledger.stored(message, position)
+            for ledger in self._ledgers.values()
+            if ledger.session.owner == owner and session_id in (None, ledger.session.id)
+            for position, message in enumerate(ledger.transcript, 1)
+            if words and words <= set(_words(message.text))
+        ]
+        return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
+
+    def put_artifact(self, artifact: Artifact) -> None:
+        self._ledger(artifact.owner, artifact.session_id)
+        self._artifacts[artifact.ref.id] = artifact
+
+    def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        artifact = self._artifacts.get(artifact_id)
+        if artifact is None or artifact.owner != owner:
+            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
+        return artifact
+
+    def export_session(self, owner: str, session_id: str) -> Bundle:
+        artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
+        return replace(self._ledger(owner, session_id).bundle(), artifacts=artifacts)
+
+    def import_session(self, bundle: Bundle) -> None:
+        session = bundle.session
+        if session.id in self._ledgers:
+            raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+        self._ledgers[session.id] = Ledger.from_bundle(bundle)
+        self._session_of |= {c.id: session.id for c in bundle.continuations}
+        self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
+
+    def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
+        now, swept = self._clock.now(), Swept()
+        for ledger in self._ledgers.values():
+            swept += ledger.sweep(idle_before, ended_before, now)
+        return swept
+
+    def _ledger(self, owner: str, session_id: str) -> Ledger:
+        ledger = self._ledgers.get(session_id)
+        if ledger is None or ledger.session.owner != owner:
+            raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+        return ledger
+
+    def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
+        ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
+        if ledger is None or ledger.session.owner != owner:
+            raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+        return ledger, ledger.entry(continuation_id)
+
+    def _leased(self, lease: Lease) -> Ledger:
+        ledger = self._ledgers.get(lease.session_id)
+        if ledger is None:
+            raise LeaseLost(lease.continuation_id)
+        return ledger
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text.casefold())
