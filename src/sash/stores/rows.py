@@ -1,0 +1,371 @@
+"""Sessions, continuations, steps and messages as rows of SQLite, and back."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from sash.codec import decode, encode
+from sash.errors import (
+    ContinuationNotFound,
+    LeaseLost,
+    SessionExists,
+    SessionNotFound,
+)
+from sash.sessions import Session, SessionStats
+from sash.state import ConversationWindow, MessageEntry
+from sash.steps import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationResponse,
+    NewStep,
+    Status,
+    Step,
+)
+from sash.store import (
+    NO_STATS,
+    Artifact,
+    Bundle,
+    Cut,
+    Evicted,
+    Lease,
+    StoredMessage,
+    StoredStep,
+    number_steps,
+)
+from sash.stores.queries import queries
+
+SQL = queries("sqlite")
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What a continuation has only when it is over."""
+
+    response: ContinuationResponse | None = None
+    error: ContinuationError | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+
+
+class Held(NamedTuple):
+    """What a lease holds."""
+
+    session: int
+    steps: int
+    cursor: int
+    stats: str
+    positions: int
+    next_waits: int
+
+
+class _LastCut(NamedTuple):
+    """Where the window was cut last; `evicted_count` counts what all cuts took out."""
+
+    turn_starts: tuple[str, ...]
+    evicted: tuple[Evicted, ...]
+    evicted_count: int
+    window_from: int
+
+
+def no_session(session_id: str) -> SessionNotFound:
+    return SessionNotFound(f"no session {session_id}", session_id=session_id)
+
+
+def _time(timestamp: float) -> datetime:
+    return datetime.fromtimestamp(timestamp, UTC)
+
+
+def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
+    row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        raise no_session(session_id)
+    return int(row[0])
+
+
+def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
+    row = db.execute(SQL["session"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        raise no_session(session_id)
+    return read_session(row)
+
+
+def read_session(row: Sequence[Any]) -> Session:
+    body, status, updated_at, version, stats, digest = row
+    session = decode(Session, body)
+    return replace(
+        session,
+        status=status,
+        updated_at=_time(updated_at),
+        version=version,
+        stats=decode(SessionStats, stats),
+        memory=replace(session.memory, digest=digest),
+    )
+
+
+def session_row(session: Session) -> dict[str, Any]:
+    body = replace(session, stats=NO_STATS, memory=replace(session.memory, digest=""))
+    return {
+        "id": session.id,
+        "owner": session.owner,
+        "status": session.status,
+        "updated_at": session.updated_at.timestamp(),
+        "version": session.version,
+        "stats": encode(session.stats),
+        "body": encode(body),
+    }
+
+
+def insert_session(db: sqlite3.Connection, session: Session) -> int:
+    """Write a session, and return its key."""
+    row = db.execute(SQL["insert_session"], session_row(session)).fetchone()
+    if row is None:
+        raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+    db.execute(SQL["insert_cut"], {"session": row[0], "digest": session.memory.digest})
+    return int(row[0])
+
+
+def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
+    row = db.execute(SQL["continuation"], {"id": continuation_id, "owner": owner}).fetchone()
+    if row is None:
+        raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+    return read_continuation(row)
+
+
+def list_continuations(db: sqlite3.Connection, key: int) -> list[Continuation]:
+    return list(map(read_continuation, db.execute(SQL["continuations"], {"session": key})))
+
+
+def find_same(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
+    if idempotency_key is None:
+        return None
+    where = {"session": key, "idempotency_key": idempotency_key}
+    row = db.execute(SQL["continuation_of_key"], where).fetchone()
+    return None if row is None else read_continuation(row)
+
+
+def read_continuation(row: Sequence[Any]) -> Continuation:
+    body, status, updated_at, ending = row
+    continuation = replace(decode(Continuation, body), status=status, updated_at=_time(updated_at))
+    if ending is None:
+        return continuation
+    end = decode(Ending, ending)
+    return replace(continuation, response=end.response, error=end.error, artifacts=end.artifacts)
+
+
+def insert_continuation(
+    db: sqlite3.Connection,
+    key: int,
+    continuation: Continuation,
+    first_cursor: int,
+    worker: str | None = None,
+    lease_until: datetime | None = None,
+    ending: Ending | None = None,
+) -> None:
+    db.execute(
+        SQL["insert_continuation"],
+        (
+            continuation.id,
+            key,
+            continuation.owner,
+            continuation.status,
+            continuation.updated_at.timestamp(),
+            continuation.request.idempotency_key,
+            worker,
+            lease_until and lease_until.timestamp(),
+            0 if worker is None else 1,
+            first_cursor,
+            encode(continuation),
+            ending and encode(ending),
+        ),
+    )
+
+
+def check_lease(db: sqlite3.Connection, lease: Lease) -> Held:
+    row = db.execute(SQL["held"], (lease.continuation_id, lease.worker, lease.epoch)).fetchone()
+    if row is None:
+        raise LeaseLost(lease.continuation_id)
+    return Held(*row)
+
+
+def find_holder(db: sqlite3.Connection, continuation: Continuation) -> str | None:
+    """Return who holds the session of a continuation."""
+    row = db.execute(SQL["holder"], {"id": continuation.id}).fetchone()
+    return None if row is None else str(row[0])
+
+
+def let_go(
+    db: sqlite3.Connection,
+    continuation_id: str,
+    status: Status,
+    now: datetime,
+    ending: Ending | None = None,
+) -> None:
+    db.execute(SQL["let_go"], (status, now.timestamp(), ending and encode(ending), continuation_id))
+
+
+def add_steps(
+    db: sqlite3.Connection, continuation: Continuation, steps: Sequence[NewStep], now: datetime
+) -> None:
+    """Write steps of a continuation that need not be held."""
+    key, n, cursor = db.execute(SQL["place"], {"id": continuation.id}).fetchone()
+    insert_steps(db, key, continuation.id, number_steps(steps, n, cursor, now))
+
+
+def insert_steps(db: sqlite3.Connection, key: int, continuation_id: str, steps: Iterable[Step]) -> None:
+    rows = [(key, step.cursor, continuation_id, encode(step)) for step in steps]
+    db.executemany(SQL["insert_step"], rows)
+
+
+def list_steps(db: sqlite3.Connection, continuation_id: str) -> tuple[Step, ...]:
+    return tuple(decode(Step, row[0]) for row in db.execute(SQL["steps"], {"id": continuation_id}))
+
+
+def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> list[StoredStep]:
+    rows = db.execute(SQL["events"], {"session": key, "after": after, "limit": limit})
+    return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
+
+
+def sweep_steps(db: sqlite3.Connection, before: datetime) -> int:
+    """Drop the steps of continuations that ended long ago; their cursors are not given again."""
+    dropped = 0
+    for row in db.execute(SQL["long_ended"], {"before": before.timestamp()}).fetchall():
+        where = dict(zip(("id", "session", "first_cursor"), row, strict=True))
+        db.execute(SQL["keep_cursor"], where)
+        dropped += db.execute(SQL["drop_steps"], where).rowcount
+        db.execute(SQL["mark_swept"], where)
+    return dropped
+
+
+def insert_messages(
+    db: sqlite3.Connection,
+    key: int,
+    continuation_id: str | None,
+    messages: Iterable[tuple[int, MessageEntry]],
+) -> None:
+    rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
+    db.executemany(SQL["insert_message"], rows)
+
+
+def list_messages(
+    db: sqlite3.Connection, key: int, session_id: str, after: int, limit: int
+) -> list[StoredMessage]:
+    rows = db.execute(SQL["messages"], {"session": key, "after": after, "limit": limit})
+    return [read_message(session_id, *row) for row in rows]
+
+
+def read_message(
+    session_id: str, position: int, continuation_id: str | None, body: str, in_window: int
+) -> StoredMessage:
+    message = decode(MessageEntry, body)
+    return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
+
+
+def index_messages(db: sqlite3.Connection) -> None:
+    """Let the full-text index catch up with the messages."""
+    db.execute(SQL["not_indexed"])
+    db.execute(SQL["all_indexed"])
+
+
+def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
+    key = find_key(db, session.owner, session.id)
+    cut = get_cut(db, key)
+    rows = db.execute(SQL["window"], {"session": key})
+    return ConversationWindow(
+        session.id,
+        tuple(decode(MessageEntry, body) for _, body in rows),
+        max_tokens=session.window.max_tokens,
+        max_turns=session.window.max_turns,
+        evict_to=session.window.evict_to,
+        evicted_count=cut.evicted_count,
+        turn_starts=cut.turn_starts,
+    )
+
+
+def get_cut(db: sqlite3.Connection, key: int) -> _LastCut:
+    turn_starts, evicted, *counts = db.execute(SQL["cut"], {"session": key}).fetchone()
+    last = tuple(Evicted(*item) for item in json.loads(evicted))
+    return _LastCut(tuple(json.loads(turn_starts)), last, *counts)
+
+
+def move_cut(db: sqlite3.Connection, key: int, cut: Cut) -> None:
+    """Take what was evicted out of the window."""
+    gone = {evicted.message_id for evicted in cut.evicted}
+    ids = {position: json.loads(body)["id"] for position, body in db.execute(SQL["window"], {"session": key})}
+    left_at = [position for position, message_id in ids.items() if message_id in gone]
+    stays_at = [position for position, message_id in ids.items() if message_id not in gone]
+    last = get_cut(db, key)
+    moved = _LastCut(cut.turn_starts, cut.evicted, last.evicted_count + len(gone), last.window_from)
+    _write_cut(db, key, moved, left_at, stays_at)
+    db.execute(SQL["update_digest"], {"session": key, "digest": cut.digest})
+
+
+def _write_cut(
+    db: sqlite3.Connection, key: int, cut: _LastCut, left_at: list[int], stays_at: list[int]
+) -> None:
+    """Note where the window is cut: all from some position on, and what is kept of the positions before."""
+    window_from = max((cut.window_from, *(position + 1 for position in left_at)))
+    db.execute(
+        SQL["move_cut"],
+        {
+            "session": key,
+            "window_from": window_from,
+            "kept": json.dumps([position for position in stays_at if position < window_from]),
+            "turn_starts": json.dumps(cut.turn_starts),
+            "evicted": json.dumps([(e.message_id, e.reason) for e in cut.evicted]),
+            "evicted_count": cut.evicted_count,
+        },
+    )
+
+
+def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:
+    db.execute(
+        SQL["insert_artifact"],
+        {
+            "id": artifact.ref.id,
+            "session": key,
+            "owner": artifact.owner,
+            "ref": encode(artifact.ref),
+            "data": artifact.data,
+        },
+    )
+
+
+def read_artifact(row: Sequence[Any]) -> Artifact:
+    ref, session_id, owner, data = row
+    return Artifact(decode(ArtifactRef, ref), session_id, owner, data)
+
+
+def get_bundle(db: sqlite3.Connection, session: Session) -> Bundle:
+    key = find_key(db, session.owner, session.id)
+    cut = get_cut(db, key)
+    return Bundle(
+        session=session,
+        continuations=tuple(list_continuations(db, key)),
+        steps=tuple(list_events(db, key, 0, -1)),
+        messages=tuple(list_messages(db, key, session.id, 0, -1)),
+        artifacts=tuple(map(read_artifact, db.execute(SQL["artifacts"], {"session": key}))),
+        turn_starts=cut.turn_starts,
+        evicted=cut.evicted,
+        evicted_count=cut.evicted_count,
+    )
+
+
+def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
+    key = insert_session(db, bundle.session)
+    for c in bundle.continuations:
+        insert_continuation(db, key, c, first_cursor=0, ending=Ending(c.response, c.error, c.artifacts))
+    for stored in bundle.steps:
+        insert_steps(db, key, stored.continuation_id, (stored.step,))
+    for m in bundle.messages:
+        insert_messages(db, key, m.continuation_id, ((m.position, m.message),))
+    for artifact in bundle.artifacts:
+        insert_artifact(db, key, artifact)
+    left_at = [m.position for m in bundle.messages if not m.in_window]
+    stays_at = [m.position for m in bundle.messages if m.in_window]
+    cut = _LastCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)
+    _write_cut(db, key, cut, left_at, stays_at)
+    db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
+    db.execute(SQL["keep_cursor"], {"session": key})
