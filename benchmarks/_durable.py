@@ -19,6 +19,8 @@ from typing import Any
 
 STARTED = time.perf_counter()
 
+AROUND = 9
+
 
 def written() -> int:
     """Return the bytes that this process has written so far."""
@@ -173,7 +175,7 @@ async def measure(system: Any, turns: int, sessions: int) -> dict[str, float]:
         "median": statistics.median(times) * 1e3,
         "p95": statistics.quantiles(times, n=20)[-1] * 1e3 if len(times) > 1 else times[0] * 1e3,
         "bytes at turn 10": _around(bytes_at, 10),
-        f"bytes at turn {turns}": _around(bytes_at, turns - 5),
+        "bytes at the end": _around(bytes_at, turns - AROUND),
     }
     if sessions:
         ids = [await system.session() for _ in range(sessions)]
@@ -191,7 +193,7 @@ async def measure(system: Any, turns: int, sessions: int) -> dict[str, float]:
 
 
 def _around(values: dict[int, int], n: int) -> float:
-    near = [values[k] for k in range(max(1, n - 5), n + 6) if k in values]
+    near = [values[k] for k in range(max(1, n - AROUND), n + AROUND + 1) if k in values]
     return statistics.mean(near)
 
 
