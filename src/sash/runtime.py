@@ -66,6 +66,7 @@ from sash.tools import ToolRegistry, ToolSpec
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 DEFAULT_OWNER = "local"
+DEFAULT_BUDGETS = Budgets()
 SWEEP_EVERY_S = 300.0
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
@@ -199,13 +200,14 @@ class Runtime:
         retry_of: str | None = None,
     ) -> Continuation:
         """Begin a turn and return at once; it is safe in the store by then."""
-        budgets = Budgets()
         request = ContinuationRequest(
             message=redact(self._check_message(message)),
             allow_tools=check_flag("allow_tools", allow_tools),
-            max_steps=budgets.max_steps if max_steps is None else check_count("max_steps", max_steps),
+            max_steps=(
+                DEFAULT_BUDGETS.max_steps if max_steps is None else check_count("max_steps", max_steps)
+            ),
             time_budget_ms=(
-                budgets.max_duration_ms
+                DEFAULT_BUDGETS.max_duration_ms
                 if time_budget_ms is None
                 else check_count("time_budget_ms", time_budget_ms)
             ),

@@ -10,7 +10,8 @@ MARK = "[redacted]"
 _HINTS = (
     "passw",
     "key",
-    "token",
+    "access",
+    "auth",
     "secret",
     "bearer",
     "://",
@@ -62,7 +63,7 @@ def _may_have_secrets(text: str) -> bool:
 
 def redact_json(value: Any) -> Any:
     """Return JSON values with the secrets in their strings, and under telling keys, replaced."""
-    return _redact_json(value) if _may_have_secrets(json.dumps(value, default=str)) else value
+    return _redact_json(value) if value and _may_have_secrets(json.dumps(value)) else value
 
 
 def _redact_json(value: Any) -> Any:
