@@ -3,17 +3,19 @@
     python -m benchmarks._durable SYSTEM FOLDER TURNS SESSIONS
 
 A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at
-once, so that what is measured is the engine.
+once, so that what is measured is the engine. The turns of one session run on one core, so that it is the work
+that is measured and not how fast the machine wakes another core; those of many sessions run on all cores.
 """
 
 import asyncio
 import json
+import os
 import resource
 import statistics
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +31,7 @@ def written() -> int:
 
 
 class Sash:
-    def __init__(self, store: str, folder: Path) -> None:
+    def __init__(self, store: str, folder: Path, safety: Any = "idempotent") -> None:
         from sash import Runtime
         from sash.models.base import TextDelta, ToolCallDelta
         from sash.stores.files import FilesStore
@@ -51,7 +53,7 @@ class Sash:
             "sqlite NORMAL": lambda: SqliteStore(folder / "sash.db", synchronous="NORMAL"),
             "files": lambda: FilesStore(folder / "data"),
         }
-        tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+        tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety=safety)
         self.runtime = Runtime(kinds[store](), Model(), [tool])
 
     async def open(self) -> None:
@@ -156,13 +158,14 @@ SYSTEMS: dict[str, Callable[[Path], Any]] = {
     "Sash, sqlite FULL": lambda folder: Sash("sqlite", folder),
     "Sash, sqlite NORMAL": lambda folder: Sash("sqlite NORMAL", folder),
     "Sash, files": lambda folder: Sash("files", folder),
+    "Sash, sqlite FULL, unsafe tool": lambda folder: Sash("sqlite", folder, "unsafe"),
     "LangGraph, SqliteSaver": LangGraph,
     "DBOS, SQLite": Dbos,
 }
 
 
-async def measure(system: Any, turns: int, sessions: int) -> dict[str, float]:
-    """Run turns one after the other in one session, and then in many sessions at once."""
+async def one_session(system: Any, turns: int) -> dict[str, float]:
+    """Run turns one after the other."""
     await system.open()
     session = await system.session()
     times, bytes_at = [], {}
@@ -171,25 +174,30 @@ async def measure(system: Any, turns: int, sessions: int) -> dict[str, float]:
         await system.turn(session)
         times.append(time.perf_counter() - started)
         bytes_at[n] = written() - before
-    results = {
+    await system.close()
+    return {
         "median": statistics.median(times) * 1e3,
-        "p95": statistics.quantiles(times, n=20)[-1] * 1e3 if len(times) > 1 else times[0] * 1e3,
+        "p95": statistics.quantiles(times, n=20)[-1] * 1e3,
         "bytes at turn 10": _around(bytes_at, 10),
         "bytes at the end": _around(bytes_at, turns - AROUND),
+        "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
-    if sessions:
-        ids = [await system.session() for _ in range(sessions)]
-        each = max(1, turns // 10)
 
-        async def talk(one: str) -> None:
-            for _ in range(each):
-                await system.turn(one)
 
-        started = time.perf_counter()
-        await asyncio.gather(*map(talk, ids))
-        results["turns a second"] = sessions * each / (time.perf_counter() - started)
+async def many_sessions(system: Any, turns: int, sessions: int) -> dict[str, float]:
+    """Run turns in many sessions at once."""
+    await system.open()
+    ids = [await system.session() for _ in range(sessions)]
+
+    async def talk(one: str) -> None:
+        for _ in range(turns):
+            await system.turn(one)
+
+    started = time.perf_counter()
+    await asyncio.gather(*map(talk, ids))
+    took = time.perf_counter() - started
     await system.close()
-    return results
+    return {"turns a second": sessions * turns / took}
 
 
 def _around(values: dict[int, int], n: int) -> float:
@@ -198,13 +206,15 @@ def _around(values: dict[int, int], n: int) -> float:
 
 
 def main() -> None:
-    name, folder, turns, sessions = sys.argv[1:]
-    system = SYSTEMS[name](Path(folder))
+    name, folder, turns, sessions = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
+    if sessions == 1:
+        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    system = SYSTEMS[name](folder)
     imported = time.perf_counter() - STARTED
-    measured: Awaitable[dict[str, float]] = measure(system, int(turns), int(sessions))
-    results = asyncio.run(measured)  # type: ignore[arg-type]
-    results["import"] = imported * 1e3
-    results["rss"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    if sessions == 1:
+        results = asyncio.run(one_session(system, turns)) | {"import": imported * 1e3}
+    else:
+        results = asyncio.run(many_sessions(system, turns, sessions))
     print(json.dumps(results))
 
 

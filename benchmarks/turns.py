@@ -61,7 +61,7 @@ def fsyncs(name: str) -> float | None:
     """Count the syncs of a turn: those of a longer run less those of a shorter one."""
     if shutil.which("strace") is None:
         return None
-    more, fewer = (run(name, turns, 0, traced=True)["syncs"] for turns in (40, 20))
+    more, fewer = (run(name, turns, 1, traced=True)["syncs"] for turns in (40, 20))
     return (more - fewer) / 20
 
 
@@ -111,7 +111,7 @@ def main() -> None:
     for n in range(rounds):
         for name, measured in runs.items():
             with console.status(f"round {n + 1} of {rounds}: {name} …"):
-                measured.append(run(name, turns, SESSIONS))
+                measured.append(run(name, turns, 1) | run(name, turns // 10, SESSIONS))
     for name, measured in runs.items():
         results = {metric: statistics.median(r[metric] for r in measured) for metric in measured[0]}
         with console.status(f"fsyncs of {name} …"):
