@@ -33,6 +33,7 @@ from sash.errors import (
     ContinuationFinal,
     InvalidExport,
     InvalidInput,
+    LeaseLost,
     SashError,
     SessionBusy,
     StoreUnavailable,
@@ -59,7 +60,7 @@ from sash.steps import (
     NewStep,
     Step,
 )
-from sash.store import LEASE_S, Begun, Bundle, Page, Store, StoredMessage, Swept, Turn, add_stats
+from sash.store import LEASE_S, Begun, Bundle, Finish, Page, Store, StoredMessage, Swept, Turn, add_stats
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
 
@@ -129,6 +130,7 @@ class Runtime:
         self._max_message_bytes = max_message_bytes
         self._worker = self._engine.new_id()
         self._running: dict[str, _Running] = {}
+        self._unwritten: dict[str, tuple[Turn, Finish]] = {}
         self._background: list[asyncio.Task[None]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
@@ -506,6 +508,9 @@ class Runtime:
                     known=self._engine.windows.session(new.session_id),
                 )
             except SessionBusy as error:
+                if error.continuation_id in self._unwritten:
+                    await self._write_end(error.continuation_id)
+                    continue
                 if busy != "interrupt":
                     raise
                 with suppress(ContinuationFinal):
@@ -540,6 +545,8 @@ class Runtime:
             await execution.run()
             if execution.ended:
                 result = Result(execution.ended, tuple(execution.journal.steps))
+            elif execution.unwritten:
+                self._unwritten[continuation.id] = (turn, execution.unwritten)
         finally:
             self._running.pop(continuation.id, None)
             running.ended.set_result(result)
@@ -554,6 +561,8 @@ class Runtime:
             ended = await asyncio.shield(running.ended)
             if ended is not None:
                 return ended
+        if continuation_id in self._unwritten:
+            await self._write_end(continuation_id)
         result = await self._result(owner, continuation_id)
         with self._hub.subscribe(result.continuation.session_id) as subscriber:
             while result.status not in SETTLED:
@@ -596,11 +605,21 @@ class Runtime:
         if turn is not None:
             self._run(turn)
 
+    async def _write_end(self, continuation_id: str) -> None:
+        """Try again to write the end of a turn that the store could not take."""
+        turn, end = self._unwritten[continuation_id]
+        with suppress(LeaseLost):
+            await self.store.finish(turn.lease, end)
+        self._unwritten.pop(continuation_id, None)
+        self._end(continuation_id, turn.session.id)
+
     async def _heartbeat(self) -> None:
         running = dict(self._running)
         if running:
             held = await self.store.renew(self._worker, tuple(running), lease_s=self._lease_s)
             await _stop([running[lost] for lost in running.keys() - held])
+        for continuation_id in tuple(self._unwritten):
+            await self._write_end(continuation_id)
 
     async def _housekeeping(self) -> None:
         await self.recover()

@@ -1,6 +1,7 @@
 """Tools: what the agent can call, and what to do with a call that was under way when its process died."""
 
 import json
+import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -12,6 +13,8 @@ from sash.sessions import Session
 from sash.steps import ArtifactRef
 
 Safety = Literal["idempotent", "verify", "unsafe"]
+
+_logger = logging.getLogger(__name__)
 
 MAX_RESULT_BYTES = 8 << 10
 EXTRACT_CHARS = 1000
@@ -66,7 +69,8 @@ class ToolRegistry:
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
     schemas: list[dict[str, Any]] = field(default_factory=list)
-    _check: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    _check_input: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    _check_output: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, specs: Iterable[ToolSpec]) -> "ToolRegistry":
@@ -79,10 +83,9 @@ class ToolRegistry:
         """Add a tool; its name must be free and its schema sound."""
         if spec.name in self.specs:
             raise InvalidInput(f"there is a tool {spec.name} already")
-        try:
-            self._check[spec.name] = fastjsonschema.compile(spec.input_schema)
-        except fastjsonschema.JsonSchemaDefinitionException as error:
-            raise InvalidInput(f"the input schema of tool {spec.name} is wrong: {error}") from error
+        self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
+        if spec.output_schema is not None:
+            self._check_output[spec.name] = _compile(spec.name, "output", spec.output_schema)
         self.specs[spec.name] = spec
         function = {
             "name": spec.name,
@@ -95,7 +98,7 @@ class ToolRegistry:
         """Read and check a call's arguments; what is wrong is for the model to mend."""
         try:
             arguments = json.loads(text or "{}")
-            self._check[spec.name](arguments)
+            self._check_input[spec.name](arguments)
         except fastjsonschema.JsonSchemaValueException as error:
             raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
         except ValueError as error:
@@ -103,6 +106,25 @@ class ToolRegistry:
         if not isinstance(arguments, dict):
             raise InvalidInput(f"the arguments for {spec.name} must be an object")
         return arguments
+
+    def check_output(self, spec: ToolSpec, result: Any) -> None:
+        """Log a result that the tool's own schema does not allow; it is passed on, for the call was made."""
+        try:
+            self._check_output.get(spec.name, _anything)(result)
+        except fastjsonschema.JsonSchemaValueException as error:
+            _logger.warning("tool %s broke its output schema: %s", spec.name, error.message)
+
+
+def _anything(result: Any) -> None:
+    """Allow every result."""
+
+
+def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:
+    try:
+        check: Callable[[Any], Any] = fastjsonschema.compile(schema)
+    except fastjsonschema.JsonSchemaDefinitionException as error:
+        raise InvalidInput(f"the {which} schema of tool {name} is wrong: {error}") from error
+    return check
 
 
 async def as_text(result: Any, context: ToolContext) -> tuple[str, ArtifactRef | None]:

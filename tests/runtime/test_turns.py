@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,6 +16,7 @@ from sash.errors import (
     SessionNotFound,
     StoreUnavailable,
 )
+from sash.models.base import Usage
 from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.testing import FaultyStore, ScriptedModel, both, calling
 from sash.tools import ToolSpec
@@ -117,6 +119,18 @@ async def test_a_failing_call_is_a_result_for_the_model(run, call, expected):
     assert (await turn(runtime, session)).status == "completed"
     [result] = [text for role, text in await transcript(runtime, session) if role == "tool"]
     assert result.startswith(expected)
+
+
+async def test_a_result_that_breaks_its_schema_is_passed_on_and_logged(run, caplog):
+    schema = {"type": "object", "required": ["on"]}
+    lamp = tool("lamp", lambda a, c: {"off": True}, output_schema=schema)
+    runtime = await run(calling("lamp"), "done", tools=[lamp])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).status == "completed"
+    assert ("tool", '{"off": true}') in await transcript(runtime, session)
+    assert "lamp broke its output schema" in caplog.text
+    with pytest.raises(InvalidInput, match="output schema of tool lamp"):
+        await run(tools=[tool("lamp", None, output_schema={"type": "nothing"})])
 
 
 async def test_a_large_result_is_kept_as_an_artifact(run):
@@ -249,6 +263,7 @@ async def test_many_may_wait_and_some_may_go(run):
     [
         (Budgets(max_steps=3), "max_steps"),
         (Budgets(max_duration_ms=50), "max_duration_ms"),
+        (Budgets(max_tokens_per_turn=2000), "max_tokens_per_turn"),
     ],
 )
 async def test_a_budget_ends_the_turn_with_what_is_known(run, budgets, reached):
@@ -257,11 +272,15 @@ async def test_a_budget_ends_the_turn_with_what_is_known(run, budgets, reached):
             await asyncio.Event().wait()
         return "more"
 
-    model = ScriptedModel(lambda request: calling("look", content="Looking further."))
+    look = replace(
+        calling("look", content="Looking further."), usage=Usage(input_tokens=900, output_tokens=10)
+    )
+    model = ScriptedModel(look)
     runtime = await run(model=model, tools=[tool("look", slow)])
     session = await runtime.start_session(budgets=budgets)
     result = await turn(runtime, session)
     assert (result.status, result.response.stopped_by) == ("completed", reached)
+    assert len(model.requests) == (1 if reached == "max_duration_ms" else 3)
     assert reached in result.response.final_message
     assert "Looking further." in result.response.final_message
     window = await runtime.store.window("local", session.id)

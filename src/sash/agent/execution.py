@@ -47,7 +47,7 @@ class Engine:
 
 
 class Execution:
-    """Runs one turn to its end."""
+    """Runs one turn to its end. `unwritten` is an end that the store could not take."""
 
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
@@ -55,6 +55,7 @@ class Execution:
         self._known = engine.windows.of(turn)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._head: list[dict[str, Any]] = []
+        self.unwritten: Finish | None = None
         self.ended: Continuation | None = None
         self.next_waits = False
 
@@ -81,6 +82,7 @@ class Execution:
                 _logger.exception("turn %s failed", turn.continuation.id)
                 await self._fail("internal_error", f"{type(error).__name__}: {error}")
         except LeaseLost:
+            self.unwritten = None
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
@@ -156,7 +158,9 @@ class Execution:
             stats=SessionStats(turns=1, failed_turns=1),
         )
         await self.journal.stop()
+        self.unwritten = end
         await self._finish(end)
+        self.unwritten = None
 
     async def _finish(self, end: Finish) -> datetime:
         finished = await self.journal.finish(end)

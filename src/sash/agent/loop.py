@@ -159,6 +159,7 @@ class Loop:
                 result = await spec.verify(arguments, context)
             if result is None:
                 result = await spec.invoke(arguments, context)
+            self.tools.check_output(spec, result)
             text, artifact = await as_text(result, context)
         except Exception as error:
             self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))

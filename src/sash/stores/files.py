@@ -298,14 +298,18 @@ class _FileLedgers(Ledgers):
 
     @contextmanager
     def _change(self, session_id: str) -> Iterator[Ledger]:
-        """Change a session; if that cannot be written down, forget it, to read it again as it is on the disk.
+        """Change a session; if that cannot be written down, read it again as it is on the disk.
 
         Of a session that does not exist the change itself says so, before it uses the ledger.
         """
+        ledger = self._known(session_id)
+        leases = {} if ledger is None else ledger.leases()
         try:
-            yield cast(Ledger, self._known(session_id))
+            yield cast(Ledger, ledger)
         except OSError:
             self._ledgers.pop(session_id, None)
+            if again := self._known(session_id):
+                again.take_leases(leases)
             raise
 
     def _log(self, ledger: Ledger, entry: Entry, count: int, end: Finish | None = None) -> None:

@@ -195,6 +195,16 @@ class Ledger:
                 f"no continuation {continuation_id}", continuation_id=continuation_id
             ) from None
 
+    def leases(self) -> dict[str, tuple[str | None, datetime | None, int]]:
+        """Who holds what, for a ledger that is read anew."""
+        return {key: (entry.worker, entry.lease_until, entry.epoch) for key, entry in self._open.items()}
+
+    def take_leases(self, leases: dict[str, tuple[str | None, datetime | None, int]]) -> None:
+        """Let those who held something hold it again."""
+        for key, entry in self._open.items():
+            if key in leases:
+                entry.worker, entry.lease_until, entry.epoch = leases[key]
+
     def held(self, lease: Lease) -> Entry:
         """Return the entry that the lease speaks of, if it still holds."""
         entry = self.entries.get(lease.continuation_id)
