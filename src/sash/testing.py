@@ -81,6 +81,10 @@ class FaultyStore:
         """Let the next calls of a verb fail."""
         self._faults.setdefault(verb, []).extend([(error, after)] * times)
 
+    def heal(self) -> None:
+        """Let all calls work again."""
+        self._faults.clear()
+
     def __getattr__(self, verb: str) -> Any:
         method = getattr(self._store, verb)
 

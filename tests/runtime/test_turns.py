@@ -403,11 +403,13 @@ async def test_a_finished_call_is_never_repeated(run, make_store, clock):
     store = FaultyStore(make_store())
     first = await run(calling("act", "c1"), "lost", tools=[act], store=store)
     session = await first.start_session()
-    store.fail("finish", StoreUnavailable("power cut"), times=2)
+    store.fail("finish", StoreUnavailable("power cut"), times=99)
     sent = await first.send_message(session.id, "go")
-    await asyncio.gather(*(running.task for running in first._running.values()))
-    assert (await first.await_continuation(sent.id, timeout_s=0)).status == "running"
-    await first._heartbeat()
+    with pytest.raises(StoreUnavailable, match="power cut"):
+        await first.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert (await first.store.get_continuation("local", sent.id)).status == "running"
+    await first.close()
+    store.heal()
     clock.advance(31)
     second = await run("done", tools=[act], store=store)
     await second.resume(sent.id)
@@ -463,6 +465,26 @@ async def test_steps_are_on_the_disk_while_the_model_still_thinks(run, make_stor
     assert [step.type for step in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
 
 
+async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make_store):
+    store = FaultyStore(make_store())
+    runtime = await run("one", "two", store=store)
+    session = await runtime.start_session()
+    store.fail("finish", StoreUnavailable("disk full"), times=99)
+    sent = await runtime.send_message(session.id, "go")
+    for attempt in (
+        runtime.await_continuation(sent.id, timeout_s=WAIT_S),
+        runtime.send_message(session.id, "again"),
+        runtime._heartbeat(),
+    ):
+        with pytest.raises(StoreUnavailable, match="disk full"):
+            await attempt
+    store.heal()
+    assert (await turn(runtime, session, "again")).status == "completed"
+    ended = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert (ended.status, ended.continuation.error.code) == ("failed", "store_unavailable")
+    assert runtime._unwritten == {}
+
+
 async def test_retry_runs_the_turn_again(run):
     runtime = await run(RuntimeError("no network"), "now it works")
     session = await runtime.start_session()
@@ -502,6 +524,16 @@ async def test_secrets_are_never_written(run):
     assert "hunter2x" not in everything
     assert "[redacted]" in result.response.final_message
     assert given == [{"token": key}]
+
+
+async def test_secrets_in_an_error_are_not_logged(run, caplog):
+    key = "sk-proj-abcdefghijklmnopqrstuvwx"
+    runtime = await run(RuntimeError(f"Incorrect API key provided: {key}"))
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    assert "Incorrect API key" in result.continuation.error.message
+    assert "Incorrect API key" in caplog.text
+    assert key not in result.continuation.error.message + caplog.text
 
 
 async def test_a_fork_goes_its_own_way(run):

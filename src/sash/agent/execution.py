@@ -1,6 +1,7 @@
 """One turn's execution: the loop between the ports, and the end that it leaves in the store."""
 
 import logging
+import traceback
 from collections import deque
 from dataclasses import dataclass
 from datetime import datetime
@@ -79,7 +80,8 @@ class Execution:
             except SashError as error:
                 await self._fail(error.code, error.message)
             except Exception as error:
-                _logger.exception("turn %s failed", turn.continuation.id)
+                trace = redact("".join(traceback.format_exception(error)))
+                _logger.error("turn %s failed: %s", turn.continuation.id, trace)
                 await self._fail("internal_error", f"{type(error).__name__}: {error}")
         except LeaseLost:
             self.unwritten = None
