@@ -60,7 +60,19 @@ from sash.steps import (
     NewStep,
     Step,
 )
-from sash.store import LEASE_S, Begun, Bundle, Finish, Page, Store, StoredMessage, Swept, Turn, add_stats
+from sash.store import (
+    LEASE_S,
+    Begun,
+    Bundle,
+    Finish,
+    Hands,
+    Page,
+    Store,
+    StoredMessage,
+    Swept,
+    Turn,
+    add_stats,
+)
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
 
@@ -256,13 +268,7 @@ class Runtime:
             return continuation
         if continuation.status == "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} waits for a yes or no: approve it")
-        turn = await self.store.claim(
-            owner,
-            continuation_id,
-            worker=self._worker,
-            lease_s=self._lease_s,
-            known=self._engine.windows.session(continuation.session_id),
-        )
+        turn = await self.store.claim(owner, continuation_id, self._hands(continuation.session_id))
         self._run(turn)
         return turn.continuation
 
@@ -304,10 +310,8 @@ class Runtime:
         turn = await self.store.claim(
             owner,
             continuation_id,
-            worker=self._worker,
-            lease_s=self._lease_s,
+            self._hands(waiting.continuation.session_id),
             steps=[NewStep("observed_event", answer)],
-            known=self._engine.windows.session(waiting.continuation.session_id),
         )
         self._hub.wake(turn.session.id)
         self._run(turn)
@@ -500,13 +504,7 @@ class Runtime:
     async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
         while True:
             try:
-                return await self.store.begin(
-                    new,
-                    worker=self._worker,
-                    lease_s=self._lease_s,
-                    enqueue=busy == "enqueue",
-                    known=self._engine.windows.session(new.session_id),
-                )
+                return await self.store.begin(new, self._hands(new.session_id), enqueue=busy == "enqueue")
             except SessionBusy as error:
                 if error.continuation_id in self._unwritten:
                     await self._write_end(error.continuation_id)
@@ -517,6 +515,9 @@ class Runtime:
                     await self.cancel(
                         error.continuation_id, owner=new.owner, reason="interrupted by a new message"
                     )
+
+    def _hands(self, session_id: str) -> Hands:
+        return Hands(self._worker, self._lease_s, self._engine.windows.session(session_id))
 
     def _run(self, turn: Turn) -> None:
         running = self._register(turn, None)
@@ -596,12 +597,7 @@ class Runtime:
         self._hub.wake(session_id)
 
     async def _serve_next(self, session_id: str) -> None:
-        turn = await self.store.claim_next(
-            session_id,
-            worker=self._worker,
-            lease_s=self._lease_s,
-            known=self._engine.windows.session(session_id),
-        )
+        turn = await self.store.claim_next(session_id, self._hands(session_id))
         if turn is not None:
             self._run(turn)
 

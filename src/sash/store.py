@@ -47,6 +47,22 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
+class Hands:
+    """Into which hands a turn goes, and for how long before they have to ask again.
+
+    `known` is the session as this worker knows it with its window: if that is still so neither is read again.
+    """
+
+    worker: str
+    lease_s: float = LEASE_S
+    known: Session | None = None
+
+    def know(self, version: int) -> bool:
+        """Whether this worker knows this version of the session."""
+        return self.known is not None and self.known.version == version
+
+
+@dataclass(frozen=True, slots=True)
 class Turn:
     """What a worker needs to run a continuation, or to go on with it.
 
@@ -209,41 +225,18 @@ class Store(Protocol):
     async def erase(self, owner: str) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
 
-    async def begin(
-        self,
-        new: Continuation,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        enqueue: bool = False,
-        known: Session | None = None,
-    ) -> Begun:
+    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
         """Open a continuation, or return the one that has the same idempotency key.
 
-        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`. `known` is
-        the session as the worker knows it with its window: if that is still so, neither is read again.
+        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`.
         """
 
     async def claim(
-        self,
-        owner: str,
-        continuation_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        steps: Sequence[NewStep] = (),
-        known: Session | None = None,
+        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
         """Take over a continuation that waits: pending, interrupted or awaiting approval."""
 
-    async def claim_next(
-        self,
-        session_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        known: Session | None = None,
-    ) -> Turn | None:
+    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
         """Take over the oldest pending continuation of a session that nobody holds."""
 
     async def append(

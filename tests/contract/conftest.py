@@ -2,16 +2,8 @@
 
 import pytest
 
-from sash.stores.files import FilesStore
-from sash.stores.memory import MemoryStore
-from sash.stores.sqlite import SqliteStore
 from sash.testing import FakeClock
-
-BACKENDS = {
-    "memory": lambda folder, clock: MemoryStore(clock=clock),
-    "sqlite": lambda folder, clock: SqliteStore(folder / "sash.db", clock=clock),
-    "files": lambda folder, clock: FilesStore(folder / "data", clock=clock),
-}
+from tests.backends import BACKENDS
 
 
 @pytest.fixture

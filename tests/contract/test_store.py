@@ -21,7 +21,7 @@ from sash.ids import new_id
 from sash.sessions import Pin, Session, SessionMemory, SessionStats
 from sash.state import MessageEntry
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
-from sash.store import Artifact, Cut, Evicted, Finish
+from sash.store import Artifact, Cut, Evicted, Finish, Hands
 
 PLAN = NewStep("plan", {"content": "thinking"})
 
@@ -38,10 +38,10 @@ def start(store, clock):
 
 @pytest.fixture
 def begin(store, clock):
-    async def begin(session, message="hi", *, key=None, worker="w1", **options):
+    async def begin(session, message="hi", *, key=None, known=None, **options):
         request = ContinuationRequest(message, idempotency_key=key)
         new = Continuation(new_id(), session.id, session.owner, "pending", clock.now(), clock.now(), request)
-        return await store.begin(new, worker=worker, **options)
+        return await store.begin(new, Hands("w1", known=known), **options)
 
     return begin
 
@@ -167,10 +167,10 @@ async def test_a_queue_is_served_in_order(store, start, begin):
     second = await begin(session, "2", enqueue=True)
     third = await begin(session, "3", enqueue=True)
     assert (second.turn, second.continuation.status) == (None, "pending")
-    assert await store.claim_next(session.id, worker="w1") is None
+    assert await store.claim_next(session.id, Hands("w1")) is None
     assert (await store.finish(first.turn.lease, completed())).next_waits
     served = []
-    while turn := await store.claim_next(session.id, worker="w1"):
+    while turn := await store.claim_next(session.id, Hands("w1")):
         served.append(turn.continuation.id)
         await store.finish(turn.lease, completed())
     assert served == [second.continuation.id, third.continuation.id]
@@ -188,7 +188,7 @@ async def test_who_lost_the_lease_cannot_write(store, start, begin, clock):
     turn = (await begin(session)).turn
     clock.advance(31)
     assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
-    again = await store.claim("ann", turn.continuation.id, worker="w2")
+    again = await store.claim("ann", turn.continuation.id, Hands("w2"))
     for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
         with pytest.raises(LeaseLost):
             await late
@@ -214,11 +214,11 @@ async def test_a_resumed_turn_has_its_steps(store, start, begin, clock):
     await store.append(turn.lease, [PLAN])
     clock.advance(31)
     await store.interrupt_lost()
-    again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[NewStep("observed_event", {})])
+    again = await store.claim("ann", turn.continuation.id, Hands("w2"), steps=[NewStep("observed_event", {})])
     assert [s.type for s in again.steps] == ["plan", "observed_event", "observed_event"]
     assert [s.n for s in again.steps] == [1, 2, 3]
     with pytest.raises(SessionBusy):
-        await store.claim("ann", turn.continuation.id, worker="w3")
+        await store.claim("ann", turn.continuation.id, Hands("w3"))
 
 
 async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(store, start, begin, clock):
@@ -228,9 +228,9 @@ async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(
     await store.interrupt_lost()
     new = (await begin(session)).turn
     with pytest.raises(SessionBusy):
-        await store.claim("ann", old.continuation.id, worker="w1")
+        await store.claim("ann", old.continuation.id, Hands("w1"))
     await store.finish(new.lease, completed())
-    assert (await store.claim("ann", old.continuation.id, worker="w1")).continuation.status == "running"
+    assert (await store.claim("ann", old.continuation.id, Hands("w1"))).continuation.status == "running"
 
 
 async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
@@ -244,7 +244,7 @@ async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, be
     with pytest.raises(LeaseLost):
         await store.append(turn.lease, [PLAN])
     approval = NewStep("observed_event", {"event": "approval", "approved": True})
-    again = await store.claim("ann", turn.continuation.id, worker="w2", steps=[approval])
+    again = await store.claim("ann", turn.continuation.id, Hands("w2"), steps=[approval])
     assert [s.type for s in again.steps] == ["plan", "observed_event"]
     await store.finish(again.lease, completed())
 
@@ -264,7 +264,7 @@ async def test_a_cancel_is_final(store, start, begin):
     with pytest.raises(ContinuationFinal):
         await store.cancel("ann", turn.continuation.id, "again")
     with pytest.raises(ContinuationFinal):
-        await store.claim("ann", turn.continuation.id, worker="w1")
+        await store.claim("ann", turn.continuation.id, Hands("w1"))
     assert await store.messages("ann", session.id) == []
     assert (await begin(session)).turn is not None
 
@@ -396,7 +396,7 @@ async def test_nothing_crosses_owners(store, start, begin):
         store.get_continuation("bob", turn.continuation.id),
         store.journal("bob", turn.continuation.id),
         store.cancel("bob", turn.continuation.id, "mine"),
-        store.claim("bob", turn.continuation.id, worker="w"),
+        store.claim("bob", turn.continuation.id, Hands("w")),
     ):
         with pytest.raises(ContinuationNotFound):
             await attempt
@@ -489,10 +489,10 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     assert await store.get_session("bob", other.id) == other
     assert await store.interrupt_lost() == []
     assert [m.message.text for m in await store.search("ann", "one")] == ["one"]
-    again = await store.claim("ann", waiting.continuation.id, worker="w2", steps=[PLAN])
+    again = await store.claim("ann", waiting.continuation.id, Hands("w2"), steps=[PLAN])
     assert [s.cursor for s in again.steps] == [3, 4]
     await store.finish(again.lease, completed(*said("three")))
-    assert (await store.claim_next(session.id, worker="w2")).continuation.id == pending.continuation.id
+    assert (await store.claim_next(session.id, Hands("w2"))).continuation.id == pending.continuation.id
     store = await reopen()
     assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
 

@@ -38,13 +38,14 @@ from sash.store import (
     Evicted,
     Finish,
     Finished,
+    Hands,
     Lease,
     Page,
     StoredMessage,
     Swept,
     Turn,
 )
-from sash.stores.ledger import Entry, Hands, Ledger
+from sash.stores.ledger import Entry, Ledger
 from sash.stores.ledgers import Ledgers
 from sash.stores.lock import FileLock
 from sash.stores.memory import MemoryStore

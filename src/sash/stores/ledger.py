@@ -7,7 +7,6 @@ changes anything, so that a refused call leaves the ledger as it was.
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import NamedTuple
 
 from sash.errors import ContinuationNotFound, LeaseLost, SessionChanged
 from sash.sessions import Session
@@ -19,6 +18,7 @@ from sash.store import (
     Evicted,
     Finish,
     Finished,
+    Hands,
     Lease,
     StoredMessage,
     StoredStep,
@@ -46,14 +46,6 @@ class Entry:
     worker: str | None = None
     lease_until: datetime | None = None
     epoch: int = 0
-
-
-class Hands(NamedTuple):
-    """Into which hands a continuation goes."""
-
-    worker: str
-    lease_s: float
-    known: Session | None
 
 
 class Ledger:
@@ -281,8 +273,7 @@ class Ledger:
         entry.worker, entry.lease_until = hands.worker, lease_end(now, hands.lease_s)
         entry.epoch += 1
         lease = Lease(entry.continuation.id, self.session.id, hands.worker, entry.epoch)
-        is_known = hands.known is not None and hands.known.version == self.session.version
-        window = None if is_known else self.window()
+        window = None if hands.know(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
     def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:

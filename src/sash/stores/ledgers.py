@@ -17,6 +17,7 @@ from sash.store import (
     Evicted,
     Finish,
     Finished,
+    Hands,
     Lease,
     Page,
     StoredMessage,
@@ -26,7 +27,7 @@ from sash.store import (
     lease_end,
     page_of_sessions,
 )
-from sash.stores.ledger import Entry, Hands, Ledger
+from sash.stores.ledger import Entry, Ledger
 
 
 class Ledgers:

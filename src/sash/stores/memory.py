@@ -16,6 +16,7 @@ from sash.store import (
     Evicted,
     Finish,
     Finished,
+    Hands,
     Lease,
     Page,
     StoredMessage,
@@ -23,7 +24,6 @@ from sash.store import (
     Swept,
     Turn,
 )
-from sash.stores.ledger import Hands
 from sash.stores.ledgers import Ledgers
 
 T = TypeVar("T")
@@ -70,40 +70,15 @@ class MemoryStore:
     async def erase(self, owner: str) -> int:
         return await self._do(lambda ledgers: ledgers.erase(owner))
 
-    async def begin(
-        self,
-        new: Continuation,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        enqueue: bool = False,
-        known: Session | None = None,
-    ) -> Begun:
-        hands = Hands(worker, lease_s, known)
+    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
         return await self._do(lambda ledgers: ledgers.begin(new, hands, enqueue))
 
     async def claim(
-        self,
-        owner: str,
-        continuation_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        steps: Sequence[NewStep] = (),
-        known: Session | None = None,
+        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
-        hands = Hands(worker, lease_s, known)
         return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, hands, steps))
 
-    async def claim_next(
-        self,
-        session_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        known: Session | None = None,
-    ) -> Turn | None:
-        hands = Hands(worker, lease_s, known)
+    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
         return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
 
     async def append(

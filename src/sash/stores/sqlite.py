@@ -30,6 +30,7 @@ from sash.store import (
     Evicted,
     Finish,
     Finished,
+    Hands,
     Lease,
     Page,
     StoredMessage,
@@ -118,15 +119,7 @@ class SqliteStore:
 
         return await self._write(job)
 
-    async def begin(
-        self,
-        new: Continuation,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        enqueue: bool = False,
-        known: Session | None = None,
-    ) -> Begun:
+    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
         def job(db: sqlite3.Connection) -> Begun:
             where = {"session_id": new.session_id, "owner": new.owner}
             place = db.execute(rows.SQL["place_of_turn"], where).fetchone()
@@ -136,8 +129,8 @@ class SqliteStore:
             same = rows.find_same(db, key, new.request.idempotency_key)
             if same is not None:
                 return Begun(same, None, created=False)
-            is_known = known is not None and known.version == version
-            session = known if known and is_known else rows.get_session(db, new.owner, new.session_id)
+            known = hands.known if hands.know(version) else None
+            session = known or rows.get_session(db, new.owner, new.session_id)
             check_begin(session)
             if holder is not None and not enqueue:
                 raise busy(new.session_id, holder)
@@ -146,24 +139,17 @@ class SqliteStore:
                 rows.insert_continuation(db, key, waiting, cursor)
                 return Begun(waiting, None, created=True)
             running = replace(new, status="running")
-            self._workers.add(worker)
-            until = lease_end(self._clock.now(), lease_s)
-            rows.insert_continuation(db, key, running, cursor, worker, until)
-            window = None if is_known else rows.get_window(db, session)
-            turn = Turn(Lease(new.id, session.id, worker, 1), running, session, window)
+            self._workers.add(hands.worker)
+            until = lease_end(self._clock.now(), hands.lease_s)
+            rows.insert_continuation(db, key, running, cursor, hands.worker, until)
+            window = None if known else rows.get_window(db, session)
+            turn = Turn(Lease(new.id, session.id, hands.worker, 1), running, session, window)
             return Begun(running, turn, created=True)
 
         return await self._write(job)
 
     async def claim(
-        self,
-        owner: str,
-        continuation_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        steps: Sequence[NewStep] = (),
-        known: Session | None = None,
+        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
         def job(db: sqlite3.Connection) -> Turn:
             continuation = rows.get_continuation(db, owner, continuation_id)
@@ -174,24 +160,17 @@ class SqliteStore:
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
             rows.add_steps(db, continuation, steps, self._clock.now())
-            return self._hand_over(db, continuation, worker, lease_s, known)
+            return self._hand_over(db, continuation, hands)
 
         return await self._write(job)
 
-    async def claim_next(
-        self,
-        session_id: str,
-        *,
-        worker: str,
-        lease_s: float = LEASE_S,
-        known: Session | None = None,
-    ) -> Turn | None:
+    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
         def job(db: sqlite3.Connection) -> Turn | None:
             row = db.execute(rows.SQL["next_pending"], {"session_id": session_id}).fetchone()
             pending = None if row is None else rows.read_continuation(row)
             if pending is None or rows.find_holder(db, pending) is not None:
                 return None
-            return self._hand_over(db, pending, worker, lease_s, known)
+            return self._hand_over(db, pending, hands)
 
         return await self._write(job)
 
@@ -359,26 +338,18 @@ class SqliteStore:
 
         return await self._write(job)
 
-    def _hand_over(
-        self,
-        db: sqlite3.Connection,
-        continuation: Continuation,
-        worker: str,
-        lease_s: float,
-        known: Session | None,
-    ) -> Turn:
+    def _hand_over(self, db: sqlite3.Connection, continuation: Continuation, hands: Hands) -> Turn:
         now = self._clock.now()
-        self._workers.add(worker)
-        until = lease_end(now, lease_s).timestamp()
+        self._workers.add(hands.worker)
+        until = lease_end(now, hands.lease_s).timestamp()
         [epoch] = db.execute(
             rows.SQL["hand_over"],
-            {"id": continuation.id, "now": now.timestamp(), "worker": worker, "until": until},
+            {"id": continuation.id, "now": now.timestamp(), "worker": hands.worker, "until": until},
         ).fetchone()
         running = replace(continuation, status="running", updated_at=now)
         session = rows.get_session(db, continuation.owner, continuation.session_id)
-        is_known = known is not None and known.version == session.version
-        window = None if is_known else rows.get_window(db, session)
-        lease = Lease(continuation.id, session.id, worker, epoch)
+        window = None if hands.know(session.version) else rows.get_window(db, session)
+        lease = Lease(continuation.id, session.id, hands.worker, epoch)
         return Turn(lease, running, session, window, rows.list_steps(db, continuation.id))
 
     def _close(
