@@ -1,0 +1,88 @@
+"""What a store of the current version looks like on the disk, kept for the versions to come.
+
+    python -m tests.recovery.old
+
+writes `tests/data/store_N.tar.gz`, with a SQLite file, a files folder, and what an export of them says. Run it when
+the schema or the layout gets a new number, before the next one.
+"""
+
+import asyncio
+import io
+import json
+import tarfile
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+from sash import Runtime
+from sash.sessions import Fact, Pin, SessionPolicy, WindowLimits
+from sash.stores.database import SCHEMA_VERSION
+from sash.stores.files import LAYOUT_VERSION
+from sash.testing import ScriptedModel, both, calling
+from sash.tools import ToolSpec
+from tests.recovery.house import open_store
+
+DATA = Path(__file__).parents[1] / "data"
+WAIT_S = 30
+
+
+def archive(kind):
+    version = SCHEMA_VERSION if kind == "sqlite" else LAYOUT_VERSION
+    return DATA / f"{kind}_{version}.tar.gz"
+
+
+def runtime(kind, folder, *lines):
+    async def look(arguments, context):
+        return "x" * 9000 if arguments.get("far") else {"lamp": "on"}
+
+    schema = {"type": "object"}
+    tools = [
+        ToolSpec("look", "Look.", schema, look, safety="idempotent"),
+        ToolSpec("lock.unlock", "Unlock.", schema, look, action=True),
+    ]
+    return Runtime(open_store(kind, folder), ScriptedModel(*lines), tools)
+
+
+async def fill(kind, folder):
+    """Leave a bit of everything: a cut, an artifact, memory, a turn that waits for a yes, one that is queued."""
+    lines = (
+        "hello",
+        both(calling("look", "a"), calling("look", "b", far=True)),
+        "done",
+        "bye",
+        calling("lock.unlock"),
+    )
+    async with runtime(kind, folder, *lines) as sash:
+        session = await sash.start_session(
+            owner="ann",
+            preferences={"language": "de"},
+            window=WindowLimits(max_turns=2),
+            policy=SessionPolicy(
+                allow_actuation=True, allowlisted_services=("lock",), require_confirmation=("lock",)
+            ),
+        )
+        now = session.created_at
+        memory = replace(
+            session.memory, facts=(Fact("f", "likes tea", now),), pins=(Pin("p", "be kind", now),)
+        )
+        await sash.store.save_session(replace(session, memory=memory))
+        for message in ("error 500 at /api/users/123", "look around", "good night", "unlock"):
+            sent = await sash.send_message(session.id, message, owner="ann", idempotency_key=message)
+            await sash.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
+        await sash.send_message(session.id, "and then?", owner="ann", busy="enqueue")
+        return await sash.export_session(session.id, owner="ann")
+
+
+def main():
+    DATA.mkdir(exist_ok=True)
+    for kind in ("sqlite", "files"):
+        with tempfile.TemporaryDirectory() as folder, tarfile.open(archive(kind), "w:gz") as tar:
+            said = json.dumps(asyncio.run(fill(kind, folder)), indent=1).encode()
+            tar.add(folder, arcname="store")
+            about = tarfile.TarInfo("export.json")
+            about.size = len(said)
+            tar.addfile(about, io.BytesIO(said))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,40 @@
+"""A store that an older version wrote is read whole, and goes on."""
+
+import json
+import tarfile
+
+import pytest
+
+from tests.recovery.old import DATA, WAIT_S, archive, runtime
+
+
+def in_order(export):
+    """Tags are a set: their order says nothing."""
+    for stored in export["messages"]:
+        stored["message"]["tags"].sort()
+    return export
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "files"])
+def test_the_current_version_is_kept_for_those_to_come(kind):
+    assert archive(kind).exists(), "run python -m tests.recovery.old"
+
+
+@pytest.mark.parametrize("path", sorted(DATA.glob("*_*.tar.gz")), ids=lambda path: path.name)
+async def test_a_store_of_each_version_is_read_whole_and_goes_on(path, tmp_path):
+    with tarfile.open(path) as tar:
+        tar.extractall(tmp_path, filter="data")
+    before = json.loads((tmp_path / "export.json").read_bytes())
+    async with runtime(path.name.partition("_")[0], tmp_path / "store", "it is open", "all is well") as sash:
+        [session] = (await sash.list_sessions(owner="ann")).items
+        assert in_order(await sash.export_session(session.id, owner="ann")) == in_order(before)
+        assert (await sash.search("users", owner="ann"))[0].in_window is False
+        [waiting] = [c for c in before["continuations"] if c["status"] == "awaiting_approval"]
+        await sash.approve(waiting["id"], "call", owner="ann")
+        unlocked = await sash.await_continuation(waiting["id"], owner="ann", timeout_s=WAIT_S)
+        assert unlocked.response.final_message == "it is open"
+        [queued] = [c for c in before["continuations"] if c["status"] == "pending"]
+        served = await sash.await_continuation(queued["id"], owner="ann", timeout_s=WAIT_S)
+        assert served.response.final_message == "all is well"
+        again = await sash.send_message(session.id, "unlock", owner="ann", idempotency_key="unlock")
+        assert again.id == waiting["id"]
