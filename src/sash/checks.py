@@ -35,6 +35,11 @@ def check_text(text: str) -> str:
     return text
 
 
+def well_formed(text: str) -> str:
+    """Return text with what cannot be written as UTF-8 replaced; what others have made is not refused."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
 def check_size(size: int, limit: int) -> None:
     """Refuse a message of more than `limit` bytes."""
     if size > limit:

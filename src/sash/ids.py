@@ -25,6 +25,20 @@ class Ulids:
         self._prefix = ""
         self._lock = threading.Lock()
 
+    def go_behind(self, last: str | None) -> None:
+        """Let the next id be greater than `last`, which a process before this one has given."""
+        if last is None or not is_ulid(last):
+            return
+        value = 0
+        for letter in last:
+            value = value << 5 | _ALPHABET.index(letter)
+        with self._lock:
+            millis = value >> _RANDOM_BITS
+            until = _EPOCH + (millis + 1) * _MILLISECOND
+            if until > self._until:
+                self._until = until
+                self._start(value)
+
     def new(self, at: datetime) -> str:
         """Return the next id for the moment `at`."""
         with self._lock:
@@ -43,6 +57,11 @@ class Ulids:
         """Go on from `value`; its upper bits are written out once, as most ids differ in the lower ones."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
         self._prefix = "".join(_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10))
+
+
+def is_ulid(text: str) -> bool:
+    """Whether a text has the form of a ULID."""
+    return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)
 
 
 _ulids = Ulids()

@@ -5,7 +5,6 @@ nothing.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from typing import Any, Literal, Self
 
+from sash.agent.bundle import read_bundle
 from sash.agent.context import build, report
 from sash.agent.execution import Engine, Execution
 from sash.agent.progress import Progress
@@ -24,19 +24,20 @@ from sash.checks import (
     check_flag,
     check_json,
     check_label,
+    check_limit,
     check_size,
     check_text,
 )
 from sash.clock import Clock, SystemClock
-from sash.codec import adapter, decode
+from sash.codec import adapter
 from sash.errors import (
     ContinuationFinal,
-    InvalidExport,
+    ContinuationNotFound,
     InvalidInput,
     LeaseLost,
-    SashError,
     SessionBusy,
-    StoreUnavailable,
+    SessionChanged,
+    SessionNotFound,
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.ids import Ulids
@@ -54,6 +55,7 @@ from sash.sessions import (
 )
 from sash.steps import (
     FINAL,
+    HOLDING,
     Continuation,
     ContinuationRequest,
     ContinuationResponse,
@@ -79,7 +81,7 @@ from sash.tools import ToolRegistry, ToolSpec
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 DEFAULT_OWNER = "local"
-DEFAULT_BUDGETS = Budgets()
+STOP_WAIT_S = 5.0
 SWEEP_EVERY_S = 300.0
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
@@ -157,8 +159,13 @@ class Runtime:
     async def open(self) -> None:
         """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
         await self.store.open()
-        await asyncio.to_thread(self._engine.counter.load)
-        await self.recover()
+        try:
+            await asyncio.to_thread(self._engine.counter.load)
+            self._engine.ulids.go_behind(await self.store.last_id())
+            await self.recover()
+        except BaseException:
+            await self.store.close()
+            raise
         self._background = [
             asyncio.create_task(self._every(self._lease_s / 3, self._heartbeat)),
             asyncio.create_task(self._every(SWEEP_EVERY_S, self._housekeeping)),
@@ -190,7 +197,7 @@ class Runtime:
             check_label("owner", owner),
             now,
             now,
-            model=model or ModelConfig(),
+            model=_without_secrets(model or ModelConfig()),
             budgets=budgets or Budgets(),
             policy=policy or SessionPolicy(),
             window=window or WindowLimits(),
@@ -217,13 +224,9 @@ class Runtime:
         request = ContinuationRequest(
             message=redact(self._check_message(message)),
             allow_tools=check_flag("allow_tools", allow_tools),
-            max_steps=(
-                DEFAULT_BUDGETS.max_steps if max_steps is None else check_count("max_steps", max_steps)
-            ),
+            max_steps=None if max_steps is None else check_count("max_steps", max_steps),
             time_budget_ms=(
-                DEFAULT_BUDGETS.max_duration_ms
-                if time_budget_ms is None
-                else check_count("time_budget_ms", time_budget_ms)
+                None if time_budget_ms is None else check_count("time_budget_ms", time_budget_ms)
             ),
             planner_hints=redact_json(check_json("planner_hints", planner_hints)),
             idempotency_key=(
@@ -254,17 +257,14 @@ class Runtime:
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
     ) -> Continuation:
         """End a continuation, at once and for good."""
-        cancelled = await self.store.cancel(owner, continuation_id, redact(reason))
-        self._end(continuation_id, cancelled.session_id)
-        if running := self._running.get(continuation_id):
-            await _stop([running])
+        cancelled = await self._cancel(owner, continuation_id, reason)
         await self._serve_next(cancelled.session_id)
         return cancelled
 
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Go on with an interrupted continuation, from the first step that is missing."""
         continuation = await self.store.get_continuation(owner, continuation_id)
-        if continuation.status == "running":
+        if continuation.status == "running" or continuation_id in self._running:
             return continuation
         if continuation.status == "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} waits for a yes or no: approve it")
@@ -298,7 +298,7 @@ class Runtime:
         *,
         owner: str = DEFAULT_OWNER,
     ) -> Continuation:
-        """Say yes or no to a call that waits for it; the turn goes on when all have their answer."""
+        """Say yes or no to a call that waits for it; the turn goes on as far as it can."""
         waiting = await self._result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} is {waiting.status}, not awaiting approval")
@@ -348,25 +348,32 @@ class Runtime:
         cursor: str | None = None,
     ) -> Page:
         """List an owner's sessions, newest first."""
+        check_limit("limit", limit)
         return await self.store.list_sessions(owner, status=status, limit=limit, cursor=cursor)
 
     async def end_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """End a session: it takes no more turns, and what runs in it is cancelled."""
-        for continuation in await self.store.list_continuations(owner, session_id):
-            if not continuation.is_final:
-                with suppress(ContinuationFinal):
-                    await self.cancel(continuation.id, owner=owner, reason="the session was ended")
+        """End a session: it takes no more turns, and what runs or waits in it is cancelled."""
         session = await self.store.get_session(owner, session_id)
-        if session.status != "active":
-            return session
-        return await self.store.save_session(replace(session, status="ended"))
+        while session.status == "active":
+            try:
+                session = await self.store.save_session(replace(session, status="ended"))
+            except SessionChanged:
+                session = await self.store.get_session(owner, session_id)
+        await self._cancel_all(owner, session_id, "the session was ended")
+        return session
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Copy a session with its transcript and window, so that both go on apart."""
         source = await self.store.export_session(owner, session_id)
         now, new_id = self._clock.now(), self._engine.new_id()
         session = replace(
-            source.session, id=new_id, created_at=now, updated_at=now, status="active", version=1
+            source.session,
+            id=new_id,
+            created_at=now,
+            updated_at=now,
+            status="active",
+            stats=SessionStats(),
+            version=1,
         )
         messages = tuple(
             replace(stored, session_id=new_id, continuation_id=None) for stored in source.messages
@@ -390,20 +397,23 @@ class Runtime:
 
     async def import_session(self, data: dict[str, Any], *, owner: str = DEFAULT_OWNER) -> Session:
         """Bring an exported session back; it becomes the owner's."""
-        bundle = _read_bundle(data, owner)
+        bundle = read_bundle(data, owner)
         await self.store.import_session(bundle)
+        self._engine.windows.forget(owner)
         return bundle.session
 
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
         """Find messages in the owner's transcripts."""
+        check_limit("limit", limit)
         return await self.store.search(owner, check_label("query", query), session_id=session_id, limit=limit)
 
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
         mine = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         erased = await self.store.erase(owner)
+        self._engine.windows.forget(owner)
         await _stop(mine)
         return erased
 
@@ -465,12 +475,16 @@ class Runtime:
                 await subscriber.news.wait()
 
     async def recover(self) -> list[Continuation]:
-        """Mark what a dead process left behind as interrupted, and resume what its session's policy says."""
+        """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
+        await self._heartbeat()
         lost = await self.store.interrupt_lost()
-        for continuation in lost:
-            session = await self.store.get_session(continuation.owner, continuation.session_id)
-            if session.policy.resume_interrupted:
-                with suppress(SessionBusy):
+        for continuation in await self.store.waiting():
+            with suppress(SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound):
+                if continuation.status == "pending":
+                    await self._serve_next(continuation.session_id)
+                    continue
+                session = await self.store.get_session(continuation.owner, continuation.session_id)
+                if session.policy.resume_interrupted:
                     await self.resume(continuation.id, owner=continuation.owner)
         return lost
 
@@ -511,10 +525,22 @@ class Runtime:
                     continue
                 if busy != "interrupt":
                     raise
+                await self._cancel_all(new.owner, new.session_id, "interrupted by a new message")
+
+    async def _cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        cancelled = await self.store.cancel(owner, continuation_id, redact(reason))
+        self._end(continuation_id, cancelled.session_id)
+        if running := self._running.get(continuation_id):
+            await _stop([running])
+        return cancelled
+
+    async def _cancel_all(self, owner: str, session_id: str, reason: str) -> None:
+        """Cancel what waits in a session, so that it does not begin, and then what runs."""
+        unfinished = [c for c in await self.store.list_continuations(owner, session_id) if not c.is_final]
+        for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
+            if continuation.status != "interrupted":
                 with suppress(ContinuationFinal):
-                    await self.cancel(
-                        error.continuation_id, owner=new.owner, reason="interrupted by a new message"
-                    )
+                    await self._cancel(owner, continuation.id, reason)
 
     def _hands(self, session_id: str) -> Hands:
         return Hands(self._worker, self._lease_s, self._engine.windows.session(session_id))
@@ -549,7 +575,8 @@ class Runtime:
             elif execution.unwritten:
                 self._unwritten[continuation.id] = (turn, execution.unwritten)
         finally:
-            self._running.pop(continuation.id, None)
+            if self._running.get(continuation.id) is running:
+                del self._running[continuation.id]
             running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
         if execution.next_waits and not self._closing:
@@ -618,15 +645,15 @@ class Runtime:
             await self._write_end(continuation_id)
 
     async def _housekeeping(self) -> None:
-        await self.recover()
         await self.sweep()
+        await self.recover()
 
     async def _every(self, seconds: float, job: Any) -> None:
         while True:
             await asyncio.sleep(seconds)
             try:
                 await job()
-            except SashError as error:
+            except Exception as error:
                 _logger.warning("%s failed: %s", job.__name__, error)
 
     def _check_message(self, message: Any) -> str:
@@ -637,24 +664,14 @@ class Runtime:
 
 
 async def _stop(turns: list[_Running]) -> None:
-    """Cancel the tasks of turns, and wait until they are over."""
+    """Cancel the tasks of turns, and wait until they are over, but not for ever."""
     tasks = [running.task for running in turns if running.task is not None]
     for task in tasks:
         task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+    _, stubborn = await asyncio.wait(tasks, timeout=STOP_WAIT_S) if tasks else (None, ())
+    if stubborn:
+        _logger.warning("%d tools do not let themselves be cancelled", len(stubborn))
 
 
-def _read_bundle(data: Any, owner: str) -> Bundle:
-    if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
-        raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
-    body = {key: value for key, value in data.items() if key not in ("format", "version")}
-    try:
-        bundle = decode(Bundle, json.dumps(body))
-    except (StoreUnavailable, TypeError, ValueError) as error:
-        raise InvalidExport(f"the export is damaged: {error}") from error
-    return replace(
-        bundle,
-        session=replace(bundle.session, owner=owner),
-        continuations=tuple(replace(c, owner=owner) for c in bundle.continuations),
-        artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
-    )
+def _without_secrets(model: ModelConfig) -> ModelConfig:
+    return replace(model, options=redact_json(check_json("options", model.options)))

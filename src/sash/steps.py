@@ -52,12 +52,12 @@ class ArtifactRef:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationRequest:
-    """What was asked, and under which bounds."""
+    """What was asked, and under which bounds; None is the session's budget."""
 
     message: str
     allow_tools: bool = True
-    max_steps: int = 8
-    time_budget_ms: int = 120_000
+    max_steps: int | None = None
+    time_budget_ms: int | None = None
     planner_hints: dict[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sash.errors import ContinuationFinal, SessionBusy, SessionEnded
+from sash.errors import ContinuationFinal, SessionBusy, SessionEnded, SessionExists
 from sash.sessions import Session, SessionStats, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
 from sash.steps import (
@@ -258,6 +258,12 @@ class Store(Protocol):
     async def interrupt_lost(self) -> list[Continuation]:
         """Mark continuations whose worker is gone as interrupted, and return them."""
 
+    async def waiting(self) -> list[Continuation]:
+        """Return what nobody works on: pending or interrupted, in sessions that nobody holds."""
+
+    async def last_id(self) -> str | None:
+        """Return the greatest id of a session or continuation, for a clock that was set back."""
+
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
 
     async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
@@ -310,6 +316,14 @@ def page_of_sessions(
     )
     chosen = tuple(matching[:limit])
     return Page(chosen, chosen[-1].id if len(matching) > limit else None)
+
+
+def parts_exist(session_id: str) -> SessionExists:
+    """Say that an import has ids that belong to somebody."""
+    return SessionExists(
+        f"parts of session {session_id} exist already in another session: fork that one instead",
+        session_id=session_id,
+    )
 
 
 def check_begin(session: Session) -> None:

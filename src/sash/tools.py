@@ -2,13 +2,13 @@
 
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import fastjsonschema
 
-from sash.errors import InvalidInput
+from sash.errors import InvalidInput, SashError
 from sash.sessions import Session
 from sash.steps import ArtifactRef
 
@@ -129,13 +129,13 @@ async def as_text(result: Any, context: ToolContext) -> tuple[str, ArtifactRef |
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     data = text.encode(errors="replace")
     if len(data) <= MAX_RESULT_BYTES:
-        return text, None
+        return data.decode(), None
     kind = "text/plain" if isinstance(result, str) else "application/json"
-    ref = await context.keep(data, kind, context.call_id)
-    short: Mapping[str, Any] = {
-        "artifact": ref.id,
-        "size": len(data),
-        "extract": text[:EXTRACT_CHARS],
-        "note": "the whole result is kept as an artifact",
-    }
+    short: dict[str, Any] = {"size": len(data), "extract": data.decode()[:EXTRACT_CHARS]}
+    try:
+        ref = await context.keep(data, kind, context.call_id)
+    except SashError as error:
+        short["note"] = f"the call was made, but the rest of its result could not be kept: {error.message}"
+        return json.dumps(short, ensure_ascii=False), None
+    short |= {"artifact": ref.id, "note": "the whole result is kept as an artifact"}
     return json.dumps(short, ensure_ascii=False), ref

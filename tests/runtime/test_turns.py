@@ -106,7 +106,7 @@ async def test_calls_of_one_step_run_at_once_and_are_kept_in_their_order(run):
     [
         (calling("nothing"), "there is no tool nothing"),
         (calling("add", a="x"), "wrong arguments for add"),
-        (calling("add", a=1, b=2), "failed: no"),
+        (calling("add", a=1, b=2), "failed: ValueError: no"),
     ],
 )
 async def test_a_failing_call_is_a_result_for_the_model(run, call, expected):

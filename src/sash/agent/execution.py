@@ -53,7 +53,7 @@ class Execution:
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
-        self._known = engine.windows.of(turn)
+        self._known = engine.windows.take(turn)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._head: list[dict[str, Any]] = []
         self.unwritten: Finish | None = None
@@ -142,13 +142,8 @@ class Execution:
                 output_tokens=progress.output_tokens,
             ),
         )
-        session = self._turn.session
-        try:
-            at = await self._finish(end)
-        except BaseException:
-            self._engine.windows.forget(session.id)
-            raise
-        self._engine.windows.remember(after_turn(session, end, at), self._known)
+        at = await self._finish(end)
+        self._engine.windows.remember(after_turn(self._turn.session, end, at), self._known)
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""

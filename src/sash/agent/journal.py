@@ -71,9 +71,9 @@ class Journal:
 
     async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         """Keep a large result apart."""
-        is_text = kind.startswith("text/") or kind == "application/json"
+        is_text = kind.startswith(("text/", "application/json"))
         clean = redact(data.decode(errors="replace")).encode() if is_text else data
-        ref = ArtifactRef(self._new_id(), kind, len(clean), name)
+        ref = ArtifactRef(self._new_id(), kind, len(clean), redact(name))
         artifact = Artifact(ref, self._turn.session.id, self._turn.continuation.owner, clean)
         await self._store.put_artifact(artifact)
         return ref

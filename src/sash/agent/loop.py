@@ -15,7 +15,7 @@ from typing import Any, Literal
 from sash.agent.journal import Journal
 from sash.agent.policy import judge
 from sash.agent.progress import Call, Progress
-from sash.agent.redaction import MARK
+from sash.agent.redaction import MARK, redact_result
 from sash.errors import InvalidInput
 from sash.models.base import Answer
 from sash.sessions import Budgets, Session
@@ -27,6 +27,14 @@ OUTCOME_UNKNOWN = (
     "Tell the user, and check the state before doing anything about it."
 )
 
+
+CUT_OFF = (
+    "outcome unknown: the time budget of this turn ran out while this call was under way. Tell the user, and "
+    "check the state before doing anything about it."
+)
+NOT_KNOWN_ANY_MORE = (
+    f"not done: an argument reads {MARK}, because secrets are not kept. Ask the user for it and call again."
+)
 
 Ask = Callable[[Progress, bool], Awaitable[Answer]]
 
@@ -56,8 +64,8 @@ class Loop:
     async def run(self) -> Outcome:
         """Go on until there is an answer, a budget is reached, or a person has to be asked."""
         progress = Progress.of(self.request, self.steps)
-        seconds = min(self.request.time_budget_ms, self.session.budgets.max_duration_ms) / 1000
-        budget = asyncio.timeout(seconds)
+        milliseconds = _least(self.request.time_budget_ms, self.session.budgets.max_duration_ms)
+        budget = asyncio.timeout(milliseconds / 1000)
         try:
             async with budget:
                 return await self._run(progress)
@@ -65,7 +73,7 @@ class Loop:
             if not budget.expired():
                 raise
             for call in tuple(progress.open_calls.values()):
-                self._result(progress, call, "stopped: the time budget of this turn is used up")
+                self._cut_off(progress, call)
             return self._stopped(progress, "max_duration_ms")
 
     async def _run(self, progress: Progress) -> Outcome:
@@ -86,8 +94,10 @@ class Loop:
 
     def _budget_reached(self, progress: Progress) -> str | None:
         budgets: Budgets = self.session.budgets
-        if progress.model_calls >= min(budgets.max_steps, self.request.max_steps):
+        if progress.model_calls >= _least(self.request.max_steps, budgets.max_steps):
             return "max_steps"
+        if progress.tool_calls > budgets.max_tool_calls:
+            return "max_tool_calls"
         if progress.total_tokens >= budgets.max_tokens_per_turn:
             return "max_tokens_per_turn"
         return None
@@ -134,7 +144,7 @@ class Loop:
             self._result(progress, call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "confirm" and call.approved is None:
             return
-        elif progress.tool_calls > self.session.budgets.max_tool_calls:
+        elif call.n > self.session.budgets.max_tool_calls:
             self._result(progress, call, "not done: this turn has used up its tool calls (max_tool_calls)")
         else:
             await self._invoke(progress, call, spec, arguments)
@@ -149,24 +159,53 @@ class Loop:
         if call.suspect and unknown:
             self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
-        only_once = spec.action or spec.safety != "idempotent"
+        if MARK in call.arguments:
+            self._result(progress, call, NOT_KNOWN_ANY_MORE, _action(spec, call, arguments, "denied"))
+            return
+        only_once = _only_once(spec)
         if only_once:
             await self.journal.settle()
         self.journal.tell(f"Calling {spec.name}")
-        try:
-            result = None
-            if call.suspect and spec.verify is not None:
-                result = await spec.verify(arguments, context)
-            if result is None:
-                result = await spec.invoke(arguments, context)
-            self.tools.check_output(spec, result)
-            text, artifact = await as_text(result, context)
-        except Exception as error:
-            self._result(progress, call, f"failed: {error}", _action(spec, call, arguments, "failed"))
-        else:
-            self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+        await self._make(progress, call, spec, arguments, context)
         if only_once:
             await self.journal.settle()
+
+    async def _make(
+        self,
+        progress: Progress,
+        call: Call,
+        spec: ToolSpec,
+        arguments: dict[str, Any],
+        context: ToolContext,
+    ) -> None:
+        """Make a call, or find out what became of it, and write its result."""
+        result = None
+        try:
+            if call.suspect and spec.verify is not None:
+                result = await _not_cancelled(spec.verify(arguments, context))
+        except Exception:
+            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            return
+        try:
+            call.begun = True
+            if result is None:
+                result = await _not_cancelled(spec.invoke(arguments, context))
+        except Exception as error:
+            text = f"failed: {type(error).__name__}: {error}"
+            self._result(progress, call, text, _action(spec, call, arguments, "failed"))
+            return
+        self.tools.check_output(spec, result)
+        text, artifact = await as_text(redact_result(result), context)
+        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+
+    def _cut_off(self, progress: Progress, call: Call) -> None:
+        """Answer a call that the time budget has cut off."""
+        spec = self.tools.specs.get(call.name)
+        if spec is None or not call.begun or not _only_once(spec):
+            self._result(progress, call, "stopped: the time budget of this turn is used up")
+            return
+        arguments = self.tools.arguments(spec, call.arguments)
+        self._result(progress, call, CUT_OFF, _action(spec, call, arguments, "unknown"))
 
     def _result(
         self,
@@ -186,6 +225,27 @@ class Loop:
     def _write(self, progress: Progress, steps: list[NewStep]) -> None:
         for step in self.journal.write(steps):
             progress.add(step)
+
+
+def _least(asked: int | None, budget: int) -> int:
+    """A request may ask for less than the session's budget, not for more."""
+    return budget if asked is None else min(asked, budget)
+
+
+def _only_once(spec: ToolSpec) -> bool:
+    """Whether a call of this tool must not be made twice."""
+    return spec.action or spec.safety != "idempotent"
+
+
+async def _not_cancelled(call: Awaitable[Any]) -> Any:
+    """Wait for a tool. One that says it was cancelled, when nobody has cancelled the turn, has failed."""
+    try:
+        return await call
+    except asyncio.CancelledError:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        raise RuntimeError("the tool was cancelled") from None
 
 
 async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
@@ -210,7 +270,10 @@ def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
             n += 1
             call_id = f"{call['id'] or 'call'}-{n}"
         taken.add(call_id)
-        calls.append(call | {"id": call_id})
+        function = call["function"]
+        if not function["name"]:
+            function = function | {"name": "unnamed"}
+        calls.append(call | {"id": call_id, "function": function})
     plan = {"content": answer.content, "tool_calls": calls, "usage": answer.usage.as_dict()}
     steps = [
         {"call_id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]}

@@ -32,5 +32,8 @@ def judge(spec: ToolSpec, arguments: dict[str, Any], policy: SessionPolicy) -> V
 
 def _matches(service: str, patterns: tuple[str, ...]) -> bool:
     """A pattern is a service (`light.turn_on`), a domain (`lock`), or has wildcards (`light.*`)."""
+    service = service.lower()
     domain = service.partition(".")[0]
-    return any(pattern in (service, domain) or fnmatchcase(service, pattern) for pattern in patterns)
+    return any(
+        pattern in (service, domain) or fnmatchcase(service, pattern) for pattern in map(str.lower, patterns)
+    )

@@ -8,11 +8,16 @@ from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
 
 @dataclass(slots=True)
 class Call:
-    """A tool call of the last plan. `suspect`: its process died when it may have been under way."""
+    """A tool call of the last plan: number `n` of the turn.
+
+    `suspect`: its process died when it may have been under way. `begun`: this process has begun to make it.
+    """
 
     id: str
     name: str
     arguments: str
+    n: int = 0
+    begun: bool = False
     asked: bool = False
     approved: bool | None = None
     suspect: bool = False
@@ -75,7 +80,7 @@ class Progress:
                 self._plan(detail)
             case "tool_call":
                 self.tool_calls += 1
-                call = Call(detail["call_id"], detail["name"], detail["arguments"])
+                call = Call(detail["call_id"], detail["name"], detail["arguments"], self.tool_calls)
                 self.open_calls[call.id] = call
             case "tool_result":
                 self._result(detail)

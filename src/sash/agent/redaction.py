@@ -10,9 +10,13 @@ MARK = "[redacted]"
 _HINTS = (
     "passw",
     "key",
-    "access",
-    "auth",
     "secret",
+    "token:",
+    "token=",
+    "token ",
+    'token"',
+    "token'",
+    "token\\",
     "bearer",
     "://",
     "sk-",
@@ -36,15 +40,13 @@ _secret = re.compile(
             r"\bAIza[\w-]{35,}",
             r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
             r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
-            r"""(?ix:(?P<name>["']?\b[\w-]{0,40}
-            (?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|client[_-]?secret|secret[_-]?key
-            |private[_-]?key)["']?\s{0,3}[:=]\s{0,3}["']?)[^\s"',;&}]{4,512})""",
+            r"""(?ix:(?P<name>\b[\w-]{0,40}(?:password|passwd|api[_-]?key|token|secret|secret[_-]?key
+            |private[_-]?key)(?:\\{0,3}["'])?\s{0,3}[:=]\s{0,3})
+            (?:(?P<quote>\\{0,3}["'])(?:(?!(?P=quote))[^\n]){4,512}(?P=quote)?|[^\s"',;&}\\]{4,512}))""",
         )
     )
 )
-_SECRET_KEYS = re.compile(
-    r"(?i)(?:password|passwd|api[_-]?key|access[_-]?token|auth[_-]?token|secret|private[_-]?key)$"
-)
+_SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secret[_-]?key|private[_-]?key)$")
 
 
 def redact(text: str) -> str:
@@ -53,7 +55,8 @@ def redact(text: str) -> str:
 
 
 def _mark(found: re.Match[str]) -> str:
-    return f"{found['name'] or ''}{MARK}"
+    quote = found["quote"] or ""
+    return f"{found['name'] or ''}{quote}{MARK}{quote}"
 
 
 def _may_have_secrets(text: str) -> bool:
@@ -64,6 +67,13 @@ def _may_have_secrets(text: str) -> bool:
 def redact_json(value: Any) -> Any:
     """Return JSON values with the secrets in their strings, and under telling keys, replaced."""
     return _redact_json(value) if value and _may_have_secrets(json.dumps(value)) else value
+
+
+def redact_result(result: Any) -> Any:
+    """Return what a tool returned as JSON values without secrets; what is no JSON becomes text."""
+    if isinstance(result, str):
+        return redact(result)
+    return redact_json(json.loads(json.dumps(result, default=str, skipkeys=True)))
 
 
 def _redact_json(value: Any) -> Any:

@@ -39,13 +39,16 @@ class KnownWindows:
         known = self._windows.get(session_id)
         return None if known is None else known[0]
 
-    def of(self, turn: Turn) -> KnownWindow:
-        """Return the window of a turn's session: the known one, or the one that came with the turn."""
-        if turn.window is None:
-            return self._windows[turn.session.id][1]
-        known = KnownWindow(Window.restore(turn.window))
-        self.remember(turn.session, known)
-        return known
+    def take(self, turn: Turn) -> KnownWindow:
+        """Return the window of a turn's session, the known one or the one that came with the turn.
+
+        The turn changes it, so it is not known any more until it is remembered with the turn's end.
+        """
+        known = self._windows.pop(turn.session.id, None)
+        if turn.window is None and known is not None:
+            return known[1]
+        assert turn.window is not None
+        return KnownWindow(Window.restore(turn.window))
 
     def remember(self, session: Session, known: KnownWindow) -> None:
         """Note which session a window belongs to now."""
@@ -54,6 +57,8 @@ class KnownWindows:
         if len(self._windows) > self._most:
             self._windows.popitem(last=False)
 
-    def forget(self, session_id: str) -> None:
-        """Drop a window that may not be what the store has."""
-        self._windows.pop(session_id, None)
+    def forget(self, owner: str) -> None:
+        """Drop the windows of an owner."""
+        mine = [key for key, (session, _) in self._windows.items() if session.owner == owner]
+        for session_id in mine:
+            del self._windows[session_id]

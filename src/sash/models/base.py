@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sash.checks import well_formed
 from sash.sessions import ModelConfig
 
 
@@ -96,5 +97,8 @@ async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) 
                 usage = delta
             case Stop(reason):
                 stop = reason
+    for call in calls.values():
+        call["id"] = well_formed(call["id"])
+        call["function"] = {key: well_formed(text) for key, text in call["function"].items()}
     ordered = tuple(calls[index] for index in sorted(calls))
-    return Answer(content, ordered, reasoning, usage, stop)
+    return Answer(well_formed(content), ordered, well_formed(reasoning), usage, stop)

@@ -11,7 +11,7 @@ import sqlite3
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -29,6 +29,9 @@ MOST_JOBS_A_COMMIT = 256
 READERS = 2
 BUSY_TIMEOUT_S = 5.0
 
+# What is wrong with one job, and not with the file.
+_REFUSALS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
+
 
 @dataclass(slots=True)
 class _Waiting:
@@ -42,11 +45,14 @@ class _Waiting:
 
 
 class Database:
-    """A SQLite file that several processes may open; `alone` says whether this one was the first."""
+    """A SQLite file that several processes may open.
 
-    def __init__(self, path: Path, synchronous: Synchronous) -> None:
-        self.alone = False
+    `when_alone` is run at the opening if no other process has the file open, before any can open it.
+    """
+
+    def __init__(self, path: Path, synchronous: Synchronous, when_alone: Job[None]) -> None:
         self._path = path
+        self._when_alone = when_alone
         self._synchronous = synchronous
         self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
@@ -59,6 +65,7 @@ class Database:
         if self._writer is not None:
             return
         db = await asyncio.to_thread(self._prepare)
+        self._jobs = queue.SimpleQueue()
         self._local, self._reading = threading.local(), []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
         self._writer = threading.Thread(
@@ -67,14 +74,15 @@ class Database:
         self._writer.start()
 
     async def close(self) -> None:
-        if self._writer is not None and self._readers is not None:
+        writer, readers = self._writer, self._readers
+        if writer is not None and readers is not None:
+            self._writer = self._readers = None
             self._jobs.put(None)
-            await asyncio.to_thread(self._writer.join)
-            self._readers.shutdown()
+            await asyncio.to_thread(writer.join)
+            await asyncio.to_thread(readers.shutdown)
             for db in self._reading:
                 db.close()
             self._lock.release()
-            self._writer = self._readers = None
 
     async def write(self, job: Job[T]) -> T:
         """Run a job in a transaction, which is on the disk when this returns."""
@@ -87,7 +95,7 @@ class Database:
         return result
 
     async def read(self, job: Job[T]) -> T:
-        """Run a job that only reads."""
+        """Run a job that only reads, and sees the store as it is at one moment."""
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
@@ -97,9 +105,21 @@ class Database:
             if not hasattr(self._local, "db"):
                 self._local.db = self._connect(reader=True)
                 self._reading.append(self._local.db)
-            return job(self._local.db)
+            self._local.db.execute("BEGIN")
+            try:
+                return job(self._local.db)
+            finally:
+                self._local.db.execute("ROLLBACK")
         except sqlite3.Error as error:
             raise _unavailable(self._path, error) from error
+
+    async def empty_log(self) -> None:
+        """Bring all that was written into the file, so that the log has nothing any more."""
+        await asyncio.to_thread(self._empty_log)
+
+    def _empty_log(self) -> None:
+        with suppress(sqlite3.Error), closing(self._connect()) as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
         db = sqlite3.connect(
@@ -108,6 +128,7 @@ class Database:
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
+            db.execute("PRAGMA secure_delete = ON")
             db.execute(f"PRAGMA query_only = {'ON' if reader else 'OFF'}")
         except sqlite3.Error:
             db.close()
@@ -118,16 +139,20 @@ class Database:
         with ExitStack() as undo:
             try:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                self.alone = self._lock.acquire()
                 undo.callback(self._lock.release)
+                self._lock.share(self._prepare_alone)
                 db = self._connect()
                 undo.callback(db.close)
-                db.execute("PRAGMA journal_mode = WAL")
-                _migrate(db)
+                _make_ready(db)
             except (sqlite3.Error, OSError) as error:
                 raise _unavailable(self._path, error) from error
             undo.pop_all()
         return db
+
+    def _prepare_alone(self) -> None:
+        with closing(self._connect()) as db:
+            _make_ready(db)
+            self._when_alone(db)
 
     def _write_forever(self, db: sqlite3.Connection) -> None:
         waiting = self._jobs.get()
@@ -166,8 +191,11 @@ def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
         db.execute("SAVEPOINT job")
     try:
         waiting.result = waiting.job(db)
-    except sqlite3.Error:
-        raise
+    except sqlite3.Error as error:
+        if not isinstance(error, _REFUSALS):
+            raise
+        waiting.error = StoreUnavailable(f"the store refused a write: {error}", cause=str(error))
+        db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     except BaseException as error:
         waiting.error = error
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
@@ -190,6 +218,11 @@ def _settle(loop: asyncio.AbstractEventLoop, batch: list[_Waiting]) -> None:
             waiting.future.set_result(waiting.result)
         else:
             waiting.future.set_exception(waiting.error)
+
+
+def _make_ready(db: sqlite3.Connection) -> None:
+    db.execute("PRAGMA journal_mode = WAL")
+    _migrate(db)
 
 
 def _migrate(db: sqlite3.Connection) -> None:

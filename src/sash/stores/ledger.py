@@ -212,6 +212,13 @@ class Ledger:
         """Return who waits longest."""
         return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
+    def waiting(self) -> list[Continuation]:
+        """Return what could go on: pending or interrupted, if nobody holds the session."""
+        if self.holder() is not None:
+            return []
+        turns = (entry.continuation for entry in self._open.values())
+        return [turn for turn in turns if turn.status in ("pending", "interrupted")]
+
     def window(self) -> ConversationWindow:
         limits = self.session.window
         return ConversationWindow(

@@ -26,6 +26,7 @@ from sash.store import (
     Turn,
     lease_end,
     page_of_sessions,
+    parts_exist,
 )
 from sash.stores.ledger import Entry, Ledger
 
@@ -111,6 +112,12 @@ class Ledgers:
             if entry.lease_until is not None and entry.lease_until <= now
         ]
 
+    def waiting(self) -> list[Continuation]:
+        return [c for ledger in self._ledgers.values() for c in ledger.waiting()]
+
+    def last_id(self) -> str | None:
+        return max((*self._ledgers, *self._session_of), default=None)
+
     def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return self._entry(owner, continuation_id)[1].continuation
 
@@ -162,6 +169,10 @@ class Ledgers:
         session = bundle.session
         if session.id in self._ledgers:
             raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+        if any(c.id in self._session_of for c in bundle.continuations) or any(
+            a.ref.id in self._artifacts for a in bundle.artifacts
+        ):
+            raise parts_exist(session.id)
         self._ledgers[session.id] = Ledger.from_bundle(bundle)
         self._session_of |= {c.id: session.id for c in bundle.continuations}
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
@@ -192,4 +203,4 @@ class Ledgers:
 
 
 def _words(text: str) -> list[str]:
-    return re.findall(r"\w+", text.casefold())
+    return re.findall(r"[^\W_]+", text.casefold())

@@ -1,5 +1,6 @@
 """A lock between processes on one machine; it goes with the process that holds it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
@@ -10,7 +11,7 @@ except ModuleNotFoundError:  # no flock on this system: nobody is ever alone
 
 
 class FileLock:
-    """Held by one process at a time, and let go of by the system when the process dies."""
+    """Held by one process, or shared by several, and let go of by the system when a process dies."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -28,6 +29,18 @@ class FileLock:
             return False
         self._file = file
         return True
+
+    def share(self, when_alone: Callable[[], None]) -> None:
+        """Take the lock together with others; if there are none, do something before any can come."""
+        if fcntl is None:
+            return
+        alone = self.acquire()
+        if alone:
+            when_alone()
+        else:
+            self._file = self._path.open("a")
+        assert self._file is not None
+        fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def release(self) -> None:
         """Give the lock back."""

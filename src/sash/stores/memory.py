@@ -100,6 +100,12 @@ class MemoryStore:
     async def interrupt_lost(self) -> list[Continuation]:
         return await self._do(lambda ledgers: ledgers.interrupt_lost())
 
+    async def waiting(self) -> list[Continuation]:
+        return await self._do(lambda ledgers: ledgers.waiting())
+
+    async def last_id(self) -> str | None:
+        return await self._do(lambda ledgers: ledgers.last_id())
+
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return await self._do(lambda ledgers: ledgers.get_continuation(owner, continuation_id))
 

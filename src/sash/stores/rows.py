@@ -35,6 +35,7 @@ from sash.store import (
     StoredMessage,
     StoredStep,
     number_steps,
+    parts_exist,
 )
 from sash.stores.queries import queries
 
@@ -354,6 +355,13 @@ def get_bundle(db: sqlite3.Connection, session: Session) -> Bundle:
 
 
 def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
+    try:
+        _insert_bundle(db, bundle)
+    except sqlite3.IntegrityError as error:
+        raise parts_exist(bundle.session.id) from error
+
+
+def _insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
     key = insert_session(db, bundle.session)
     for c in bundle.continuations:
         insert_continuation(db, key, c, first_cursor=0, ending=Ending(c.response, c.error, c.artifacts))

@@ -55,12 +55,13 @@ class SqliteStore:
     def __init__(
         self, path: str | Path, *, synchronous: Synchronous = "FULL", clock: Clock | None = None
     ) -> None:
-        self._database = Database(Path(path), synchronous)
+        self._database = Database(Path(path), synchronous, self._find_dead)
         self._read, self._write = self._database.read, self._database.write
         self._clock = clock or SystemClock()
-        self._workers: set[str] = set()
+        self._dead: list[str] = []
 
     async def open(self) -> None:
+        self._dead = []
         await self._database.open()
 
     async def close(self) -> None:
@@ -115,9 +116,12 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> int:
             erased = db.execute(rows.SQL["erase"], {"owner": owner}).rowcount
             db.execute(rows.SQL["indexed_after_delete"])
+            db.execute(rows.SQL["forget_deleted_words"])
             return erased
 
-        return await self._write(job)
+        erased = await self._write(job)
+        await self._database.empty_log()
+        return erased
 
     async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
         def job(db: sqlite3.Connection) -> Begun:
@@ -139,7 +143,6 @@ class SqliteStore:
                 rows.insert_continuation(db, key, waiting, cursor)
                 return Begun(waiting, None, created=True)
             running = replace(new, status="running")
-            self._workers.add(hands.worker)
             until = lease_end(self._clock.now(), hands.lease_s)
             rows.insert_continuation(db, key, running, cursor, hands.worker, until)
             window = None if known else rows.get_window(db, session)
@@ -228,16 +231,22 @@ class SqliteStore:
 
     async def interrupt_lost(self) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
-            where = {
-                "now": self._clock.now().timestamp(),
-                "alone": self._database.alone,
-                "workers": json.dumps(list(self._workers)),
-            }
+            where = {"now": self._clock.now().timestamp(), "dead": json.dumps(self._dead)}
             lost = map(rows.read_continuation, db.execute(rows.SQL["lost"], where).fetchall())
             step = NewStep("observed_event", {"event": "interrupted"})
             return [self._close(db, continuation, "interrupted", (step,)) for continuation in lost]
 
         return await self._write(job)
+
+    async def waiting(self) -> list[Continuation]:
+        return await self._read(lambda db: list(map(rows.read_continuation, db.execute(rows.SQL["waiting"]))))
+
+    async def last_id(self) -> str | None:
+        def job(db: sqlite3.Connection) -> str | None:
+            [last] = db.execute(rows.SQL["last_id"]).fetchone()
+            return last  # type: ignore[no-any-return]
+
+        return await self._read(job)
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return await self._read(partial(rows.get_continuation, owner=owner, continuation_id=continuation_id))
@@ -291,6 +300,8 @@ class SqliteStore:
             where = {"words": words, "owner": owner, "session_id": session_id, "limit": limit}
             return [rows.read_message(*row) for row in db.execute(rows.SQL["search"], where)]
 
+        if not words:
+            return []
         await self._write(rows.index_messages)
         return await self._read(job)
 
@@ -311,11 +322,7 @@ class SqliteStore:
 
     async def export_session(self, owner: str, session_id: str) -> Bundle:
         def job(db: sqlite3.Connection) -> Bundle:
-            db.execute("BEGIN")
-            try:
-                return rows.get_bundle(db, rows.get_session(db, owner, session_id))
-            finally:
-                db.execute("ROLLBACK")
+            return rows.get_bundle(db, rows.get_session(db, owner, session_id))
 
         return await self._read(job)
 
@@ -338,9 +345,12 @@ class SqliteStore:
 
         return await self._write(job)
 
+    def _find_dead(self, db: sqlite3.Connection) -> None:
+        """Note whose turns are under way although no other process has the file open."""
+        self._dead = [row[0] for row in db.execute(rows.SQL["workers"])]
+
     def _hand_over(self, db: sqlite3.Connection, continuation: Continuation, hands: Hands) -> Turn:
         now = self._clock.now()
-        self._workers.add(hands.worker)
         until = lease_end(now, hands.lease_s).timestamp()
         [epoch] = db.execute(
             rows.SQL["hand_over"],

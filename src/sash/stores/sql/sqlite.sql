@@ -45,7 +45,8 @@ DELETE FROM sessions WHERE owner = :owner;
 SELECT s.key, s.version, max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT id FROM continuations INDEXED BY one_holder
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
-    EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key AND status = 'pending')
+    EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
+        AND status IN ('pending', 'interrupted') AND status = 'pending')
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: held
@@ -54,7 +55,8 @@ FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 SELECT s.key, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.stats, s.positions,
-    EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key AND status = 'pending')
+    EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
+        AND status IN ('pending', 'interrupted') AND status = 'pending')
 FROM continuations AS c JOIN sessions AS s ON s.key = c.session
 WHERE c.id = ? AND c.worker = ? AND c.epoch = ?;
 
@@ -81,13 +83,28 @@ WHERE c.id = :id;
 
 -- name: next_pending
 SELECT c.body, c.status, c.updated_at, c.ending FROM sessions AS s
-    JOIN continuations AS c INDEXED BY waiting ON c.session = s.key AND c.status = 'pending'
+    JOIN continuations AS c INDEXED BY waiting ON c.session = s.key
+        AND c.status IN ('pending', 'interrupted') AND c.status = 'pending'
 WHERE s.id = :session_id ORDER BY c.id LIMIT 1;
 
 -- name: lost
 SELECT body, status, updated_at, ending FROM continuations INDEXED BY one_holder
 WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL
-    AND (lease_until <= :now OR (:alone AND worker NOT IN (SELECT value FROM json_each(:workers))));
+    AND (lease_until <= :now OR worker IN (SELECT value FROM json_each(:dead)));
+
+-- name: workers
+SELECT DISTINCT worker FROM continuations INDEXED BY one_holder
+WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL;
+
+-- name: waiting
+SELECT c.body, c.status, c.updated_at, c.ending FROM continuations AS c INDEXED BY waiting
+WHERE c.status IN ('pending', 'interrupted') AND NOT EXISTS
+    (SELECT 1 FROM continuations INDEXED BY one_holder
+     WHERE session = c.session AND status IN ('running', 'awaiting_approval'))
+ORDER BY c.id;
+
+-- name: last_id
+SELECT max(id) FROM (SELECT max(id) AS id FROM sessions UNION ALL SELECT max(id) FROM continuations);
 
 -- name: forgotten
 SELECT body, status, updated_at, ending FROM continuations
@@ -183,6 +200,10 @@ UPDATE indexed SET row = (SELECT max(row) FROM messages) WHERE row < (SELECT max
 -- name: indexed_after_delete
 -- SQLite gives the highest row numbers again when they are free.
 UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
+
+-- name: forget_deleted_words
+-- The index keeps the words of deleted messages until it is merged.
+INSERT INTO said (said) VALUES ('optimize');
 
 -- name: search
 SELECT s.id, m.position, m.continuation_id, m.body, m.position >= c.window_from

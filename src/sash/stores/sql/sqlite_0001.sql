@@ -45,7 +45,7 @@ CREATE TABLE continuations (
 CREATE INDEX continuations_of_session ON continuations (session, id);
 CREATE UNIQUE INDEX one_holder ON continuations (session) WHERE status IN ('running', 'awaiting_approval');
 CREATE UNIQUE INDEX one_per_key ON continuations (session, idempotency_key) WHERE idempotency_key IS NOT NULL;
-CREATE INDEX waiting ON continuations (session, id) WHERE status = 'pending';
+CREATE INDEX waiting ON continuations (session, status, id) WHERE status IN ('pending', 'interrupted');
 
 CREATE TABLE steps (
     session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,

@@ -1,0 +1,71 @@
+"""An exported session that comes back from outside: nothing in it is believed before it was checked."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from sash.agent.redaction import redact_json
+from sash.codec import decode
+from sash.errors import InvalidExport, StoreUnavailable
+from sash.ids import is_ulid
+from sash.steps import Continuation
+from sash.store import Bundle
+
+_WITH_TEXT = ("session", "continuations", "steps", "messages")
+
+
+def read_bundle(data: Any, owner: str) -> Bundle:
+    """Read an export; it becomes the owner's, and what was running in it is interrupted."""
+    if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
+        raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
+    body = {key: value for key, value in data.items() if key not in ("format", "version")}
+    try:
+        clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
+        bundle = decode(Bundle, json.dumps(clean))
+    except (StoreUnavailable, TypeError, ValueError, RecursionError) as error:
+        raise InvalidExport(f"the export is damaged: {error}") from error
+    _check(bundle)
+    return replace(
+        bundle,
+        session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
+        continuations=tuple(_adopted(c, owner) for c in bundle.continuations),
+        artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
+    )
+
+
+def _adopted(continuation: Continuation, owner: str) -> Continuation:
+    running = continuation.status in ("running", "streaming")
+    return replace(continuation, owner=owner, status="interrupted" if running else continuation.status)
+
+
+def _check(bundle: Bundle) -> None:
+    """Refuse ids that are none, and parts that do not belong together."""
+    session_id = bundle.session.id
+    turns = [c.id for c in bundle.continuations]
+    artifacts = [a.ref.id for a in bundle.artifacts]
+    for key in (session_id, *turns, *artifacts):
+        if not is_ulid(key):
+            raise InvalidExport(f"the export is damaged: {key!r:.80} is no id")
+    known: set[str | None] = {*turns, None}
+    for what, sound in (
+        ("an id stands twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
+        ("a continuation of another session", all(c.session_id == session_id for c in bundle.continuations)),
+        ("a step without its continuation", all(s.continuation_id in turns for s in bundle.steps)),
+        ("a message of another session", all(m.session_id == session_id for m in bundle.messages)),
+        ("a message without its turn", all(m.continuation_id in known for m in bundle.messages)),
+        ("an artifact of another session", all(a.session_id == session_id for a in bundle.artifacts)),
+        ("messages out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
+        ("messages twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
+        ("steps twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
+        ("more than one turn that holds the session", _holders(bundle) <= 1),
+    ):
+        if not sound:
+            raise InvalidExport(f"the export is damaged: {what}")
+
+
+def _count(items: tuple[Any, ...]) -> range:
+    return range(1, len(items) + 1)
+
+
+def _holders(bundle: Bundle) -> int:
+    return sum(c.status == "awaiting_approval" for c in bundle.continuations)
