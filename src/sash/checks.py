@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.errors import (
     InvalidConversationId,
@@ -13,6 +13,8 @@ from sash.errors import (
     MessageTooLarge,
 )
 from sash.frozen import FrozenDict, freeze
+
+T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
 
@@ -110,6 +112,22 @@ def check_tags(tags: Any) -> frozenset[str]:
     if len(checked) > _MAX_TAGS:
         raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
     return checked
+
+
+def check_names(name: str, value: Any) -> tuple[str, ...]:
+    """Refuse what is not a list of names; a bare string would become its letters."""
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{name} must be a list of strings, got {type(value).__name__}")
+    return tuple(check_label(name, item) for item in value)
+
+
+def check_kind(name: str, value: Any, kind: type[T]) -> T:
+    """Refuse what is not a `kind`; None is one with its defaults."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    return value
 
 
 def check_parts(content: Any) -> tuple[dict[str, Any], ...]:

@@ -72,6 +72,11 @@ class Hub:
         for subscriber in self._subscribers.get(session_id, ()):
             subscriber.news.set()
 
+    def wake_all(self) -> None:
+        """Tell everybody that something has ended."""
+        for session_id in self._subscribers:
+            self.wake(session_id)
+
     def progress(self, session_id: str, continuation_id: str, message: str) -> None:
         """Tell the subscribers what is being done; nobody else will ever know."""
         if session_id not in self._subscribers:

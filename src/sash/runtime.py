@@ -23,6 +23,7 @@ from sash.checks import (
     check_count,
     check_flag,
     check_json,
+    check_kind,
     check_label,
     check_limit,
     check_size,
@@ -38,6 +39,7 @@ from sash.errors import (
     SessionBusy,
     SessionChanged,
     SessionNotFound,
+    StoreUnavailable,
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.ids import Ulids
@@ -82,6 +84,7 @@ BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 DEFAULT_OWNER = "local"
 STOP_WAIT_S = 5.0
+EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
@@ -159,6 +162,7 @@ class Runtime:
     async def open(self) -> None:
         """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
         await self.store.open()
+        self._closing = False
         try:
             await asyncio.to_thread(self._engine.counter.load)
             self._engine.ulids.go_behind(await self.store.last_id())
@@ -168,7 +172,8 @@ class Runtime:
             raise
         self._background = [
             asyncio.create_task(self._every(self._lease_s / 3, self._heartbeat)),
-            asyncio.create_task(self._every(SWEEP_EVERY_S, self._housekeeping)),
+            asyncio.create_task(self._every(self._lease_s, self.recover)),
+            asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
         ]
 
     async def close(self) -> None:
@@ -178,6 +183,7 @@ class Runtime:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        self._hub.wake_all()
         await self.store.close()
 
     async def start_session(
@@ -197,10 +203,10 @@ class Runtime:
             check_label("owner", owner),
             now,
             now,
-            model=_without_secrets(model or ModelConfig()),
-            budgets=budgets or Budgets(),
-            policy=policy or SessionPolicy(),
-            window=window or WindowLimits(),
+            model=_without_secrets(check_kind("model", model, ModelConfig)),
+            budgets=check_kind("budgets", budgets, Budgets),
+            policy=check_kind("policy", policy, SessionPolicy),
+            window=check_kind("window", window, WindowLimits),
             preferences=redact_json(check_json("preferences", preferences)),
         )
         await self.store.create_session(session)
@@ -229,9 +235,7 @@ class Runtime:
                 None if time_budget_ms is None else check_count("time_budget_ms", time_budget_ms)
             ),
             planner_hints=redact_json(check_json("planner_hints", planner_hints)),
-            idempotency_key=(
-                None if idempotency_key is None else check_label("idempotency_key", idempotency_key)
-            ),
+            idempotency_key=None if idempotency_key is None else _check_key(idempotency_key),
         )
         now = self._clock.now()
         new = Continuation(
@@ -277,9 +281,7 @@ class Runtime:
         old = await self.store.get_continuation(owner, continuation_id)
         if old.status not in FINAL and old.status != "interrupted":
             raise InvalidInput(f"continuation {continuation_id} is {old.status}: cancel it first")
-        if old.status == "interrupted":
-            await self.cancel(continuation_id, owner=owner, reason="retried")
-        return await self.send_message(
+        again = await self.send_message(
             old.session_id,
             old.request.message,
             owner=owner,
@@ -289,6 +291,10 @@ class Runtime:
             planner_hints=old.request.planner_hints,
             retry_of=old.id,
         )
+        if old.status == "interrupted":
+            with suppress(ContinuationFinal):
+                await self._cancel(owner, continuation_id, "retried")
+        return again
 
     async def approve(
         self,
@@ -414,6 +420,7 @@ class Runtime:
         mine = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         erased = await self.store.erase(owner)
         self._engine.windows.forget(owner)
+        self._hub.wake_all()
         await _stop(mine)
         return erased
 
@@ -453,18 +460,23 @@ class Runtime:
     async def events(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0
     ) -> AsyncIterator[Event]:
-        """Give a session's events behind a cursor, and go on with what happens.
+        """Give a session's events behind a cursor, and go on with what happens until the session is over.
 
-        Durable events come from the store, so that none is missed or doubled however slow the reader is.
+        Durable events come from the store, so that none is missed or doubled however slow the reader is, and
+        whichever process has written them.
         """
-        await self.store.get_session(owner, session_id)
+        session = await self.store.get_session(owner, session_id)
         with self._hub.subscribe(session_id) as subscriber:
-            while True:
+            while not self._closing:
                 subscriber.news.clear()
                 progress, subscriber.progress = subscriber.progress, []
                 for event in progress:
                     yield event
-                stored = await self.store.events(owner, session_id, after=after)
+                try:
+                    stored = await self.store.events(owner, session_id, after=after)
+                    session = session if stored else await self.store.get_session(owner, session_id)
+                except SessionNotFound:
+                    return
                 for item in stored:
                     after = item.step.cursor
                     yield await self._event(owner, session_id, item.continuation_id, item.step)
@@ -472,7 +484,11 @@ class Runtime:
                     continue
                 for event in self._hub.partials(session_id, subscriber):
                     yield event
-                await subscriber.news.wait()
+                if session.status != "active":
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(EVENTS_EVERY_S):
+                        await subscriber.news.wait()
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
@@ -507,7 +523,8 @@ class Runtime:
                 accepted.set_exception(error)
             return
         except BaseException:
-            accepted.cancel()
+            if not accepted.done():
+                accepted.set_exception(StoreUnavailable("the runtime was closed"))
             raise
         running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
         if not accepted.done():
@@ -644,10 +661,6 @@ class Runtime:
         for continuation_id in tuple(self._unwritten):
             await self._write_end(continuation_id)
 
-    async def _housekeeping(self) -> None:
-        await self.sweep()
-        await self.recover()
-
     async def _every(self, seconds: float, job: Any) -> None:
         while True:
             await asyncio.sleep(seconds)
@@ -671,6 +684,13 @@ async def _stop(turns: list[_Running]) -> None:
     _, stubborn = await asyncio.wait(tasks, timeout=STOP_WAIT_S) if tasks else (None, ())
     if stubborn:
         _logger.warning("%d tools do not let themselves be cancelled", len(stubborn))
+
+
+def _check_key(key: Any) -> str:
+    """Refuse an idempotency key with a secret in it: it is kept, and cannot be changed."""
+    if redact(check_label("idempotency_key", key)) != key:
+        raise InvalidInput("the idempotency_key looks like it has a secret in it: use a random id")
+    return str(key)
 
 
 def _without_secrets(model: ModelConfig) -> ModelConfig:

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from types import NoneType
 from typing import Any, Literal
 
-from sash.checks import check_count, check_window
+from sash.checks import check_count, check_flag, check_label, check_limit, check_names, check_window
+from sash.errors import InvalidInput
 
 SessionStatus = Literal["active", "ended", "expired"]
 
@@ -21,6 +23,14 @@ class ModelConfig:
     temperature: float | None = None
     max_output_tokens: int | None = None
     options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_label("the model's name", self.name)
+        if self.max_output_tokens is not None:
+            check_limit("max_output_tokens", self.max_output_tokens)
+        if type(self.temperature) not in (int, float, NoneType):
+            raise InvalidInput(f"temperature must be a number, got {self.temperature!r:.80}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +57,12 @@ class SessionPolicy:
     require_confirmation: tuple[str, ...] = ()
     enforce_fixed_model: bool = False
     resume_interrupted: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("allow_actuation", "enforce_fixed_model", "resume_interrupted"):
+            check_flag(name, getattr(self, name))
+        for name in ("allowlisted_services", "denylisted_services", "require_confirmation"):
+            object.__setattr__(self, name, check_names(name, getattr(self, name)))
 
 
 @dataclass(frozen=True, slots=True)

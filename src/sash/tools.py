@@ -2,12 +2,14 @@
 
 import json
 import logging
+import re
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import fastjsonschema
 
+from sash.checks import check_label
 from sash.errors import InvalidInput, SashError
 from sash.sessions import Session
 from sash.steps import ArtifactRef
@@ -59,6 +61,12 @@ class ToolSpec:
     service: Callable[[dict[str, Any]], str] | None = None
 
     def __post_init__(self) -> None:
+        check_label("a tool's name", self.name)
+        if not callable(self.invoke):
+            raise InvalidInput(f"tool {self.name} needs a function to invoke")
+        if self.safety not in get_args(Safety):
+            known = ", ".join(get_args(Safety))
+            raise InvalidInput(f"the safety of tool {self.name} is one of {known}, not {self.safety!r}")
         if self.safety == "verify" and self.verify is None:
             raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")
 
@@ -119,7 +127,7 @@ class ToolRegistry:
 def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:
     try:
         check: Callable[[Any], Any] = fastjsonschema.compile(schema)
-    except fastjsonschema.JsonSchemaDefinitionException as error:
+    except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
         raise InvalidInput(f"the {which} schema of tool {name} is wrong: {error}") from error
     return check
 

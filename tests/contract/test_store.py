@@ -21,7 +21,7 @@ from sash.ids import new_id
 from sash.sessions import Pin, Session, SessionMemory, SessionStats
 from sash.state import MessageEntry
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
-from sash.store import Artifact, Cut, Evicted, Finish, Hands
+from sash.store import Artifact, Bundle, Cut, Evicted, Finish, Hands
 
 PLAN = NewStep("plan", {"content": "thinking"})
 
@@ -369,7 +369,7 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
     assert [m.message.text for m in await store.search("bob", "größe")] == ["Größe ÄÖÜ"]
     assert await store.search("bob", "kitchen", session_id="other") == []
     assert await store.search("carl", "kitchen") == []
-    for odd in ('"', "a AND", "NEAR(", "*", "x OR y -z", "col:x"):
+    for odd in ("", " ", '"', "a AND", "NEAR(", "*", "x OR y -z", "col:x"):
         assert await store.search("bob", odd) == []
 
 
@@ -436,6 +436,89 @@ async def test_erasing_an_owner_leaves_no_word(store, start, begin):
     assert (await store.list_sessions("ann")).items == ()
     assert await store.search("ann", "secret") == []
     assert len(await store.search("bob", "secret")) == 1
+
+
+async def test_search_takes_names_apart(store, start, begin):
+    turn = (await begin(await start())).turn
+    await store.finish(turn.lease, completed(*said("light.kitchen_main is on")))
+    for words in ("kitchen", "main light", "kitchen_main", "light.kitchen_main"):
+        assert len(await store.search("ann", words)) == 1, words
+
+
+async def test_what_nobody_works_on_is_said_to_wait(store, start, begin, clock, reopen):
+    session, other = await start(), await start()
+    first = await begin(session)
+    queued = await begin(session, enqueue=True)
+    await begin(other)
+    assert await store.waiting() == []
+    clock.advance(31)
+    await store.interrupt_lost()
+    store = await reopen()
+    waiting = [(c.id, c.status) for c in await store.waiting()]
+    assert waiting[:2] == [(first.continuation.id, "interrupted"), (queued.continuation.id, "pending")]
+    assert len(waiting) == 3
+    await store.claim_next(session.id, Hands("w2"))
+    assert [c.session_id for c in await store.waiting()] == [other.id]
+
+
+async def test_the_last_id_is_known(store, start, begin, reopen):
+    assert await store.last_id() is None
+    session = await start()
+    assert await store.last_id() == session.id
+    begun = await begin(session)
+    store = await reopen()
+    assert await store.last_id() == begun.continuation.id
+
+
+async def test_nobody_s_parts_can_be_taken_by_an_import(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    artifact = Artifact(ArtifactRef(new_id(), "text/plain", 1), session.id, "ann", b"x")
+    await store.put_artifact(artifact)
+    bob = replace(session, id=new_id(), owner="bob")
+    stolen = replace(turn.continuation, session_id=bob.id, owner="bob", status="cancelled")
+    copy = replace(artifact, session_id=bob.id, owner="bob", data=b"y")
+    for parts in ({"continuations": (stolen,)}, {"artifacts": (copy,)}):
+        with pytest.raises(SessionExists):
+            await store.import_session(Bundle(bob, **parts))
+    assert (await store.list_sessions("bob")).items == ()
+    assert await store.get_artifact("ann", artifact.ref.id) == artifact
+    await store.finish(turn.lease, completed(*said("mine")))
+
+
+async def test_a_turn_that_is_handed_back_without_a_word_waits_after_a_restart(store, start, begin, reopen):
+    turn = (await begin(await start())).turn
+    await store.append(turn.lease, [], awaiting_approval=True)
+    store = await reopen()
+    assert (await store.get_continuation("ann", turn.continuation.id)).status == "awaiting_approval"
+    assert await store.interrupt_lost() == []
+
+
+async def test_what_a_sweep_ended_is_ended_after_a_restart(store, start, begin, clock, reopen):
+    idle, used = await start(), await start()
+    turn = (await begin(used)).turn
+    await store.finish(turn.lease, completed(*said("kept")))
+    clock.advance(timedelta(days=8).total_seconds())
+    await store.sweep(idle_before=clock.now() - timedelta(days=7), ended_before=clock.now())
+    store = await reopen()
+    assert (await store.get_session("ann", idle.id)).status == "expired"
+    assert [m.message.text for m in await store.messages("ann", used.id)] == ["kept"]
+    assert (await store.get_continuation("ann", turn.continuation.id)).status == "completed"
+
+
+async def test_no_byte_of_what_was_erased_is_left_on_the_disk(store, start, begin, tmp_path):
+    for owner in ("ann", "bob"):
+        session = await start(owner, preferences={"of": f"xylophone-{owner}"})
+        turn = (await begin(session, f"xylophone-{owner}")).turn
+        await store.append(turn.lease, [NewStep("plan", {"content": f"xylophone-{owner}"})])
+        await store.finish(turn.lease, completed(*said(f"xylophone-{owner} plays")))
+        ref = ArtifactRef(new_id(), "text/plain", 1)
+        await store.put_artifact(Artifact(ref, session.id, owner, f"xylophone-{owner}".encode()))
+        assert await store.search(owner, "xylophone")
+    await store.erase("ann")
+    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"xylophone-ann" not in left
+    assert len(await store.search("bob", "xylophone")) == 1
 
 
 async def test_what_is_said_after_an_erasure_is_found(store, start, begin):

@@ -2,10 +2,11 @@
 
 import subprocess
 import sys
+from datetime import date
 
 import pytest
 
-from sash.agent.redaction import MARK, redact, redact_json
+from sash.agent.redaction import MARK, redact, redact_json, redact_result
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75\nqz==\n-----END RSA PRIVATE KEY-----"
 SECRETS = [
@@ -22,7 +23,8 @@ SECRETS = [
     "AIzaSyA1234567890abcdefghijklmnopqrstuvw",
 ]
 NAMED = ["password", "db_password", "PASSWD", "api_key", "api-key", "apiKey", "access_token", "auth-token"]
-NAMED += ["client_secret", "secret_key", "private_key", "OPENAI_API_KEY"]
+NAMED += ["client_secret", "secret_key", "private_key", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASS"]
+NAMED += ["token", "refresh_token", "secret", "pwd", "passphrase"]
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -42,7 +44,9 @@ def test_what_is_named_like_a_secret_loses_its_value_and_keeps_its_name(name, fo
 
 
 def test_tokens_in_headers_and_urls_are_taken_out():
-    assert redact("Authorization: Bearer abcdefghijklmnop.q") == f"Authorization: Bearer {MARK}"
+    assert redact("Authorization: Bearer abcdefghijklmnop.q") == f"Authorization: {MARK}"
+    assert redact("authorization: Basic YW5uOmh1bnRlcg==") == f"authorization: {MARK}"
+    assert redact("curl -H 'x: bearer abcdefghijklmnop.q'") == f"curl -H 'x: bearer {MARK}'"
     assert redact("postgres://ann:hunter2@db.example.com/x") == f"postgres://{MARK}@db.example.com/x"
 
 
@@ -60,6 +64,26 @@ def test_tokens_in_headers_and_urls_are_taken_out():
 )
 def test_ordinary_text_stays_word_for_word(text):
     assert redact(text) == text
+
+
+def test_a_quoted_secret_is_taken_out_whole():
+    assert redact('"password": "correct horse", "n": 1') == f'"password": "{MARK}", "n": 1'
+    assert redact(r"{\"password\": \"hunter2x\", \"n\": 1}") == rf"{{\"password\": \"{MARK}\", \"n\": 1}}"
+    assert redact("the password is: hunter2x!") == f"the password is: {MARK}"
+
+
+def test_arguments_stay_json():
+    call = {"name": "f", "arguments": '{"password": 12345678, "n":  1}'}
+    assert redact_json(call) == {"name": "f", "arguments": f'{{"password": "{MARK}", "n": 1}}'}
+    assert redact_json({"arguments": '{"n":  1, "key": 2}'}) == {"arguments": '{"n":  1, "key": 2}'}
+
+
+def test_what_a_tool_returns_is_made_json_without_secrets():
+    circle = {}
+    circle["self"] = circle
+    assert redact_result({"when": date(2026, 1, 1), "token": "abcd"}) == {"when": "2026-01-01", "token": MARK}
+    assert redact_result({(1, 2): "x"}) == "{(1, 2): 'x'}"
+    assert "self" in redact_result(circle)
 
 
 def test_values_under_telling_keys_are_taken_out_whatever_they_look_like():

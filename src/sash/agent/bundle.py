@@ -6,10 +6,12 @@ from typing import Any
 
 from sash.agent.redaction import redact_json
 from sash.codec import decode
-from sash.errors import InvalidExport, StoreUnavailable
+from sash.errors import InvalidExport, SashError, StoreUnavailable
 from sash.ids import is_ulid
+from sash.state import ConversationWindow
 from sash.steps import Continuation
 from sash.store import Bundle
+from sash.window import Window
 
 _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
@@ -61,6 +63,11 @@ def _check(bundle: Bundle) -> None:
     ):
         if not sound:
             raise InvalidExport(f"the export is damaged: {what}")
+    messages = tuple(m.message for m in bundle.messages if m.in_window)
+    try:
+        Window.restore(ConversationWindow(session_id, messages, turn_starts=bundle.turn_starts))
+    except SashError as error:
+        raise InvalidExport(f"the export is damaged: its window is none: {error.message}") from error
 
 
 def _count(items: tuple[Any, ...]) -> range:

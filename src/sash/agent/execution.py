@@ -9,10 +9,10 @@ from typing import Any
 
 from sash.agent.context import build, prompt
 from sash.agent.journal import Journal
-from sash.agent.loop import Loop, Outcome
+from sash.agent.loop import Loop, Outcome, outcome
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact
-from sash.agent.windows import KnownWindows
+from sash.agent.windows import KnownWindow, KnownWindows
 from sash.clock import Clock
 from sash.digest import DIGEST_TOKENS, digest
 from sash.errors import LeaseLost, SashError
@@ -25,7 +25,7 @@ from sash.steps import Continuation, ContinuationError, ContinuationResponse, Ne
 from sash.store import Cut, Evicted, Finish, Store, Turn, after_turn, ended
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
-from sash.window import Eviction
+from sash.window import Eviction, Limits, Window
 
 _logger = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ class Execution:
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
-        self._known = engine.windows.take(turn)
+        self._known = KnownWindow(Window(Limits()))
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._head: list[dict[str, Any]] = []
         self.unwritten: Finish | None = None
@@ -74,9 +74,10 @@ class Execution:
         )
         try:
             try:
-                outcome = await loop.run()
-                if outcome.what == "answered":
-                    await self._complete(outcome)
+                self._known = self._engine.windows.take(turn)
+                came_to = await loop.run()
+                if came_to.what == "answered":
+                    await self._complete(came_to)
             except SashError as error:
                 await self._fail(error.code, error.message)
             except Exception as error:
@@ -107,13 +108,14 @@ class Execution:
             engine.hub.write(session.id, continuation.id, progress.model_calls, text)
 
         try:
-            return await collect(engine.model.stream(request), on_text)
+            answer: Answer = await outcome(collect(engine.model.stream(request), on_text))
+            return answer
         finally:
             engine.hub.written(session.id, continuation.id)
 
-    async def _complete(self, outcome: Outcome) -> None:
+    async def _complete(self, came_to: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
-        progress, text = outcome.progress, redact(outcome.answer.content)
+        progress, text = came_to.progress, redact(came_to.answer.content)
         said = [*progress.transcript(), {"role": "assistant", "content": text}]
         messages = tuple(map(self._entry, said))
         evicted = [
@@ -121,15 +123,15 @@ class Execution:
             for message, rendered in zip(messages, said, strict=True)
             for gone in self._known.add(message, rendered)
         ]
-        detail = {"status": "completed", "final_message": text, "stopped_by": outcome.stopped_by}
+        detail = {"status": "completed", "final_message": text, "stopped_by": came_to.stopped_by}
         end = Finish(
             "completed",
             (NewStep("summary", detail),),
             ContinuationResponse(
                 text,
-                reasoning_summary=redact(outcome.answer.reasoning) or None,
+                reasoning_summary=redact(came_to.answer.reasoning) or None,
                 actions=tuple(progress.actions),
-                stopped_by=outcome.stopped_by,
+                stopped_by=came_to.stopped_by,
             ),
             artifacts=tuple(progress.artifacts),
             messages=messages,

@@ -10,12 +10,13 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, field
+from inspect import isawaitable
 from typing import Any, Literal
 
 from sash.agent.journal import Journal
-from sash.agent.policy import judge
+from sash.agent.policy import Verdict, judge
 from sash.agent.progress import Call, Progress
-from sash.agent.redaction import MARK, redact_result
+from sash.agent.redaction import MARK, redact, redact_result
 from sash.errors import InvalidInput
 from sash.models.base import Answer
 from sash.sessions import Budgets, Session
@@ -32,9 +33,7 @@ CUT_OFF = (
     "outcome unknown: the time budget of this turn ran out while this call was under way. Tell the user, and "
     "check the state before doing anything about it."
 )
-NOT_KNOWN_ANY_MORE = (
-    f"not done: an argument reads {MARK}, because secrets are not kept. Ask the user for it and call again."
-)
+NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
 Ask = Callable[[Progress, bool], Awaitable[Answer]]
 
@@ -129,25 +128,35 @@ class Loop:
     async def _run_call(self, progress: Progress, call: Call) -> None:
         """Bring one call to its result, unless it has to wait for a yes."""
         spec = self.tools.specs.get(call.name)
-        if spec is None:
-            known = ", ".join(self.tools.specs) or "none"
-            self._result(progress, call, f"there is no tool {call.name}; the tools are: {known}")
-            return
         try:
+            if spec is None:
+                known = ", ".join(self.tools.specs) or "none"
+                raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
             arguments = self.tools.arguments(spec, call.arguments)
         except InvalidInput as error:
-            self._result(progress, call, error.message)
+            self._result(progress, call, OUTCOME_UNKNOWN if call.suspect else error.message)
             return
-        verdict = judge(spec, arguments, self.session.policy)
-        if verdict.what == "deny" or call.approved is False:
-            reason = verdict.reason if verdict.what == "deny" else "the user said no"
-            self._result(progress, call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
-        elif verdict.what == "confirm" and call.approved is None:
+        verdict = self._judge(call, spec, arguments)
+        if verdict.what == "confirm" and call.approved is None:
             return
-        elif call.n > self.session.budgets.max_tool_calls:
-            self._result(progress, call, "not done: this turn has used up its tool calls (max_tool_calls)")
+        if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe" or MARK in call.arguments):
+            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+        elif verdict.what == "deny":
+            action = _action(spec, call, arguments, "denied")
+            self._result(progress, call, f"not done: {verdict.reason}", action)
         else:
             await self._invoke(progress, call, spec, arguments)
+
+    def _judge(self, call: Call, spec: ToolSpec, arguments: dict[str, Any]) -> Verdict:
+        if not self.request.allow_tools:
+            return Verdict("deny", "tools are off in this turn (allow_tools is false)")
+        if call.approved is False:
+            return Verdict("deny", "the user said no")
+        if call.n > self.session.budgets.max_tool_calls:
+            return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
+        if MARK in call.arguments:
+            return Verdict("deny", NOT_KNOWN_ANY_MORE)
+        return judge(spec, arguments, self.session.policy)
 
     async def _invoke(
         self, progress: Progress, call: Call, spec: ToolSpec, arguments: dict[str, Any]
@@ -155,13 +164,6 @@ class Loop:
         context = ToolContext(
             self.session, self.continuation_id, call.id, self.journal.keep, self.journal.tell
         )
-        unknown = spec.safety == "unsafe" or MARK in call.arguments
-        if call.suspect and unknown:
-            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
-            return
-        if MARK in call.arguments:
-            self._result(progress, call, NOT_KNOWN_ANY_MORE, _action(spec, call, arguments, "denied"))
-            return
         only_once = _only_once(spec)
         if only_once:
             await self.journal.settle()
@@ -182,16 +184,16 @@ class Loop:
         result = None
         try:
             if call.suspect and spec.verify is not None:
-                result = await _not_cancelled(spec.verify(arguments, context))
+                result = await outcome(spec.verify(arguments, context))
         except Exception:
             self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
         try:
             call.begun = True
             if result is None:
-                result = await _not_cancelled(spec.invoke(arguments, context))
+                result = await outcome(spec.invoke(arguments, context))
         except Exception as error:
-            text = f"failed: {type(error).__name__}: {error}"
+            text, _ = await as_text(redact(f"failed: {type(error).__name__}: {error}"), context)
             self._result(progress, call, text, _action(spec, call, arguments, "failed"))
             return
         self.tools.check_output(spec, result)
@@ -237,15 +239,17 @@ def _only_once(spec: ToolSpec) -> bool:
     return spec.action or spec.safety != "idempotent"
 
 
-async def _not_cancelled(call: Awaitable[Any]) -> Any:
-    """Wait for a tool. One that says it was cancelled, when nobody has cancelled the turn, has failed."""
+async def outcome(call: Any) -> Any:
+    """Wait for what is not ours. If it ends like a task that was cancelled, and nobody did, it has failed."""
     try:
-        return await call
-    except asyncio.CancelledError:
+        return await call if isawaitable(call) else call
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
         task = asyncio.current_task()
-        if task is not None and task.cancelling():
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
-        raise RuntimeError("the tool was cancelled") from None
+        raise RuntimeError(f"ended by {type(error).__name__}") from error
 
 
 async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:

@@ -8,7 +8,9 @@ MARK = "[redacted]"
 
 # A text with none of these has no secret, which is most texts; looking for them is much cheaper.
 _HINTS = (
-    "passw",
+    "pass",
+    "pwd",
+    "authorization",
     "key",
     "secret",
     "token:",
@@ -40,8 +42,9 @@ _secret = re.compile(
             r"\bAIza[\w-]{35,}",
             r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
             r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
-            r"""(?ix:(?P<name>\b[\w-]{0,40}(?:password|passwd|api[_-]?key|token|secret|secret[_-]?key
-            |private[_-]?key)(?:\\{0,3}["'])?\s{0,3}[:=]\s{0,3})
+            r"(?i:(?<=authorization: )\w{1,20} [^\s\"']{6,512})",
+            r"""(?ix:(?P<name>(?:password|passwd|passphrase|[_-]pass|pwd|api[_-]?key|access[_-]?key|secret[_-]?key
+            |private[_-]?key|token|secret)(?:\\{0,3}["'])?(?:\sis)?\s{0,3}[:=]\s{0,3})
             (?:(?P<quote>\\{0,3}["'])(?:(?!(?P=quote))[^\n]){4,512}(?P=quote)?|[^\s"',;&}\\]{4,512}))""",
         )
     )
@@ -73,17 +76,35 @@ def redact_result(result: Any) -> Any:
     """Return what a tool returned as JSON values without secrets; what is no JSON becomes text."""
     if isinstance(result, str):
         return redact(result)
-    return redact_json(json.loads(json.dumps(result, default=str, skipkeys=True)))
+    try:
+        return redact_json(json.loads(json.dumps(result, default=str)))
+    except (TypeError, ValueError, RecursionError):
+        return redact(str(result))
 
 
 def _redact_json(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, dict):
-        return {
-            key: MARK if isinstance(item, str) and item and _SECRET_KEYS.search(key) else _redact_json(item)
-            for key, item in value.items()
-        }
+        return {key: _redact_item(key, item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_redact_json(item) for item in value]
     return value
+
+
+def _redact_item(key: str, item: Any) -> Any:
+    if _SECRET_KEYS.search(key) and isinstance(item, str | int | float) and item and item is not True:
+        return MARK
+    if key == "arguments" and isinstance(item, str):
+        return _redact_arguments(item)
+    return _redact_json(item)
+
+
+def _redact_arguments(text: str) -> str:
+    """A call's arguments are JSON in a text, and have to stay JSON."""
+    try:
+        arguments = json.loads(text)
+    except ValueError:
+        return redact(text)
+    clean = _redact_json(arguments)
+    return text if clean == arguments else json.dumps(clean, ensure_ascii=False)

@@ -19,7 +19,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -44,6 +44,7 @@ from sash.store import (
     StoredMessage,
     Swept,
     Turn,
+    parts_exist,
 )
 from sash.stores.ledger import Entry, Ledger
 from sash.stores.ledgers import Ledgers
@@ -78,11 +79,12 @@ class _SessionFile:
 
 @dataclass(frozen=True, slots=True)
 class _TurnFile:
-    """What `turns/{turn}.json` holds; `position` is that of its first message in the transcript."""
+    """What `turns/{turn}.json` holds, as of `cursor`; its first message stands at `position`."""
 
     continuation: Continuation
     messages: tuple[MessageEntry, ...] = ()
     position: int = 0
+    cursor: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,7 @@ class _Commit:
 
     continuation: Continuation
     finish: Finish | None = None
+    position: int = 0
 
 
 class _Late(NamedTuple):
@@ -152,6 +155,8 @@ class _FileLedgers(Ledgers):
                     "sqlite store, which several processes can open"
                 )
             self._check_layout()
+            for leftover in (self._folder / "sessions").glob(".*.deleted"):
+                shutil.rmtree(leftover)
         except (OSError, ValueError, KeyError) as error:
             self._lock.release()
             raise _unavailable(self._folder, error) from error
@@ -185,7 +190,8 @@ class _FileLedgers(Ledgers):
         self._dirty.discard(session_id)
         for artifact in artifacts:
             self._remove_artifact(artifact.ref.id)
-        shutil.rmtree(self._folder / "sessions" / session_id)
+        folder = self._folder / "sessions" / session_id
+        shutil.rmtree(folder.rename(folder.with_name(f".{session_id}.deleted")))
 
     def erase(self, owner: str) -> int:
         self._load_all()
@@ -215,7 +221,7 @@ class _FileLedgers(Ledgers):
             finished = super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)
             self._log(ledger, entry, len(end.steps), end)
-            self._write_turn(ledger, entry)
+            self._write_turn_soon(ledger, entry)
         return finished
 
     def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
@@ -235,6 +241,14 @@ class _FileLedgers(Ledgers):
                     self._log(ledger, entry, 1)
         return lost
 
+    def waiting(self) -> list[Continuation]:
+        self._load_all()
+        return super().waiting()
+
+    def last_id(self) -> str | None:
+        self._load_all()
+        return super().last_id()
+
     def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
         self._load_all()
         return super().search(owner, query, session_id, limit)
@@ -251,17 +265,27 @@ class _FileLedgers(Ledgers):
         return replace(super().export_session(owner, session_id), artifacts=artifacts)
 
     def import_session(self, bundle: Bundle) -> None:
+        self._load_all()
+        if any((self._folder / "artifacts" / a.ref.id).exists() for a in bundle.artifacts):
+            raise parts_exist(bundle.session.id)
+        folder = self._folder / "sessions" / bundle.session.id
+        if not self._is_session(bundle.session.id):
+            shutil.rmtree(folder, ignore_errors=True)  # what an import that failed has left
         with self._change(bundle.session.id):
             super().import_session(replace(bundle, artifacts=()))
             self._write_whole(self._ledgers[bundle.session.id], bundle.artifacts)
 
     def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
         self._load_all()
-        before = {key: _finals(ledger) for key, ledger in self._ledgers.items()}
+        self._flush()  # what a sweep clears must be in the turns' files before
+        before = {key: (ledger.session, _finals(ledger)) for key, ledger in self._ledgers.items()}
         swept = super().sweep(idle_before, ended_before)
         for key, ledger in self._ledgers.items():
+            session, finals = before[key]
+            if ledger.session is not session:
+                self._dirty.add(key)
             for entry in ledger.entries.values():
-                if entry.continuation.is_final and entry.continuation.id not in before[key]:
+                if entry.continuation.is_final and entry.continuation.id not in finals:
                     self._log(ledger, entry, 1)
         self._flush()
         self._drop_logs()
@@ -307,30 +331,43 @@ class _FileLedgers(Ledgers):
         leases = {} if ledger is None else ledger.leases()
         try:
             yield cast(Ledger, ledger)
-        except OSError:
+        except SashError:
+            raise  # it was refused, before anything was changed
+        except Exception:
             self._ledgers.pop(session_id, None)
             if again := self._known(session_id):
                 again.take_leases(leases)
             raise
 
-    def _log(self, ledger: Ledger, entry: Entry, count: int, end: Finish | None = None) -> None:
-        """Write the last `count` steps of an entry as one commit."""
-        if count:
-            self._dirty.add(ledger.session.id)
-            lines = [_line(step) for step in entry.steps[-count:]]
-            lines[-1]["commit"] = _as_json(_Commit(entry.continuation, end))
-            _append(self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log", lines)
+    def _log(
+        self,
+        ledger: Ledger,
+        entry: Entry,
+        count: int,
+        end: Finish | None = None,
+        *,
+        new: bool = False,
+    ) -> None:
+        """Write the last `count` steps of an entry, or only how it stands now, as one commit."""
+        self._dirty.add(ledger.session.id)
+        continuation = entry.continuation
+        stands = Step(0, continuation.updated_at, "observed_event", {"event": "status"}, ledger.cursor)
+        lines = [_line(step) for step in entry.steps[-count:]] if count else [_line(stands)]
+        lines[-1]["commit"] = _as_json(_Commit(continuation, end, entry.position))
+        _append(self._session_folder(ledger) / "logs" / f"{continuation.id}.log", lines, new=new)
 
     def _write_opening(self, ledger: Ledger, entry: Entry) -> None:
-        continuation = entry.continuation
-        folder = self._session_folder(ledger)
-        opened = Step(0, continuation.created_at, "observed_event", {"event": "opened"}, ledger.cursor)
-        line = _line(opened) | {"commit": _as_json(_Commit(continuation))}
-        _append(folder / "logs" / f"{continuation.id}.log", [line], new=True)
-        self._write_turn(ledger, entry)
+        self._log(ledger, entry, 0, new=True)
+        self._write_turn_soon(ledger, entry)
+
+    def _write_turn_soon(self, ledger: Ledger, entry: Entry) -> None:
+        """Write a turn's file if that can be done now; its log has all, and a sweep writes it again."""
+        with suppress(OSError):
+            self._write_turn(ledger, entry)
 
     def _write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
-        record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position)
+        cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
+        record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position, cursor)
         path = self._session_folder(ledger) / "turns" / f"{entry.continuation.id}.json"
         _replace(path, encode(record), sync=sync)
 
@@ -372,7 +409,7 @@ class _FileLedgers(Ledgers):
         for session_id in tuple(self._dirty):
             if ledger := self._ledgers.get(session_id):
                 for entry in ledger.entries.values():
-                    if entry.steps:
+                    if entry.steps or not entry.continuation.is_final:
                         self._write_turn(ledger, entry, sync=True)
                 self._write_session(ledger)
 
@@ -386,8 +423,8 @@ class _FileLedgers(Ledgers):
     def _write_artifact(self, artifact: Artifact) -> None:
         path = self._folder / "artifacts" / artifact.ref.id
         about = {"ref": _as_json(artifact.ref), "session_id": artifact.session_id, "owner": artifact.owner}
-        _replace(path.with_suffix(".json"), json.dumps(about), sync=True)
         _replace(path, artifact.data, sync=True)
+        _replace(path.with_suffix(".json"), json.dumps(about), sync=True)
 
     def _read_artifact(self, owner: str, artifact_id: str) -> Artifact:
         path = self._folder / "artifacts" / artifact_id
@@ -404,9 +441,12 @@ class _FileLedgers(Ledgers):
 
     def _artifacts_of(self, session_id: str) -> Iterator[Artifact]:
         for path in sorted((self._folder / "artifacts").glob("*.json")):
-            about = json.loads(path.read_bytes())
-            if about["session_id"] == session_id:
-                yield self._read_artifact(about["owner"], path.stem)
+            try:
+                about = json.loads(path.read_bytes())
+                if about["session_id"] == session_id:
+                    yield self._read_artifact(about["owner"], path.stem)
+            except (ValueError, KeyError, TypeError, SashError) as error:
+                self._report(path, f"the artifact cannot be read: {error}")
 
     def _remove_artifact(self, artifact_id: str) -> None:
         path = self._folder / "artifacts" / artifact_id
@@ -427,13 +467,17 @@ class _FileLedgers(Ledgers):
         _replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 
     def _load(self, session_id: str) -> Ledger | None:
-        """Read a session from its files; a damaged file is reported, and what the others say is kept."""
+        """Read a session from its files; one that cannot be read is reported, and the others are."""
         folder = self._folder / "sessions" / session_id
         try:
-            record = decode(_SessionFile, (folder / "session.json").read_bytes())
+            return self._read_ledger(session_id, folder)
         except SashError as error:
             self._report(folder / "session.json", f"the session cannot be read: {error}")
             return None
+
+    def _read_ledger(self, session_id: str, folder: Path) -> Ledger:
+        """Read a session; a damaged file of a turn is reported, and what the others say is kept."""
+        record = decode(_SessionFile, (folder / "session.json").read_bytes())
         ledger = Ledger(record.session)
         ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
@@ -441,7 +485,8 @@ class _FileLedgers(Ledgers):
         entries = {f.continuation.id: Entry(f.continuation) for f in files}
         late: list[_Late] = []
         for path in sorted((folder / "logs").glob("*.log")):
-            late += self._replay(entries, path, record.cursor)
+            late += self._replay(entries, files, path, record.cursor)
+        late += _ends_without_log(files, late, record.cursor)
         for _, entry in sorted(entries.items()):
             ledger.add(entry)
             ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
@@ -451,20 +496,25 @@ class _FileLedgers(Ledgers):
             self._dirty.add(session_id)
         return ledger
 
-    def _replay(self, entries: dict[str, Entry], path: Path, cursor: int) -> list[_Late]:
-        """Take a turn's steps from its log; return its end, if the session does not know it yet."""
-        late = []
-        for line in self._load_log(path):
-            commit = line.pop("commit", None)
-            step = decode(Step, json.dumps(line))
-            entry = entries.get(path.stem)
-            if commit is not None:
-                known = decode(_Commit, json.dumps(commit))
-                if entry is None:
-                    entry = entries[path.stem] = Entry(known.continuation)
-                entry.continuation = known.continuation
-                if known.finish is not None and step.cursor > cursor:
-                    late.append(_Late(step.cursor, path.stem, known.finish, step.ts))
+    def _replay(
+        self, entries: dict[str, Entry], files: list[_TurnFile], path: Path, cursor: int
+    ) -> list[_Late]:
+        """Take a turn's steps from its log; return its end, if the session does not know it yet.
+
+        A turn that has ended by its file has, also if the log has lost its end.
+        """
+        late, entry = [], entries.get(path.stem)
+        ended = entry is not None and entry.continuation.is_final
+        for step, commit in self._load_log(path):
+            if entry is None and commit is not None:
+                entry = entries[path.stem] = Entry(commit.continuation)
+            if entry is not None and commit is not None:
+                entry.continuation = entry.continuation if ended else commit.continuation
+                if commit.finish is not None and step.cursor > cursor:
+                    late.append(_Late(step.cursor, path.stem, commit.finish, step.ts))
+                elif commit.finish is not None and not any(f.continuation.id == path.stem for f in files):
+                    said = commit.finish.messages
+                    files.append(_TurnFile(commit.continuation, said, commit.position, step.cursor))
             if entry is not None and step.n:
                 entry.steps.append(step)
         return late
@@ -476,25 +526,27 @@ class _FileLedgers(Ledgers):
             self._report(path, f"the turn's file is damaged, what its log has is used: {error}")
             return None
 
-    def _load_log(self, path: Path) -> list[dict[str, Any]]:
-        """Read a log up to its last commit; what a crash tore off is cut away."""
-        lines: list[dict[str, Any]] = []
-        whole = size = 0
-        for raw in path.read_bytes().splitlines(keepends=True):
+    def _load_log(self, path: Path) -> list[tuple[Step, _Commit | None]]:
+        """Read a log up to its last commit, and cut away what is behind it.
+
+        Behind it is what a crash tore off. If there is more, the file was damaged, and is kept beside.
+        """
+        data, lines, whole, size, end = path.read_bytes(), [], 0, 0, 0
+        for raw in data.splitlines(keepends=True):
             try:
-                line = json.loads(raw)
-            except ValueError:
-                break
-            if not raw.endswith(b"\n"):
+                lines.append(_read_line(raw))
+            except (ValueError, SashError):
                 break
             size += len(raw)
-            lines.append(line)
-            if "commit" in line:
+            if lines[-1][1] is not None:
                 whole, end = len(lines), size
-        if whole < len(lines) or size < path.stat().st_size:
-            self._report(path, "the last lines were torn off by a crash and are left out")
-            with path.open("r+b") as file:
-                file.truncate(end if whole else 0)
+        if end < len(data):
+            if data.count(b"\n", size) > 1:
+                shutil.copyfile(path, path.with_suffix(".damaged"))
+                self._report(path, "damaged in the middle: what comes before is used, the rest kept beside")
+            else:
+                self._report(path, "the last lines were torn off by a crash and are left out")
+            os.truncate(path, end)
         return lines[:whole]
 
     def _report(self, path: Path, what: str) -> None:
@@ -504,13 +556,23 @@ class _FileLedgers(Ledgers):
             _logger.error("%s: %s", damage.path, what)
 
 
+def _ends_without_log(files: list[_TurnFile], late: list[_Late], cursor: int) -> Iterator[_Late]:
+    """Find the ends of turns that neither the session nor the logs know, only their own files."""
+    known = {item.turn_id for item in late}
+    for file in files:
+        turn = file.continuation
+        if turn.is_final and file.cursor > cursor and file.messages and turn.id not in known:
+            end = Finish(turn.status, (), messages=file.messages)
+            yield _Late(file.cursor, turn.id, end, turn.updated_at)
+
+
 def _add_transcript(
     ledger: Ledger, record: _SessionFile, folder: Path, files: list[_TurnFile], late: set[str]
 ) -> None:
     """Put the transcript together: what was imported, then the turns by their place, but the late ones."""
     imported = folder / "turns" / "imported.ndjson"
-    for text in imported.read_text().splitlines() if imported.exists() else ():
-        ledger.say(decode(MessageEntry, text), None)
+    for line in imported.read_bytes().splitlines() if imported.exists() else ():
+        ledger.say(decode(MessageEntry, line), None)
     for file in sorted(files, key=lambda f: f.position):
         if file.continuation.id not in late:
             for message in file.messages:
@@ -526,6 +588,16 @@ def _finals(ledger: Ledger) -> set[str]:
 def _line(step: Step) -> dict[str, Any]:
     line: dict[str, Any] = adapter(Step).dump_python(step, mode="json")
     return line
+
+
+def _read_line(raw: bytes) -> tuple[Step, _Commit | None]:
+    """Read a line of a log; the last one of a write has its commit."""
+    line = json.loads(raw)
+    if not isinstance(line, dict) or not raw.endswith(b"\n"):
+        raise ValueError("not a whole line")
+    commit = line.pop("commit", None)
+    step = decode(Step, json.dumps(line))
+    return step, None if commit is None else decode(_Commit, json.dumps(commit))
 
 
 def _as_json(value: Any) -> Any:
