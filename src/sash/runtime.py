@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, Self
 
 from sash.agent.bundle import read_bundle
@@ -244,7 +245,8 @@ class Runtime:
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
         accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
-        self._spawn(self._begin_and_run(new, busy, accepted))
+        begun = self._spawn(self._begin_and_run(new, busy, accepted))
+        begun.add_done_callback(partial(_give_up, accepted))
         return await accepted
 
     async def await_continuation(
@@ -465,30 +467,38 @@ class Runtime:
         Durable events come from the store, so that none is missed or doubled however slow the reader is, and
         whichever process has written them.
         """
-        session = await self.store.get_session(owner, session_id)
+        await self.store.get_session(owner, session_id)
         with self._hub.subscribe(session_id) as subscriber:
-            while not self._closing:
-                subscriber.news.clear()
-                progress, subscriber.progress = subscriber.progress, []
-                for event in progress:
-                    yield event
-                try:
+            try:
+                while not self._closing:
+                    subscriber.news.clear()
+                    progress, subscriber.progress = subscriber.progress, []
+                    for event in progress:
+                        yield event
                     stored = await self.store.events(owner, session_id, after=after)
-                    session = session if stored else await self.store.get_session(owner, session_id)
-                except SessionNotFound:
-                    return
-                for item in stored:
-                    after = item.step.cursor
-                    yield await self._event(owner, session_id, item.continuation_id, item.step)
-                if stored:
-                    continue
-                for event in self._hub.partials(session_id, subscriber):
-                    yield event
-                if session.status != "active":
-                    return
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(EVENTS_EVERY_S):
-                        await subscriber.news.wait()
+                    for item in stored:
+                        after = item.step.cursor
+                        yield await self._event(owner, session_id, item.continuation_id, item.step)
+                    if stored:
+                        continue
+                    for event in self._hub.partials(session_id, subscriber):
+                        yield event
+                    if await self._is_over(owner, session_id):
+                        return
+                    with suppress(TimeoutError):
+                        async with asyncio.timeout(EVENTS_EVERY_S):
+                            await subscriber.news.wait()
+            except (SessionNotFound, ContinuationNotFound):
+                return  # it was erased
+            except StoreUnavailable:
+                if not self._closing:
+                    raise
+
+    async def _is_over(self, owner: str, session_id: str) -> bool:
+        """Whether nothing can happen in a session any more."""
+        if (await self.store.get_session(owner, session_id)).status == "active":
+            return False
+        return all(c.is_final for c in await self.store.list_continuations(owner, session_id))
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
@@ -522,10 +532,6 @@ class Runtime:
             if not accepted.done():
                 accepted.set_exception(error)
             return
-        except BaseException:
-            if not accepted.done():
-                accepted.set_exception(StoreUnavailable("the runtime was closed"))
-            raise
         running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
         if not accepted.done():
             accepted.set_result(begun.continuation)
@@ -674,6 +680,12 @@ class Runtime:
             raise InvalidInput("message must be a non-empty string")
         check_size(len(check_text(message).encode()), self._max_message_bytes)
         return message
+
+
+def _give_up(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
+    """Tell a caller whose turn was never begun."""
+    if not accepted.done():
+        accepted.set_exception(StoreUnavailable("the runtime was closed"))
 
 
 async def _stop(turns: list[_Running]) -> None:
