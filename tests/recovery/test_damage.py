@@ -5,14 +5,18 @@ import json
 import os
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from sash import Runtime
 from sash.errors import SessionNotFound, StoreUnavailable
+from sash.ids import new_id
+from sash.steps import ArtifactRef
+from sash.store import Artifact
 from sash.stores.files import FilesStore
 from sash.stores.sqlite import SqliteStore
-from sash.testing import ScriptedModel
+from sash.testing import FakeClock, ScriptedModel
 
 WAIT_S = 10
 
@@ -199,3 +203,121 @@ async def test_fifty_sessions_at_once_on_one_sqlite_file(tmp_path):
         sessions = await asyncio.gather(*((one, two)[n % 2].start_session() for n in range(50)))
         results = await asyncio.gather(*(turn((two, one)[n % 2], s, "hi") for n, s in enumerate(sessions)))
         assert {r.status for r in results} == {"completed"}
+
+
+def log_of(folder, session, turn_id):
+    return folder / "sessions" / session.id / "logs" / f"{turn_id}.log"
+
+
+@pytest.mark.parametrize("line", [b"5\n", b"null\n", b'{"n": "x"}\n', b"{\n", b"\xff\n"])
+@pytest.mark.parametrize("where", ["start", "middle", "end"])
+async def test_a_damaged_line_is_reported_kept_aside_and_the_rest_goes_on(tmp_path, line, where):
+    session, ids = await fill_files(tmp_path)
+    log = log_of(tmp_path, session, ids[1])
+    lines = log.read_bytes().splitlines(keepends=True)
+    at = {"start": 0, "middle": 1, "end": len(lines)}[where]
+    log.write_bytes(b"".join([*lines[:at], line, *lines[at:]]))
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
+        assert [damage.path for damage in store.damaged] == [str(log.relative_to(tmp_path))]
+        assert log.with_suffix(".damaged").exists() == (where != "end")
+        assert (await turn(sash, session, "more")).status == "completed"
+    async with runtime(FilesStore(tmp_path)) as sash:
+        assert (await texts(sash, session))[-2:] == ["more", "ok"]
+
+
+async def test_a_turn_whose_log_has_lost_its_end_has_ended_by_its_file(tmp_path):
+    session, ids = await fill_files(tmp_path)
+    log = log_of(tmp_path, session, ids[2])
+    log.write_bytes(log.read_bytes()[:-20])
+    for _ in range(2):
+        store = FilesStore(tmp_path)
+        async with runtime(store) as sash:
+            assert (await sash.store.get_continuation("local", ids[2])).status == "completed"
+            window = await sash.store.window("local", session.id)
+            assert [m.text for m in window.messages] == await texts(sash, session)
+            assert (await texts(sash, session))[-2:] == ["message 2", "ok"]
+
+
+async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tmp_path):
+    session, ids = await fill_files(tmp_path)
+    async with runtime(FilesStore(tmp_path)) as sash:
+        await sash.sweep()
+    (tmp_path / "sessions" / session.id / "turns" / f"{ids[1]}.json").write_text("{")
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
+        window = await sash.store.window("local", session.id)
+        assert [m.text for m in window.messages] == await texts(sash, session)
+    assert len(store.damaged) == 1
+
+
+async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("sash.stores.files._FileLedgers._write_turn_soon", lambda *_: None)
+        session, ids = await fill_files(tmp_path, turns=1)
+    clock = FakeClock(datetime.now(UTC) + timedelta(hours=25))
+    for _ in range(3):
+        async with Runtime(FilesStore(tmp_path, clock=clock), ScriptedModel("ok"), clock=clock) as sash:
+            await sash.sweep()
+            assert await texts(sash, session) == ["message 0", "ok"]
+            assert (await sash.store.get_continuation("local", ids[0])).status == "completed"
+    assert not log_of(tmp_path, session, ids[0]).exists()
+
+
+async def test_lines_are_lines_whatever_is_said_in_them(tmp_path):
+    odd = "a\u2028b\u0085c\x0bd\x1ce\r\nf"
+    async with runtime(FilesStore(tmp_path)) as sash:
+        session = await sash.start_session()
+        await turn(sash, session, odd)
+        fork = await sash.fork_session(session.id)
+    async with runtime(FilesStore(tmp_path)) as sash:
+        assert await texts(sash, session) == await texts(sash, fork) == [odd, "ok"]
+
+
+@pytest.mark.parametrize("damage", ["torn", "no data"])
+async def test_a_damaged_artifact_does_not_stand_in_the_way(tmp_path, damage):
+    store = FilesStore(tmp_path)
+    async with runtime(store) as sash:
+        session = await sash.start_session()
+        ref = ArtifactRef(new_id(), "text/plain", 1)
+        await store.put_artifact(Artifact(ref, session.id, "local", b"x"))
+        path = tmp_path / "artifacts" / ref.id
+        path.unlink() if damage == "no data" else path.with_suffix(".json").write_text("{")
+        assert (await sash.export_session(session.id))["artifacts"] == []
+        assert await sash.erase() == 1
+        assert len(store.damaged) == 1
+
+
+async def test_a_turn_file_that_cannot_be_written_stops_no_turn(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("no space")
+
+    async with runtime(FilesStore(tmp_path)) as sash:
+        session = await sash.start_session()
+        with monkeypatch.context() as patch:
+            patch.setattr("sash.stores.files._FileLedgers._write_turn", full)
+            assert (await turn(sash, session, "one")).status == "completed"
+        assert (await turn(sash, session, "two")).status == "completed"
+    async with runtime(FilesStore(tmp_path)) as sash:
+        assert await texts(sash, session) == ["one", "ok", "two", "ok"]
+
+
+async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):
+    session, _ = await fill_files(tmp_path / "from")
+    async with runtime(FilesStore(tmp_path / "from")) as sash:
+        export = await sash.export_session(session.id)
+
+    def full(*_, **__):
+        raise OSError("no space")
+
+    async with runtime(FilesStore(tmp_path / "to")) as sash:
+        with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
+            patch.setattr("sash.stores.files._FileLedgers._write_session", full)
+            await sash.import_session(export)
+        await sash.import_session(export)
+    async with runtime(FilesStore(tmp_path / "to")) as sash:
+        again = await sash.export_session(session.id)
+        assert [s["step"]["cursor"] for s in again["steps"]] == [s["step"]["cursor"] for s in export["steps"]]
+        assert len(again["messages"]) == 6

@@ -270,10 +270,16 @@ class _FileLedgers(Ledgers):
             raise parts_exist(bundle.session.id)
         folder = self._folder / "sessions" / bundle.session.id
         if not self._is_session(bundle.session.id):
-            shutil.rmtree(folder, ignore_errors=True)  # what an import that failed has left
-        with self._change(bundle.session.id):
-            super().import_session(replace(bundle, artifacts=()))
+            shutil.rmtree(folder, ignore_errors=True)  # what a process that died while it imported has left
+        super().import_session(replace(bundle, artifacts=()))
+        try:
             self._write_whole(self._ledgers[bundle.session.id], bundle.artifacts)
+        except Exception:
+            super().delete_session(bundle.session.owner, bundle.session.id)
+            for artifact in bundle.artifacts:
+                self._remove_artifact(artifact.ref.id)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
 
     def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
         self._load_all()
