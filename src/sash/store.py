@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from sash.errors import ContinuationFinal, SessionBusy, SessionEnded, SessionExists
+from sash.errors import ContinuationFinal, SessionBusy, SessionChanged, SessionEnded, SessionExists
 from sash.sessions import Session, SessionStats, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
 from sash.steps import (
@@ -318,6 +318,15 @@ def page_of_sessions(
     return Page(chosen, chosen[-1].id if len(matching) > limit else None)
 
 
+def check_version(stored: Session, changed: Session) -> None:
+    """Refuse a change of a session that somebody else has changed meanwhile."""
+    if stored.version != changed.version:
+        raise SessionChanged(
+            f"session {changed.id} was changed meanwhile: read it again and repeat the change",
+            session_id=changed.id,
+        )
+
+
 def parts_exist(session_id: str) -> SessionExists:
     """Say that an import has ids that belong to somebody."""
     return SessionExists(
@@ -392,6 +401,10 @@ def number_steps(steps: Sequence[NewStep], n: int, cursor: int, now: datetime) -
 def cancelled_steps(reason: str) -> tuple[NewStep, ...]:
     """The last step of a cancelled continuation."""
     return (NewStep("summary", {"status": "cancelled", "reason": reason}),)
+
+
+INTERRUPTED_STEPS = (NewStep("observed_event", {"event": "interrupted"}),)
+EXPIRED_STEPS = (NewStep("summary", {"status": "expired"}),)
 
 
 def lease_end(now: datetime, lease_s: float) -> datetime:

@@ -24,7 +24,7 @@ EXTRACT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool knows about the call: `key` is the same whenever this call is repeated."""
+    """What a tool knows about the call: `key` is the same if this call is made again after a crash."""
 
     session: Session
     continuation_id: str

@@ -6,7 +6,7 @@ from sash.stores.sqlite import SqliteStore
 from sash.testing import ScriptedModel
 
 
-async def test_the_thousandth_turn_costs_what_the_tenth_cost(tmp_path):
+async def test_the_four_hundredth_turn_costs_what_the_tenth_cost(tmp_path):
     store = SqliteStore(tmp_path / "sash.db", synchronous="NORMAL")
     count = 0
 

@@ -2,8 +2,8 @@
 
 The loop knows no store: it writes every step through `Journal`, and after a crash it is given the steps that
 were written and goes on from the first that is missing. It waits for the disk before and after a call that
-must not be made twice: it is known before it is made, and its result before anything else. A finished tool
-call is never repeated.
+must not be made twice: it is known before it is made, and its result before anything else. A call whose
+result is in the journal is never repeated.
 """
 
 import asyncio

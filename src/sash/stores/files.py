@@ -47,9 +47,9 @@ from sash.store import (
     parts_exist,
 )
 from sash.stores.ledger import Entry, Ledger
+from sash.stores.ledger_store import LedgerStore
 from sash.stores.ledgers import Ledgers
 from sash.stores.lock import FileLock
-from sash.stores.memory import MemoryStore
 
 T = TypeVar("T")
 
@@ -105,7 +105,7 @@ class _Late(NamedTuple):
     at: datetime
 
 
-class FilesStore(MemoryStore):
+class FilesStore(LedgerStore):
     """Ledgers that are written down. A second process is refused."""
 
     def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:

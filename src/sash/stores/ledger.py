@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sash.errors import ContinuationNotFound, LeaseLost, SessionChanged
+from sash.errors import ContinuationNotFound, LeaseLost
 from sash.sessions import Session
 from sash.state import ConversationWindow, MessageEntry
 from sash.steps import FINAL, HOLDING, Continuation, NewStep, Step
 from sash.store import (
+    EXPIRED_STEPS,
+    INTERRUPTED_STEPS,
     Begun,
     Bundle,
     Evicted,
@@ -29,6 +31,7 @@ from sash.store import (
     busy,
     cancelled_steps,
     check_begin,
+    check_version,
     ended,
     lease_end,
     number_steps,
@@ -65,11 +68,7 @@ class Ledger:
         self.cursor = 0
 
     def save(self, session: Session, now: datetime) -> Session:
-        if session.version != self.session.version:
-            raise SessionChanged(
-                f"session {session.id} was changed meanwhile: read it again and repeat the change",
-                session_id=session.id,
-            )
+        check_version(self.session, session)
         self.session = replace(session, version=session.version + 1, updated_at=now)
         return self.session
 
@@ -153,13 +152,13 @@ class Ledger:
         return entry.continuation
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
-        self._write(entry, (NewStep("observed_event", {"event": "interrupted"}),), now)
+        self._write(entry, INTERRUPTED_STEPS, now)
         entry.continuation = replace(entry.continuation, status="interrupted", updated_at=now)
         self._let_go(entry)
         return entry.continuation
 
     def expire(self, entry: Entry, now: datetime) -> None:
-        end = Finish("expired", (NewStep("summary", {"status": "expired"}),))
+        end = Finish("expired", EXPIRED_STEPS)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
 

@@ -1,43 +1,20 @@
 """The store in memory: nothing outlives the process, everything else is as in the others."""
 
-from collections.abc import Callable, Collection, Sequence
-from datetime import datetime
+from collections.abc import Callable
 from typing import TypeVar
 
 from sash.clock import Clock, SystemClock
-from sash.sessions import Session, SessionStatus
-from sash.state import ConversationWindow
-from sash.steps import Continuation, NewStep, Step
-from sash.store import (
-    LEASE_S,
-    Artifact,
-    Begun,
-    Bundle,
-    Evicted,
-    Finish,
-    Finished,
-    Hands,
-    Lease,
-    Page,
-    StoredMessage,
-    StoredStep,
-    Swept,
-    Turn,
-)
+from sash.stores.ledger_store import LedgerStore
 from sash.stores.ledgers import Ledgers
 
 T = TypeVar("T")
 
 
-class MemoryStore:
-    """Sessions as ledgers in a dict."""
+class MemoryStore(LedgerStore):
+    """Sessions in a dict."""
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._ledgers = Ledgers(clock or SystemClock())
-
-    async def _do(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job where the ledgers live."""
-        return job(self._ledgers)
 
     async def open(self) -> None:
         pass
@@ -45,108 +22,5 @@ class MemoryStore:
     async def close(self) -> None:
         pass
 
-    async def create_session(self, session: Session) -> None:
-        await self._do(lambda ledgers: ledgers.create_session(session))
-
-    async def get_session(self, owner: str, session_id: str) -> Session:
-        return await self._do(lambda ledgers: ledgers.get_session(owner, session_id))
-
-    async def list_sessions(
-        self,
-        owner: str,
-        *,
-        status: SessionStatus | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-    ) -> Page:
-        return await self._do(lambda ledgers: ledgers.list_sessions(owner, status, limit, cursor))
-
-    async def save_session(self, session: Session) -> Session:
-        return await self._do(lambda ledgers: ledgers.save_session(session))
-
-    async def delete_session(self, owner: str, session_id: str) -> None:
-        await self._do(lambda ledgers: ledgers.delete_session(owner, session_id))
-
-    async def erase(self, owner: str) -> int:
-        return await self._do(lambda ledgers: ledgers.erase(owner))
-
-    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
-        return await self._do(lambda ledgers: ledgers.begin(new, hands, enqueue))
-
-    async def claim(
-        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
-    ) -> Turn:
-        return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, hands, steps))
-
-    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
-        return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
-
-    async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
-    ) -> tuple[Step, ...]:
-        return await self._do(lambda ledgers: ledgers.append(lease, steps, awaiting_approval))
-
-    async def finish(self, lease: Lease, end: Finish) -> Finished:
-        return await self._do(lambda ledgers: ledgers.finish(lease, end))
-
-    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        return await self._do(lambda ledgers: ledgers.cancel(owner, continuation_id, reason))
-
-    async def renew(
-        self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
-    ) -> frozenset[str]:
-        return await self._do(lambda ledgers: ledgers.renew(worker, continuation_ids, lease_s))
-
-    async def interrupt_lost(self) -> list[Continuation]:
-        return await self._do(lambda ledgers: ledgers.interrupt_lost())
-
-    async def waiting(self) -> list[Continuation]:
-        return await self._do(lambda ledgers: ledgers.waiting())
-
-    async def last_id(self) -> str | None:
-        return await self._do(lambda ledgers: ledgers.last_id())
-
-    async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
-        return await self._do(lambda ledgers: ledgers.get_continuation(owner, continuation_id))
-
-    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
-        return await self._do(lambda ledgers: ledgers.list_continuations(owner, session_id))
-
-    async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
-        return await self._do(lambda ledgers: ledgers.journal(owner, continuation_id))
-
-    async def events(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
-    ) -> list[StoredStep]:
-        return await self._do(lambda ledgers: ledgers.events(owner, session_id, after, limit))
-
-    async def window(self, owner: str, session_id: str) -> ConversationWindow:
-        return await self._do(lambda ledgers: ledgers.window(owner, session_id))
-
-    async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
-        return await self._do(lambda ledgers: ledgers.evicted(owner, session_id))
-
-    async def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
-    ) -> list[StoredMessage]:
-        return await self._do(lambda ledgers: ledgers.messages(owner, session_id, after, limit))
-
-    async def search(
-        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        return await self._do(lambda ledgers: ledgers.search(owner, query, session_id, limit))
-
-    async def put_artifact(self, artifact: Artifact) -> None:
-        await self._do(lambda ledgers: ledgers.put_artifact(artifact))
-
-    async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        return await self._do(lambda ledgers: ledgers.get_artifact(owner, artifact_id))
-
-    async def export_session(self, owner: str, session_id: str) -> Bundle:
-        return await self._do(lambda ledgers: ledgers.export_session(owner, session_id))
-
-    async def import_session(self, bundle: Bundle) -> None:
-        await self._do(lambda ledgers: ledgers.import_session(bundle))
-
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
-        return await self._do(lambda ledgers: ledgers.sweep(idle_before, ended_before))
+    async def _do(self, job: Callable[[Ledgers], T]) -> T:
+        return job(self._ledgers)

@@ -12,7 +12,6 @@ from sash.clock import Clock, SystemClock
 from sash.codec import decode, encode
 from sash.errors import (
     ArtifactNotFound,
-    SessionChanged,
 )
 from sash.sessions import Session, SessionStats, SessionStatus
 from sash.state import ConversationWindow
@@ -23,6 +22,8 @@ from sash.steps import (
     Step,
 )
 from sash.store import (
+    EXPIRED_STEPS,
+    INTERRUPTED_STEPS,
     LEASE_S,
     Artifact,
     Begun,
@@ -42,6 +43,7 @@ from sash.store import (
     busy,
     cancelled_steps,
     check_begin,
+    check_version,
     lease_end,
     number_steps,
 )
@@ -91,11 +93,7 @@ class SqliteStore:
 
     async def save_session(self, session: Session) -> Session:
         def job(db: sqlite3.Connection) -> Session:
-            if rows.get_session(db, session.owner, session.id).version != session.version:
-                raise SessionChanged(
-                    f"session {session.id} was changed meanwhile: read it again and repeat the change",
-                    session_id=session.id,
-                )
+            check_version(rows.get_session(db, session.owner, session.id), session)
             saved = replace(session, version=session.version + 1, updated_at=self._clock.now())
             [key] = db.execute(rows.SQL["update_session"], rows.session_row(saved)).fetchone()
             db.execute(rows.SQL["update_digest"], {"session": key, "digest": saved.memory.digest})
@@ -233,8 +231,7 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> list[Continuation]:
             where = {"now": self._clock.now().timestamp(), "dead": json.dumps(self._dead)}
             lost = map(rows.read_continuation, db.execute(rows.SQL["lost"], where).fetchall())
-            step = NewStep("observed_event", {"event": "interrupted"})
-            return [self._close(db, continuation, "interrupted", (step,)) for continuation in lost]
+            return [self._close(db, continuation, "interrupted", INTERRUPTED_STEPS) for continuation in lost]
 
         return await self._write(job)
 
@@ -335,8 +332,7 @@ class SqliteStore:
             found = db.execute(rows.SQL["forgotten"], before).fetchall()
             forgotten = list(map(rows.read_continuation, found))
             for continuation in forgotten:
-                step = NewStep("summary", {"status": "expired"})
-                self._close(db, continuation, "expired", (step,))
+                self._close(db, continuation, "expired", EXPIRED_STEPS)
             steps = rows.sweep_steps(db, ended_before)
             rows.index_messages(db)
             idle = db.execute(rows.SQL["idle_sessions"], {"before": idle_before.timestamp()}).fetchall()
