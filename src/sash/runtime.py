@@ -1,24 +1,20 @@
-"""The use cases: the only verbs that any surface calls.
-
-A turn runs as a task of its own, never inside the call that started it: a caller who goes away cancels
-nothing.
-"""
+"""The use cases: the only verbs that any surface calls."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Coroutine, Iterable
+from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import timedelta
-from functools import partial
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 from sash.agent.bundle import read_bundle
 from sash.agent.context import build, report
-from sash.agent.execution import Engine, Execution
+from sash.agent.execution import Engine
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact, redact_json
 from sash.agent.windows import KnownWindows
+from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
     check_count,
@@ -36,8 +32,6 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     InvalidInput,
-    LeaseLost,
-    SessionBusy,
     SessionChanged,
     SessionNotFound,
     StoreUnavailable,
@@ -58,63 +52,28 @@ from sash.sessions import (
 )
 from sash.steps import (
     FINAL,
-    HOLDING,
     Continuation,
     ContinuationRequest,
-    ContinuationResponse,
     NewStep,
     Step,
 )
 from sash.store import (
     LEASE_S,
-    Begun,
     Bundle,
-    Finish,
-    Hands,
     Page,
     Store,
     StoredMessage,
     Swept,
-    Turn,
     add_stats,
 )
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
 
-BusyPolicy = Literal["reject", "enqueue", "interrupt"]
-
 DEFAULT_OWNER = "local"
-STOP_WAIT_S = 5.0
 EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
-SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Where a continuation stands: what `await_continuation` returns."""
-
-    continuation: Continuation
-    steps: tuple[Step, ...]
-
-    @property
-    def status(self) -> str:
-        return self.continuation.status
-
-    @property
-    def response(self) -> ContinuationResponse | None:
-        return self.continuation.response
-
-
-@dataclass(slots=True)
-class _Running:
-    """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
-
-    turn: Turn
-    task: asyncio.Task[None] | None
-    ended: asyncio.Future[Result | None]
 
 
 class Runtime:
@@ -144,13 +103,10 @@ class Runtime:
             Ulids(),
             KnownWindows(),
         )
+        self._worker = Worker(self._engine, lease_s)
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
-        self._worker = self._engine.new_id()
-        self._running: dict[str, _Running] = {}
-        self._unwritten: dict[str, tuple[Turn, Finish]] = {}
         self._background: list[asyncio.Task[None]] = []
-        self._tasks: set[asyncio.Task[None]] = set()
         self._closing = False
 
     async def __aenter__(self) -> Self:
@@ -164,6 +120,7 @@ class Runtime:
         """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
         await self.store.open()
         self._closing = False
+        self._worker.open()
         try:
             await asyncio.to_thread(self._engine.counter.load)
             self._engine.ulids.go_behind(await self.store.last_id())
@@ -172,7 +129,7 @@ class Runtime:
             await self.store.close()
             raise
         self._background = [
-            asyncio.create_task(self._every(self._lease_s / 3, self._heartbeat)),
+            asyncio.create_task(self._every(self._lease_s / 3, self._worker.heartbeat)),
             asyncio.create_task(self._every(self._lease_s, self.recover)),
             asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
         ]
@@ -180,10 +137,10 @@ class Runtime:
     async def close(self) -> None:
         """Stop. Turns under way are left in the journal, to be resumed by the next process."""
         self._closing = True
-        tasks = [*self._background, *self._tasks]
-        for task in tasks:
+        for task in self._background:
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._background, return_exceptions=True)
+        await self._worker.close()
         self._hub.wake_all()
         await self.store.close()
 
@@ -244,10 +201,7 @@ class Runtime:
         )
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
-        accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
-        begun = self._spawn(self._begin_and_run(new, busy, accepted))
-        begun.add_done_callback(partial(_give_up, accepted))
-        return await accepted
+        return await self._worker.begin(new, busy)
 
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
@@ -255,28 +209,26 @@ class Runtime:
         """Wait until a continuation has ended or waits for somebody, or time is up; say where it stands."""
         try:
             async with asyncio.timeout(timeout_s):
-                return await self._settled(owner, continuation_id)
+                return await self._worker.settled(owner, continuation_id)
         except TimeoutError:
-            return await self._result(owner, continuation_id)
+            return await self._worker.result(owner, continuation_id)
 
     async def cancel(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
     ) -> Continuation:
         """End a continuation, at once and for good."""
-        cancelled = await self._cancel(owner, continuation_id, reason)
-        await self._serve_next(cancelled.session_id)
+        cancelled = await self._worker.cancel(owner, continuation_id, reason)
+        await self._worker.serve_next(cancelled.session_id)
         return cancelled
 
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Go on with an interrupted continuation, from the first step that is missing."""
         continuation = await self.store.get_continuation(owner, continuation_id)
-        if continuation.status == "running" or continuation_id in self._running:
+        if continuation.status == "running":
             return continuation
         if continuation.status == "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} waits for a yes or no: approve it")
-        turn = await self.store.claim(owner, continuation_id, self._hands(continuation.session_id))
-        self._run(turn)
-        return turn.continuation
+        return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Run the turn again as a new continuation."""
@@ -295,7 +247,7 @@ class Runtime:
         )
         if old.status == "interrupted":
             with suppress(ContinuationFinal):
-                await self._cancel(owner, continuation_id, "retried")
+                await self._worker.cancel(owner, continuation_id, "retried")
         return again
 
     async def approve(
@@ -307,7 +259,7 @@ class Runtime:
         owner: str = DEFAULT_OWNER,
     ) -> Continuation:
         """Say yes or no to a call that waits for it; the turn goes on as far as it can."""
-        waiting = await self._result(owner, continuation_id)
+        waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} is {waiting.status}, not awaiting approval")
         calls = Progress.of(waiting.continuation.request, waiting.steps).open_calls
@@ -315,15 +267,7 @@ class Runtime:
             known = ", ".join(call.id for call in calls.values() if call.waits)
             raise InvalidInput(f"no call {call_id} waits for a yes; these do: {known}")
         answer = {"event": "approval", "call_id": call_id, "approved": check_flag("approved", approved)}
-        turn = await self.store.claim(
-            owner,
-            continuation_id,
-            self._hands(waiting.continuation.session_id),
-            steps=[NewStep("observed_event", answer)],
-        )
-        self._hub.wake(turn.session.id)
-        self._run(turn)
-        return turn.continuation
+        return await self._worker.take_over(waiting.continuation, (NewStep("observed_event", answer),))
 
     async def ask(
         self,
@@ -367,7 +311,7 @@ class Runtime:
                 session = await self.store.save_session(replace(session, status="ended"))
             except SessionChanged:
                 session = await self.store.get_session(owner, session_id)
-        await self._cancel_all(owner, session_id, "the session was ended")
+        await self._worker.cancel_all(owner, session_id, "the session was ended")
         return session
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
@@ -419,11 +363,10 @@ class Runtime:
 
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
-        mine = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         erased = await self.store.erase(owner)
         self._engine.windows.forget(owner)
         self._hub.wake_all()
-        await _stop(mine)
+        await self._worker.stop(owner)
         return erased
 
     async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
@@ -502,17 +445,7 @@ class Runtime:
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
-        await self._heartbeat()
-        lost = await self.store.interrupt_lost()
-        for continuation in await self.store.waiting():
-            with suppress(SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound):
-                if continuation.status == "pending":
-                    await self._serve_next(continuation.session_id)
-                    continue
-                session = await self.store.get_session(continuation.owner, continuation.session_id)
-                if session.policy.resume_interrupted:
-                    await self.resume(continuation.id, owner=continuation.owner)
-        return lost
+        return await self._worker.recover()
 
     async def sweep(self) -> Swept:
         """Expire idle sessions and forgotten continuations."""
@@ -521,116 +454,6 @@ class Runtime:
             idle_before=now - timedelta(days=SESSION_IDLE_DAYS),
             ended_before=now - timedelta(hours=CONTINUATION_RETENTION_HOURS),
         )
-
-    async def _begin_and_run(
-        self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
-    ) -> None:
-        """Begin a turn in the task that runs it, so that a caller who goes away stops neither."""
-        try:
-            begun = await self._begin(new, busy)
-        except Exception as error:
-            if not accepted.done():
-                accepted.set_exception(error)
-            return
-        running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
-        if not accepted.done():
-            accepted.set_result(begun.continuation)
-        if running is not None:
-            await self._execute(running)
-
-    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
-        while True:
-            try:
-                return await self.store.begin(new, self._hands(new.session_id), enqueue=busy == "enqueue")
-            except SessionBusy as error:
-                if error.continuation_id in self._unwritten:
-                    await self._write_end(error.continuation_id)
-                    continue
-                if busy != "interrupt":
-                    raise
-                await self._cancel_all(new.owner, new.session_id, "interrupted by a new message")
-
-    async def _cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        cancelled = await self.store.cancel(owner, continuation_id, redact(reason))
-        self._end(continuation_id, cancelled.session_id)
-        if running := self._running.get(continuation_id):
-            await _stop([running])
-        return cancelled
-
-    async def _cancel_all(self, owner: str, session_id: str, reason: str) -> None:
-        """Cancel what waits in a session, so that it does not begin, and then what runs."""
-        unfinished = [c for c in await self.store.list_continuations(owner, session_id) if not c.is_final]
-        for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
-            if continuation.status != "interrupted":
-                with suppress(ContinuationFinal):
-                    await self._cancel(owner, continuation.id, reason)
-
-    def _hands(self, session_id: str) -> Hands:
-        return Hands(self._worker, self._lease_s, self._engine.windows.session(session_id))
-
-    def _run(self, turn: Turn) -> None:
-        running = self._register(turn, None)
-        running.task = self._spawn(self._execute(running))
-
-    def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
-        running = _Running(turn, task, asyncio.get_running_loop().create_future())
-        self._running[turn.continuation.id] = running
-        return running
-
-    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        task = asyncio.create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-        return task
-
-    async def _execute(self, running: _Running) -> None:
-        """Run a turn to its end, and then the next one that waits."""
-        turn, continuation, result = running.turn, running.turn.continuation, None
-        try:
-            known = self._engine.windows.session(turn.session.id)
-            if turn.window is None and (known is None or known.version != turn.session.version):
-                window = await self.store.window(continuation.owner, turn.session.id)
-                turn = replace(turn, window=window)
-            execution = Execution(self._engine, turn)
-            await execution.run()
-            if execution.ended:
-                result = Result(execution.ended, tuple(execution.journal.steps))
-            elif execution.unwritten:
-                self._unwritten[continuation.id] = (turn, execution.unwritten)
-        finally:
-            if self._running.get(continuation.id) is running:
-                del self._running[continuation.id]
-            running.ended.set_result(result)
-            self._end(continuation.id, continuation.session_id)
-        if execution.next_waits and not self._closing:
-            await self._serve_next(continuation.session_id)
-
-    async def _settled(self, owner: str, continuation_id: str) -> Result:
-        """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
-        running = self._running.get(continuation_id)
-        if running is not None and running.turn.continuation.owner == owner:
-            ended = await asyncio.shield(running.ended)
-            if ended is not None:
-                return ended
-        if continuation_id in self._unwritten:
-            await self._write_end(continuation_id)
-        result = await self._result(owner, continuation_id)
-        with self._hub.subscribe(result.continuation.session_id) as subscriber:
-            while result.status not in SETTLED:
-                with suppress(TimeoutError):
-                    async with asyncio.timeout(self._lease_s / 10):
-                        await subscriber.news.wait()
-                subscriber.news.clear()
-                result = await self._result(owner, continuation_id)
-        return result
-
-    async def _result(self, owner: str, continuation_id: str) -> Result:
-        continuation, steps = await self.store.journal(owner, continuation_id)
-        if continuation.status == "running" and self._hub.is_writing(
-            continuation.session_id, continuation.id
-        ):
-            continuation = replace(continuation, status="streaming")
-        return Result(continuation, steps)
 
     async def _event(self, owner: str, session_id: str, continuation_id: str, step: Step) -> Event:
         payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
@@ -641,31 +464,6 @@ class Runtime:
             payload["status"], payload["error"] = response["status"], response["error"]
             return Event("final", session_id, continuation_id, payload, step.cursor)
         return Event("step", session_id, continuation_id, payload, step.cursor)
-
-    def _end(self, continuation_id: str, session_id: str) -> None:
-        self._hub.written(session_id, continuation_id)
-        self._hub.wake(session_id)
-
-    async def _serve_next(self, session_id: str) -> None:
-        turn = await self.store.claim_next(session_id, self._hands(session_id))
-        if turn is not None:
-            self._run(turn)
-
-    async def _write_end(self, continuation_id: str) -> None:
-        """Try again to write the end of a turn that the store could not take."""
-        turn, end = self._unwritten[continuation_id]
-        with suppress(LeaseLost):
-            await self.store.finish(turn.lease, end)
-        self._unwritten.pop(continuation_id, None)
-        self._end(continuation_id, turn.session.id)
-
-    async def _heartbeat(self) -> None:
-        running = dict(self._running)
-        if running:
-            held = await self.store.renew(self._worker, tuple(running), lease_s=self._lease_s)
-            await _stop([running[lost] for lost in running.keys() - held])
-        for continuation_id in tuple(self._unwritten):
-            await self._write_end(continuation_id)
 
     async def _every(self, seconds: float, job: Any) -> None:
         while True:
@@ -680,22 +478,6 @@ class Runtime:
             raise InvalidInput("message must be a non-empty string")
         check_size(len(check_text(message).encode()), self._max_message_bytes)
         return message
-
-
-def _give_up(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
-    """Tell a caller whose turn was never begun."""
-    if not accepted.done():
-        accepted.set_exception(StoreUnavailable("the runtime was closed"))
-
-
-async def _stop(turns: list[_Running]) -> None:
-    """Cancel the tasks of turns, and wait until they are over, but not for ever."""
-    tasks = [running.task for running in turns if running.task is not None]
-    for task in tasks:
-        task.cancel()
-    _, stubborn = await asyncio.wait(tasks, timeout=STOP_WAIT_S) if tasks else (None, ())
-    if stubborn:
-        _logger.warning("%d tools do not let themselves be cancelled", len(stubborn))
 
 
 def _check_key(key: Any) -> str:

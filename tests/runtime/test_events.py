@@ -129,4 +129,4 @@ async def test_nothing_stays_behind_when_subscribers_and_turns_are_gone(run):
     await listening
     assert not runtime._hub._subscribers
     assert not runtime._hub._writing
-    assert not runtime._running
+    assert not runtime._worker._running

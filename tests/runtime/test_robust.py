@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+import sash.agent.worker
 import sash.runtime
 from sash import Runtime
 from sash.agent.redaction import MARK
@@ -386,7 +387,7 @@ async def test_a_retry_that_is_refused_cancels_nothing(run, make_store, clock):
 
 
 async def test_a_tool_that_cannot_be_cancelled_does_not_hold_the_cancel(run, monkeypatch):
-    monkeypatch.setattr(sash.runtime, "STOP_WAIT_S", 0.01)
+    monkeypatch.setattr(sash.agent.worker, "STOP_WAIT_S", 0.01)
     started, let_go = asyncio.Event(), asyncio.Event()
 
     async def stubborn(arguments, context):

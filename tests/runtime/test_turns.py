@@ -383,8 +383,8 @@ async def test_a_call_under_way_at_a_crash_is_handled_as_the_tool_declares(
     session = await first.start_session()
     sent = await first.send_message(session.id, "go")
     await asyncio.wait_for(started.wait(), WAIT_S)
-    first._running[sent.id].task.cancel()
-    await asyncio.gather(first._running[sent.id].task, return_exceptions=True)
+    first._worker._running[sent.id].task.cancel()
+    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
     clock.advance(31)
     second = await run("done", tools=[acting], store=first.store)
     assert (await second.await_continuation(sent.id)).status == "interrupted"
@@ -474,7 +474,7 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     for attempt in (
         runtime.await_continuation(sent.id, timeout_s=WAIT_S),
         runtime.send_message(session.id, "again"),
-        runtime._heartbeat(),
+        runtime._worker.heartbeat(),
     ):
         with pytest.raises(StoreUnavailable, match="disk full"):
             await attempt
@@ -482,7 +482,7 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     assert (await turn(runtime, session, "again")).status == "completed"
     ended = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
     assert (ended.status, ended.continuation.error.code) == ("failed", "store_unavailable")
-    assert runtime._unwritten == {}
+    assert runtime._worker._unwritten == {}
 
 
 async def test_retry_runs_the_turn_again(run):
@@ -637,7 +637,7 @@ async def test_what_could_not_be_written_is_not_in_the_next_prompt(run, make_sto
     await turn(runtime, session, "first")
     store.fail("finish", StoreUnavailable("power cut"), times=2)
     await runtime.send_message(session.id, "unlucky")
-    await asyncio.gather(*(running.task for running in runtime._running.values()))
+    await asyncio.gather(*(running.task for running in runtime._worker._running.values()))
     clock.advance(31)
     await runtime.recover()
     assert (await turn(runtime, session, "third")).status == "completed"

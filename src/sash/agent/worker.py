@@ -1,0 +1,267 @@
+"""The turns that this process works on: begun or taken over, run, cancelled, waited for, and kept alive.
+
+A turn runs as a task of its own, never inside the call that started it: a caller who goes away cancels
+nothing.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+from sash.agent.execution import Engine, Execution
+from sash.agent.redaction import redact
+from sash.errors import (
+    ContinuationFinal,
+    ContinuationNotFound,
+    LeaseLost,
+    SessionBusy,
+    SessionNotFound,
+    StoreUnavailable,
+)
+from sash.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
+from sash.store import Begun, Finish, Hands, Turn
+
+BusyPolicy = Literal["reject", "enqueue", "interrupt"]
+
+STOP_WAIT_S = 5.0
+SETTLED = FINAL | {"interrupted", "awaiting_approval"}
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """Where a continuation stands: what `await_continuation` returns."""
+
+    continuation: Continuation
+    steps: tuple[Step, ...]
+
+    @property
+    def status(self) -> str:
+        return self.continuation.status
+
+    @property
+    def response(self) -> ContinuationResponse | None:
+        return self.continuation.response
+
+
+@dataclass(slots=True)
+class _Running:
+    """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
+
+    turn: Turn
+    task: asyncio.Task[None] | None
+    ended: asyncio.Future[Result | None]
+
+
+class Worker:
+    """Works on turns, under leases that it renews."""
+
+    def __init__(self, engine: Engine, lease_s: float) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._hub = engine.hub
+        self._lease_s = lease_s
+        self._id = engine.new_id()
+        self._running: dict[str, _Running] = {}
+        self._unwritten: dict[str, tuple[Turn, Finish]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._closing = False
+
+    def open(self) -> None:
+        self._closing = False
+
+    async def close(self) -> None:
+        """Stop. Turns under way are left in the journal, to be resumed by the next process."""
+        self._closing = True
+        await _stop(self._tasks)
+
+    async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
+        """Begin a turn and run it; it is safe in the store when this returns."""
+        accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
+        begun = self._spawn(self._begin_and_run(new, busy, accepted))
+        begun.add_done_callback(partial(_give_up, accepted))
+        return await accepted
+
+    async def take_over(self, continuation: Continuation, steps: tuple[NewStep, ...] = ()) -> Continuation:
+        """Go on with a continuation that waits."""
+        if continuation.id in self._running and not steps:
+            return continuation
+        hands = self._hands(continuation.session_id)
+        turn = await self._store.claim(continuation.owner, continuation.id, hands, steps=steps)
+        self._hub.wake(turn.session.id)
+        self.run(turn)
+        return turn.continuation
+
+    async def stop(self, owner: str) -> None:
+        """Stop the turns of an owner."""
+        await _stop({r.task for r in self._running.values() if r.turn.continuation.owner == owner})
+
+    async def recover(self) -> list[Continuation]:
+        """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
+        await self.heartbeat()
+        lost = await self._store.interrupt_lost()
+        for continuation in await self._store.waiting():
+            with suppress(SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound):
+                if continuation.status == "pending":
+                    await self.serve_next(continuation.session_id)
+                    continue
+                session = await self._store.get_session(continuation.owner, continuation.session_id)
+                if session.policy.resume_interrupted:
+                    await self.take_over(continuation)
+        return lost
+
+    async def _begin_and_run(
+        self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
+    ) -> None:
+        """Begin a turn in the task that runs it, so that a caller who goes away stops neither."""
+        try:
+            begun = await self._begin(new, busy)
+        except Exception as error:
+            if not accepted.done():
+                accepted.set_exception(error)
+            return
+        running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
+        if not accepted.done():
+            accepted.set_result(begun.continuation)
+        if running is not None:
+            await self._execute(running)
+
+    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
+        while True:
+            try:
+                return await self._store.begin(new, self._hands(new.session_id), enqueue=busy == "enqueue")
+            except SessionBusy as error:
+                if error.continuation_id in self._unwritten:
+                    await self._write_end(error.continuation_id)
+                    continue
+                if busy != "interrupt":
+                    raise
+                await self.cancel_all(new.owner, new.session_id, "interrupted by a new message")
+
+    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        cancelled = await self._store.cancel(owner, continuation_id, redact(reason))
+        self._end(continuation_id, cancelled.session_id)
+        if running := self._running.get(continuation_id):
+            await _stop([running.task])
+        return cancelled
+
+    async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
+        """Cancel what waits in a session, so that it does not begin, and then what runs."""
+        unfinished = [c for c in await self._store.list_continuations(owner, session_id) if not c.is_final]
+        for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
+            if continuation.status != "interrupted":
+                with suppress(ContinuationFinal):
+                    await self.cancel(owner, continuation.id, reason)
+
+    def _hands(self, session_id: str) -> Hands:
+        return Hands(self._id, self._lease_s, self._engine.windows.session(session_id))
+
+    def run(self, turn: Turn) -> None:
+        running = self._register(turn, None)
+        running.task = self._spawn(self._execute(running))
+
+    def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
+        running = _Running(turn, task, asyncio.get_running_loop().create_future())
+        self._running[turn.continuation.id] = running
+        return running
+
+    def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _execute(self, running: _Running) -> None:
+        """Run a turn to its end, and then the next one that waits."""
+        turn, continuation, result = running.turn, running.turn.continuation, None
+        try:
+            known = self._engine.windows.session(turn.session.id)
+            if turn.window is None and (known is None or known.version != turn.session.version):
+                window = await self._store.window(continuation.owner, turn.session.id)
+                turn = replace(turn, window=window)
+            execution = Execution(self._engine, turn)
+            await execution.run()
+            if execution.ended:
+                result = Result(execution.ended, tuple(execution.journal.steps))
+            elif execution.unwritten:
+                self._unwritten[continuation.id] = (turn, execution.unwritten)
+        finally:
+            if self._running.get(continuation.id) is running:
+                del self._running[continuation.id]
+            running.ended.set_result(result)
+            self._end(continuation.id, continuation.session_id)
+        if execution.next_waits and not self._closing:
+            await self.serve_next(continuation.session_id)
+
+    async def settled(self, owner: str, continuation_id: str) -> Result:
+        """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
+        running = self._running.get(continuation_id)
+        if running is not None and running.turn.continuation.owner == owner:
+            ended = await asyncio.shield(running.ended)
+            if ended is not None:
+                return ended
+        if continuation_id in self._unwritten:
+            await self._write_end(continuation_id)
+        result = await self.result(owner, continuation_id)
+        with self._hub.subscribe(result.continuation.session_id) as subscriber:
+            while result.status not in SETTLED:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(self._lease_s / 10):
+                        await subscriber.news.wait()
+                subscriber.news.clear()
+                result = await self.result(owner, continuation_id)
+        return result
+
+    async def result(self, owner: str, continuation_id: str) -> Result:
+        continuation, steps = await self._store.journal(owner, continuation_id)
+        if continuation.status == "running" and self._hub.is_writing(
+            continuation.session_id, continuation.id
+        ):
+            continuation = replace(continuation, status="streaming")
+        return Result(continuation, steps)
+
+    def _end(self, continuation_id: str, session_id: str) -> None:
+        self._hub.written(session_id, continuation_id)
+        self._hub.wake(session_id)
+
+    async def serve_next(self, session_id: str) -> None:
+        turn = await self._store.claim_next(session_id, self._hands(session_id))
+        if turn is not None:
+            self.run(turn)
+
+    async def _write_end(self, continuation_id: str) -> None:
+        """Try again to write the end of a turn that the store could not take."""
+        turn, end = self._unwritten[continuation_id]
+        with suppress(LeaseLost):
+            await self._store.finish(turn.lease, end)
+        self._unwritten.pop(continuation_id, None)
+        self._end(continuation_id, turn.session.id)
+
+    async def heartbeat(self) -> None:
+        running = dict(self._running)
+        if running:
+            held = await self._store.renew(self._id, tuple(running), lease_s=self._lease_s)
+            await _stop([running[lost].task for lost in running.keys() - held])
+        for continuation_id in tuple(self._unwritten):
+            await self._write_end(continuation_id)
+
+
+def _give_up(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
+    """Tell a caller whose turn was never begun."""
+    if not accepted.done():
+        accepted.set_exception(StoreUnavailable("the runtime was closed"))
+
+
+async def _stop(turns: Iterable[asyncio.Task[None] | None]) -> None:
+    """Cancel turns, and wait until they are over, but not for ever."""
+    tasks = [task for task in turns if task is not None]
+    for task in tasks:
+        task.cancel()
+    _, stubborn = await asyncio.wait(tasks, timeout=STOP_WAIT_S) if tasks else (None, ())
+    if stubborn:
+        _logger.warning("%d tools do not let themselves be cancelled", len(stubborn))
