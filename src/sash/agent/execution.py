@@ -25,7 +25,7 @@ from sash.steps import Continuation, ContinuationError, ContinuationResponse, Ne
 from sash.store import Cut, Evicted, Finish, Store, Turn, after_turn, ended
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
-from sash.window import Eviction, Limits, Window
+from sash.window import Eviction
 
 _logger = logging.getLogger(__name__)
 
@@ -50,10 +50,11 @@ class Engine:
 class Execution:
     """Runs one turn to its end. `unwritten` is an end that the store could not take."""
 
+    _known: KnownWindow
+
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
-        self._known = KnownWindow(Window(Limits()))
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._head: list[dict[str, Any]] = []
         self.unwritten: Finish | None = None

@@ -29,11 +29,14 @@ class Journal:
 
     def write(self, steps: list[NewStep]) -> list[NewStep]:
         """Note steps to be written soon, and return them as they will be written."""
-        clean = [NewStep(step.type, redact_json(step.detail)) for step in steps]
+        said = [step.detail for step in steps]
+        clean = redact_json(said)
+        if clean is not said:
+            steps = [NewStep(step.type, detail) for step, detail in zip(steps, clean, strict=True)]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._begin_flush)
-        self._unwritten += clean
-        return clean
+        self._unwritten += steps
+        return steps
 
     async def settle(self) -> None:
         """Wait until all steps are on the disk."""
