@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 import fastjsonschema
 
-from sash.checks import check_label
-from sash.errors import InvalidInput, SashError
+from sash.checks import check_label, check_text
+from sash.errors import InvalidInput, InvalidText, SashError
 from sash.sessions import Session
 from sash.steps import ArtifactRef
 
@@ -107,7 +107,11 @@ class ToolRegistry:
         try:
             arguments = json.loads(text or "{}")
             self._check_input[spec.name](arguments)
+            if "\\ud" in text:
+                check_text(json.dumps(arguments, ensure_ascii=False))
         except fastjsonschema.JsonSchemaValueException as error:
+            raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
+        except InvalidText as error:
             raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
         except ValueError as error:
             raise InvalidInput(f"the arguments for {spec.name} are not JSON: {error}") from error

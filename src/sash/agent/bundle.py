@@ -6,7 +6,7 @@ from typing import Any
 
 from sash.agent.redaction import redact_json
 from sash.codec import decode
-from sash.errors import InvalidExport, SashError, StoreUnavailable
+from sash.errors import InvalidExport, SashError
 from sash.ids import is_ulid
 from sash.state import ConversationWindow
 from sash.steps import Continuation
@@ -24,7 +24,7 @@ def read_bundle(data: Any, owner: str) -> Bundle:
     try:
         clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
         bundle = decode(Bundle, json.dumps(clean))
-    except (StoreUnavailable, TypeError, ValueError, RecursionError) as error:
+    except (SashError, TypeError, ValueError, RecursionError) as error:
         raise InvalidExport(f"the export is damaged: {error}") from error
     _check(bundle)
     return replace(
