@@ -312,6 +312,7 @@ class Runtime:
             except SessionChanged:
                 session = await self.store.get_session(owner, session_id)
         await self._worker.cancel_all(owner, session_id, "the session was ended")
+        self._hub.wake(session_id)
         return session
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
