@@ -197,7 +197,7 @@ class Runtime:
         )
         now = self._clock.now()
         new = Continuation(
-            self._engine.new_id(), session_id, owner, "pending", now, now, request, retry_of=retry_of
+            self._engine.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
         )
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")

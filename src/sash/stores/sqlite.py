@@ -140,7 +140,7 @@ class SqliteStore:
                 waiting = replace(new, status="pending")
                 rows.insert_continuation(db, key, waiting, cursor)
                 return Begun(waiting, None, created=True)
-            running = replace(new, status="running")
+            running = new if new.status == "running" else replace(new, status="running")
             until = lease_end(self._clock.now(), hands.lease_s)
             rows.insert_continuation(db, key, running, cursor, hands.worker, until)
             window = None if known else rows.get_window(db, session)
