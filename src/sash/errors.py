@@ -135,6 +135,38 @@ class StoreUnavailable(SashError):
     code = "store_unavailable"
 
 
+class ModelError(SashError):
+    """A model could not answer."""
+
+    code = "model_error"
+
+
+class ModelKeyRefused(ModelError):
+    code = "model_key_refused"
+
+
+class ModelQuotaReached(ModelError):
+    code = "model_quota_reached"
+
+
+class ModelUnknown(ModelError):
+    code = "model_unknown"
+
+
+class ModelUnreachable(ModelError):
+    """No network, no answer in time, or a connection that was cut."""
+
+    code = "model_unreachable"
+
+
+class ContextTooLong(ModelError):
+    code = "context_too_long"
+
+
+class ContentFiltered(ModelError):
+    code = "content_filtered"
+
+
 class Signal(BaseException):
     """Control flow that no `except Exception` may swallow."""
 

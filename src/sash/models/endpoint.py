@@ -1,0 +1,112 @@
+"""Where a model answers: OpenAI, Azure, or any server that speaks OpenAI's format, by the official SDK."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+import openai
+from openai import AsyncAzureOpenAI, AsyncOpenAI
+
+from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelError,
+    ModelKeyRefused,
+    ModelQuotaReached,
+    ModelUnknown,
+    ModelUnreachable,
+)
+
+TIMEOUT_S = 60.0
+RETRIES = 2
+NO_KEY = "none"
+
+# What the SDK raises, with which code, what it is, and what to do about it.
+_ERRORS: tuple[tuple[type[Exception], tuple[str, ...], type[ModelError], str], ...] = (
+    (openai.APITimeoutError, (), ModelUnreachable, "did not answer in time: try again, or raise timeout_s"),
+    (openai.APIConnectionError, (), ModelUnreachable, "cannot be reached: check the network and base_url"),
+    (openai.AuthenticationError, (), ModelKeyRefused, "refused the key: check api_key"),
+    (openai.PermissionDeniedError, (), ModelKeyRefused, "refused the key: check api_key and its rights"),
+    (
+        openai.RateLimitError,
+        ("insufficient_quota", "billing_hard_limit_reached"),
+        ModelQuotaReached,
+        "has no quota left: check the provider's billing",
+    ),
+    (openai.RateLimitError, (), ModelQuotaReached, "is asked too often: wait a moment, or raise the limit"),
+    (openai.NotFoundError, (), ModelUnknown, "is not at this address: check its name and base_url"),
+    (
+        openai.BadRequestError,
+        ("context_length_exceeded", "string_above_max_length"),
+        ContextTooLong,
+        "cannot take a prompt of this length: lower the window's max_tokens",
+    ),
+    (
+        openai.BadRequestError,
+        ("content_filter", "content_policy_violation"),
+        ContentFiltered,
+        "was not asked: the provider's content filter refused the prompt",
+    ),
+)
+
+
+@dataclass(slots=True)
+class Endpoint:
+    """A model at an address. A server of one's own needs no key; Azure needs all of its three.
+
+    The SDK waits and asks again, as `Retry-After` says, when the server is busy or fails. `timeout_s` is how
+    long it may be silent.
+    """
+
+    model: str
+    api_key: str = field(default="", repr=False)
+    base_url: str | None = None
+    azure_endpoint: str | None = None
+    azure_deployment: str | None = None
+    api_version: str | None = None
+    timeout_s: float = TIMEOUT_S
+    retries: int = RETRIES
+    _client: AsyncOpenAI | None = field(default=None, repr=False)
+
+    async def client(self) -> AsyncOpenAI:
+        """Return the client; making it reads certificates, which is not for the event loop."""
+        if self._client is None:
+            self._client = await asyncio.to_thread(self._make)
+        return self._client
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    def _make(self) -> AsyncOpenAI:
+        key = self.api_key or NO_KEY
+        if self.azure_endpoint is None:
+            return AsyncOpenAI(
+                api_key=key, base_url=self.base_url, timeout=self.timeout_s, max_retries=self.retries
+            )
+        return AsyncAzureOpenAI(
+            api_key=key,
+            azure_endpoint=self.azure_endpoint,
+            azure_deployment=self.azure_deployment,
+            api_version=self.api_version,
+            timeout=self.timeout_s,
+            max_retries=self.retries,
+        )
+
+
+def clear_error(error: Exception, model: str) -> ModelError:
+    """Say what went wrong and what to do about it."""
+    code = getattr(error, "code", None) or ""
+    for kind, codes, meaning, text in _ERRORS:
+        if isinstance(error, kind) and (not codes or code in codes):
+            return meaning(f"model {model} {text}")
+    if isinstance(error, openai.APIStatusError):
+        return ModelError(f"model {model} failed with HTTP {error.status_code}: {error.message:.500}")
+    if isinstance(error, openai.APIError):
+        return ModelError(f"model {model} failed: {error.message:.500}")
+    return cut_off(model)
+
+
+def cut_off(model: str) -> ModelUnreachable:
+    """Say that an answer began and did not end."""
+    return ModelUnreachable(f"the answer of model {model} was cut off: try again")

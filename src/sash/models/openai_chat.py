@@ -1,0 +1,94 @@
+"""Models behind Chat Completions, OpenAI's and those of the many servers that speak the same format."""
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import openai
+
+from sash.errors import ContentFiltered
+from sash.models.base import (
+    Delta,
+    ModelRequest,
+    ReasoningDelta,
+    Stop,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+)
+from sash.models.endpoint import Endpoint, clear_error, cut_off
+
+
+class OpenAIChat:
+    """A model that answers by Chat Completions, streamed."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        model, begun, ended = request.config.name or self.endpoint.model, False, False
+        try:
+            client = await self.endpoint.client()
+            chunks: Any = await client.chat.completions.create(**_arguments(request, model))
+            async with chunks:
+                async for chunk in chunks:
+                    begun = True
+                    for delta in _deltas(chunk, model):
+                        ended = ended or isinstance(delta, Stop)
+                        yield delta
+        except openai.APIConnectionError as error:
+            raise (cut_off(model) if begun else clear_error(error, model)) from error
+        except (openai.OpenAIError, httpx.HTTPError, json.JSONDecodeError) as error:
+            raise clear_error(error, model) from error
+        if not ended:
+            raise cut_off(model)
+
+
+def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
+    config = request.config
+    arguments: dict[str, Any] = {
+        "model": model,
+        "messages": request.messages,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.tools:
+        arguments["tools"] = request.tools
+    if config.temperature is not None:
+        arguments["temperature"] = config.temperature
+    if config.max_output_tokens is not None:
+        arguments["max_completion_tokens"] = config.max_output_tokens
+    return arguments | config.options
+
+
+def _deltas(chunk: Any, model: str) -> list[Delta]:
+    deltas: list[Delta] = []
+    for choice in chunk.choices or ():
+        said = choice.delta
+        if said is not None:
+            if reasoning := getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None):
+                deltas.append(ReasoningDelta(reasoning))
+            if text := said.content or said.refusal:
+                deltas.append(TextDelta(text))
+            for call in said.tool_calls or ():
+                function = call.function
+                name, arguments = (function.name, function.arguments) if function else (None, None)
+                deltas.append(ToolCallDelta(call.index, call.id or "", name or "", arguments or ""))
+        if choice.finish_reason == "content_filter":
+            raise ContentFiltered(f"the provider's content filter stopped the answer of model {model}")
+        if choice.finish_reason:
+            deltas.append(Stop(choice.finish_reason))
+    if chunk.usage is not None:
+        deltas.append(_usage(chunk.usage))
+    return deltas
+
+
+def _usage(usage: Any) -> Usage:
+    read, made = usage.prompt_tokens_details, usage.completion_tokens_details
+    return Usage(
+        input_tokens=usage.prompt_tokens or 0,
+        output_tokens=usage.completion_tokens or 0,
+        cached_tokens=(read and read.cached_tokens) or 0,
+        reasoning_tokens=(made and made.reasoning_tokens) or 0,
+    )

@@ -1,0 +1,200 @@
+"""Chat Completions through the official SDK, against a server that speaks the wire format and breaks it."""
+
+import asyncio
+
+import pytest
+
+from sash import Runtime
+from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelError,
+    ModelKeyRefused,
+    ModelQuotaReached,
+    ModelUnknown,
+    ModelUnreachable,
+)
+from sash.models.base import ModelRequest, Usage, collect
+from sash.models.endpoint import Endpoint
+from sash.models.openai_chat import OpenAIChat
+from sash.sessions import ModelConfig
+from sash.stores.sqlite import SqliteStore
+from sash.tools import ToolSpec
+from tests.models.wire import Reply, Wire, chunk, failed, said, usage
+
+WAIT_S = 10
+HI = [{"role": "user", "content": "hi"}]
+TOOL = {
+    "type": "function",
+    "function": {"name": "look", "description": "Look.", "parameters": {"type": "object"}},
+}
+
+
+async def answer(wire, request=None, **options):
+    options = {"timeout_s": 5, "retries": 0, "api_key": "sk-test", "base_url": f"{wire.url}/v1"} | options
+    model = OpenAIChat(Endpoint("m", **options))
+    try:
+        return await asyncio.wait_for(
+            collect(model.stream(request or ModelRequest(HI)), lambda text: None), WAIT_S
+        )
+    finally:
+        await model.endpoint.close()
+
+
+async def test_text_comes_as_it_is_written_with_what_it_cost():
+    seen = []
+    async with Wire(
+        Reply(chunks=[chunk("Hel"), chunk("lo"), chunk(finish="stop"), usage(100, 10, 64, 4)])
+    ) as wire:
+        model = OpenAIChat(Endpoint("m", "sk-test", f"{wire.url}/v1"))
+        result = await collect(model.stream(ModelRequest(HI)), seen.append)
+        await model.endpoint.close()
+    assert seen == ["Hel", "Hello"]
+    assert (result.content, result.stop_reason) == ("Hello", "stop")
+    assert result.usage == Usage(100, 10, 64, 4)
+    [asked] = wire.requests
+    assert (asked.path, asked.headers["authorization"]) == ("/v1/chat/completions", "Bearer sk-test")
+    assert asked.body == {
+        "model": "m",
+        "messages": HI,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+
+
+async def test_calls_that_are_split_over_many_chunks_are_put_together():
+    def part(index, **function):
+        call_id = {"id": f"call_{index}"} if "name" in function else {}
+        return [{"index": index, **call_id, "function": function}]
+
+    chunks = [
+        chunk(calls=part(0, name="look", arguments="")),
+        *(chunk(calls=part(0, arguments=letter)) for letter in '{"room": "hall"}'),
+        chunk(calls=part(1, name="look", arguments='{"room"')),
+        chunk(calls=part(1, arguments=': "bath"}')),
+        chunk(finish="tool_calls"),
+    ]
+    async with Wire(Reply(chunks=chunks)) as wire:
+        result = await answer(wire, ModelRequest(HI, [TOOL]))
+    assert [(c["id"], c["function"]["arguments"]) for c in result.tool_calls] == [
+        ("call_0", '{"room": "hall"}'),
+        ("call_1", '{"room": "bath"}'),
+    ]
+    assert wire.requests[0].body["tools"] == [TOOL]
+
+
+async def test_what_a_model_thinks_is_apart_from_what_it_says():
+    chunks = [
+        chunk(delta={"reasoning_content": "hm"}),
+        chunk(delta={"reasoning": "m"}),
+        chunk("yes"),
+        chunk(finish="stop"),
+    ]
+    async with Wire(Reply(chunks=chunks)) as wire:
+        result = await answer(wire)
+    assert (result.reasoning, result.content) == ("hmm", "yes")
+
+
+async def test_settings_of_the_session_are_sent():
+    config = ModelConfig("other", temperature=0.5, max_output_tokens=50, options={"seed": 7})
+    async with Wire(said("ok")) as wire:
+        await answer(wire, ModelRequest(HI, [], config))
+    body = wire.requests[0].body
+    assert {key: body[key] for key in ("model", "temperature", "max_completion_tokens", "seed")} == {
+        "model": "other",
+        "temperature": 0.5,
+        "max_completion_tokens": 50,
+        "seed": 7,
+    }
+
+
+async def test_azure_is_asked_in_its_own_way():
+    async with Wire(said("ok")) as wire:
+        azure = {"azure_endpoint": wire.url, "azure_deployment": "home", "api_version": "2026-01-01"}
+        assert (await answer(wire, base_url=None, **azure)).content == "ok"
+    [asked] = wire.requests
+    assert asked.path == "/openai/deployments/home/chat/completions?api-version=2026-01-01"
+    assert asked.headers["api-key"] == "sk-test"
+
+
+async def test_a_busy_server_is_asked_again_when_it_says():
+    replies = (failed(429, **{"retry-after-ms": "1"}), failed(500, **{"retry-after-ms": "1"}), said("ok"))
+    async with Wire(*replies) as wire:
+        assert (await answer(wire, retries=2)).content == "ok"
+        assert len(wire.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "says"),
+    [
+        (failed(401), ModelKeyRefused, "api_key"),
+        (failed(403), ModelKeyRefused, "api_key"),
+        (failed(404), ModelUnknown, "its name"),
+        (failed(429), ModelQuotaReached, "too often"),
+        (failed(429, "insufficient_quota"), ModelQuotaReached, "billing"),
+        (failed(400, "context_length_exceeded"), ContextTooLong, "max_tokens"),
+        (failed(400, "content_filter"), ContentFiltered, "content filter"),
+        (failed(400, "other", "bad field"), ModelError, "bad field"),
+        (failed(500), ModelError, "HTTP 500"),
+        (Reply(chunks=[chunk("so"), chunk(finish="content_filter")]), ContentFiltered, "stopped"),
+        (Reply(chunks=[chunk("so"), "{not json"]), ModelUnreachable, "cut off"),
+        (Reply(chunks=[chunk("so"), {"error": {"message": "overloaded"}}]), ModelError, "overloaded"),
+        (Reply(chunks=[chunk("so")], then="cut"), ModelUnreachable, "cut off"),
+        (Reply(chunks=[chunk("so")]), ModelUnreachable, "cut off"),
+        (Reply(chunks=[]), ModelUnreachable, "cut off"),
+    ],
+)
+async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
+    async with Wire(reply) as wire:
+        with pytest.raises(error, match=says) as raised:
+            await answer(wire)
+    assert "sk-test" not in raised.value.message
+
+
+async def test_a_server_that_falls_silent_is_given_up():
+    async with Wire(Reply(chunks=[chunk("so")], then="hang")) as wire:
+        with pytest.raises(ModelUnreachable):
+            await answer(wire, timeout_s=0.2)
+
+
+async def test_a_server_that_is_not_there_is_said_not_to_be():
+    async with Wire() as wire:
+        pass
+    with pytest.raises(ModelUnreachable, match="network"):
+        await answer(wire)
+
+
+async def test_a_key_is_never_shown():
+    assert "sk-test" not in repr(Endpoint("m", "sk-test"))
+
+
+async def test_a_turn_that_is_cut_in_mid_stream_can_be_retried_and_repeats_no_finished_call(tmp_path):
+    made = []
+
+    async def look(arguments, context):
+        made.append(context.call_id)
+        return "fine"
+
+    call = chunk(calls=[{"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}])
+    replies = (
+        Reply(chunks=[call, chunk(finish="tool_calls")]),
+        Reply(chunks=[chunk("All is ")], then="cut"),
+        said("All is well."),
+    )
+    tools = [ToolSpec("look", "Look.", {"type": "object"}, look)]
+    async with Wire(*replies) as wire:
+        model = OpenAIChat(Endpoint("m", "sk-test", f"{wire.url}/v1", retries=0))
+        async with Runtime(SqliteStore(tmp_path / "sash.db"), model, tools) as runtime:
+            session = await runtime.start_session()
+            sent = await runtime.send_message(session.id, "how is it?")
+            failed_turn = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            assert (failed_turn.status, failed_turn.continuation.error.code) == (
+                "failed",
+                "model_unreachable",
+            )
+            assert made == ["c1"]
+            assert await runtime.store.messages("local", session.id) == []
+            again = await runtime.retry(sent.id)
+            result = await runtime.await_continuation(again.id, timeout_s=WAIT_S)
+            assert result.response.final_message == "All is well."
+        await model.endpoint.close()
