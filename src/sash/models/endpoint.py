@@ -1,8 +1,12 @@
 """Where a model answers: OpenAI, Azure, or any server that speaks OpenAI's format, by the official SDK."""
 
 import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
+import httpx
 import openai
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -15,6 +19,7 @@ from sash.errors import (
     ModelUnknown,
     ModelUnreachable,
 )
+from sash.models.base import Delta, Stop
 
 TIMEOUT_S = 60.0
 RETRIES = 2
@@ -73,6 +78,32 @@ class Endpoint:
             self._client = await asyncio.to_thread(self._make)
         return self._client
 
+    async def stream(
+        self,
+        model: str,
+        begin: Callable[[AsyncOpenAI], Awaitable[Any]],
+        read: Callable[[Any, str], list[Delta]],
+    ) -> AsyncIterator[Delta]:
+        """Begin a stream, read deltas out of what comes, and make what goes wrong a clear error.
+
+        An answer that ends without saying so was cut off.
+        """
+        begun = ended = False
+        try:
+            events = await begin(await self.client())
+            async with events:
+                async for event in events:
+                    begun = True
+                    for delta in read(event, model):
+                        ended = ended or isinstance(delta, Stop)
+                        yield delta
+        except openai.APIConnectionError as error:
+            raise (_cut_off(model) if begun else clear_error(error, model)) from error
+        except (openai.OpenAIError, httpx.HTTPError, json.JSONDecodeError) as error:
+            raise clear_error(error, model) from error
+        if not ended:
+            raise _cut_off(model)
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.close()
@@ -104,9 +135,8 @@ def clear_error(error: Exception, model: str) -> ModelError:
         return ModelError(f"model {model} failed with HTTP {error.status_code}: {error.message:.500}")
     if isinstance(error, openai.APIError):
         return ModelError(f"model {model} failed: {error.message:.500}")
-    return cut_off(model)
+    return _cut_off(model)
 
 
-def cut_off(model: str) -> ModelUnreachable:
-    """Say that an answer began and did not end."""
+def _cut_off(model: str) -> ModelUnreachable:
     return ModelUnreachable(f"the answer of model {model} was cut off: try again")

@@ -1,11 +1,7 @@
 """Models behind Chat Completions, OpenAI's and those of the many servers that speak the same format."""
 
-import json
 from collections.abc import AsyncIterator
 from typing import Any
-
-import httpx
-import openai
 
 from sash.errors import ContentFiltered
 from sash.models.base import (
@@ -17,7 +13,7 @@ from sash.models.base import (
     ToolCallDelta,
     Usage,
 )
-from sash.models.endpoint import Endpoint, clear_error, cut_off
+from sash.models.endpoint import Endpoint
 
 
 class OpenAIChat:
@@ -26,23 +22,10 @@ class OpenAIChat:
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        model, begun, ended = request.config.name or self.endpoint.model, False, False
-        try:
-            client = await self.endpoint.client()
-            chunks: Any = await client.chat.completions.create(**_arguments(request, model))
-            async with chunks:
-                async for chunk in chunks:
-                    begun = True
-                    for delta in _deltas(chunk, model):
-                        ended = ended or isinstance(delta, Stop)
-                        yield delta
-        except openai.APIConnectionError as error:
-            raise (cut_off(model) if begun else clear_error(error, model)) from error
-        except (openai.OpenAIError, httpx.HTTPError, json.JSONDecodeError) as error:
-            raise clear_error(error, model) from error
-        if not ended:
-            raise cut_off(model)
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        model = request.config.name or self.endpoint.model
+        arguments = _arguments(request, model)
+        return self.endpoint.stream(model, lambda sdk: sdk.chat.completions.create(**arguments), _deltas)
 
 
 def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:

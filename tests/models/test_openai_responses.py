@@ -1,0 +1,152 @@
+"""The Responses API through the official SDK, against a server that speaks the wire format and breaks it."""
+
+import asyncio
+
+import pytest
+
+from sash.errors import ContentFiltered, ModelError, ModelKeyRefused, ModelUnreachable
+from sash.models.base import ModelRequest, Usage, collect
+from sash.models.endpoint import Endpoint
+from sash.models.openai_responses import OpenAIResponses
+from tests.models.wire import Reply, Wire, failed
+
+WAIT_S = 10
+HI = [{"role": "user", "content": "hi"}]
+
+
+def event(kind, **fields):
+    return {"type": f"response.{kind}", "sequence_number": 0, **fields}
+
+
+def text(delta):
+    return event("output_text.delta", delta=delta, item_id="i", output_index=0, content_index=0, logprobs=[])
+
+
+def response(status="completed", **fields):
+    counts = {
+        "input_tokens": 100,
+        "output_tokens": 10,
+        "total_tokens": 110,
+        "input_tokens_details": {"cached_tokens": 64},
+        "output_tokens_details": {"reasoning_tokens": 4},
+    }
+    whole = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [], "status": status}
+    rest = {"parallel_tool_calls": True, "tool_choice": "auto", "tools": [], "usage": counts}
+    return event(status, response=whole | rest | fields)
+
+
+async def answer(wire, request=None, on_text=lambda text: None):
+    model = OpenAIResponses(Endpoint("m", "sk-test", f"{wire.url}/v1", timeout_s=5, retries=0))
+    try:
+        return await asyncio.wait_for(collect(model.stream(request or ModelRequest(HI)), on_text), WAIT_S)
+    finally:
+        await model.endpoint.close()
+
+
+async def test_text_and_thoughts_come_as_they_are_written_with_what_they_cost():
+    thought = event("reasoning_summary_text.delta", delta="hm", item_id="i", output_index=0, summary_index=0)
+    seen = []
+    async with Wire(Reply(chunks=[thought, text("Hel"), text("lo"), response()])) as wire:
+        result = await answer(wire, on_text=seen.append)
+    assert seen == ["Hel", "Hello"]
+    assert (result.content, result.reasoning, result.stop_reason) == ("Hello", "hm", "stop")
+    assert result.usage == Usage(100, 10, 64, 4)
+    [asked] = wire.requests
+    assert asked.path == "/v1/responses"
+    assert asked.body == {"model": "m", "input": HI, "stream": True, "store": False}
+
+
+async def test_calls_and_their_results_are_items():
+    def added(index, name):
+        item = {
+            "type": "function_call",
+            "id": f"f{index}",
+            "call_id": f"c{index}",
+            "name": name,
+            "arguments": "",
+        }
+        return event("output_item.added", item=item, output_index=index)
+
+    def part(index, delta):
+        return event("function_call_arguments.delta", delta=delta, item_id=f"f{index}", output_index=index)
+
+    chunks = [
+        added(0, "look"),
+        *(part(0, letter) for letter in '{"a": 1}'),
+        added(1, "see"),
+        part(1, "{}"),
+        response(),
+    ]
+    said = [
+        {"role": "system", "content": "be kind"},
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "x"}, {"type": "image_url", "image_url": {"url": "u"}}],
+        },
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"id": "c9", "type": "function", "function": {"name": "look", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c9", "name": "look", "content": "fine"},
+    ]
+    tool = {"name": "look", "description": "Look.", "parameters": {"type": "object"}}
+    async with Wire(Reply(chunks=chunks)) as wire:
+        result = await answer(wire, ModelRequest(said, [{"type": "function", "function": tool}]))
+    calls = [(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in result.tool_calls]
+    assert calls == [("c0", "look", '{"a": 1}'), ("c1", "see", "{}")]
+    body = wire.requests[0].body
+    assert body["tools"] == [{"type": "function", **tool}]
+    assert body["input"] == [
+        {"role": "system", "content": "be kind"},
+        {
+            "role": "user",
+            "content": [
+                {"type": "input_text", "text": "x"},
+                {"type": "input_image", "image_url": "u", "detail": "auto"},
+            ],
+        },
+        {"type": "function_call", "call_id": "c9", "name": "look", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "c9", "output": "fine"},
+    ]
+
+
+async def test_an_answer_that_was_too_long_says_so():
+    async with Wire(
+        Reply(chunks=[text("so"), response("incomplete", incomplete_details={"reason": "max_output_tokens"})])
+    ) as wire:
+        assert (await answer(wire)).stop_reason == "length"
+
+
+@pytest.mark.parametrize(
+    ("reply", "error", "says"),
+    [
+        (failed(401), ModelKeyRefused, "api_key"),
+        (
+            Reply(
+                chunks=[text("so"), response("incomplete", incomplete_details={"reason": "content_filter"})]
+            ),
+            ContentFiltered,
+            "stopped",
+        ),
+        (
+            Reply(chunks=[response("failed", error={"code": "server_error", "message": "overloaded"})]),
+            ModelError,
+            "overloaded",
+        ),
+        (
+            Reply(
+                chunks=[{"type": "error", "code": "x", "message": "no", "param": None, "sequence_number": 0}]
+            ),
+            ModelError,
+            "no",
+        ),
+        (Reply(chunks=[text("so"), "{not json"]), ModelUnreachable, "cut off"),
+        (Reply(chunks=[text("so")], then="cut"), ModelUnreachable, "cut off"),
+        (Reply(chunks=[text("so")]), ModelUnreachable, "cut off"),
+    ],
+)
+async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
+    async with Wire(reply) as wire:
+        with pytest.raises(error, match=says):
+            await answer(wire)
