@@ -1,0 +1,40 @@
+"""Several models, of which the first that can answer does."""
+
+import logging
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
+
+from sash.errors import ContentFiltered, InvalidInput, ModelError
+from sash.models.base import Delta, Model, ModelRequest
+
+_logger = logging.getLogger(__name__)
+
+
+class Fallback:
+    """Asks one model after the other; one that has begun to answer is not replaced, lest it be heard twice.
+
+    A session's choice of model is for the first; the others have their own names. What a content filter has
+    refused is not offered to the next.
+    """
+
+    def __init__(self, models: Sequence[Model]) -> None:
+        if not models:
+            raise InvalidInput("a fallback needs at least one model")
+        self._models = tuple(models)
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        *others, last = self._models
+        for model in others:
+            begun = False
+            try:
+                async for delta in model.stream(request):
+                    begun = True
+                    yield delta
+                return
+            except ModelError as error:
+                if begun or isinstance(error, ContentFiltered):
+                    raise
+                _logger.warning("%s: the next model is asked", error.message)
+            request = replace(request, config=replace(request.config, name=None))
+        async for delta in last.stream(request):
+            yield delta

@@ -1,0 +1,81 @@
+"""Which model is asked, and by which API."""
+
+import pytest
+
+from sash.errors import ContentFiltered, ContextTooLong, InvalidInput, ModelUnreachable
+from sash.models.base import ModelRequest, TextDelta, collect
+from sash.models.endpoint import Endpoint
+from sash.models.fallback import Fallback
+from sash.models.openai import openai_model
+from sash.models.openai_chat import OpenAIChat
+from sash.models.openai_responses import OpenAIResponses
+from sash.sessions import ModelConfig
+from sash.testing import ScriptedModel
+from tests.models.wire import Wire, failed, said
+
+HI = [{"role": "user", "content": "hi"}]
+
+
+async def ask(model, config=None):
+    return await collect(model.stream(ModelRequest(HI, [], config or ModelConfig())), lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "mode", "kind"),
+    [
+        (Endpoint("m"), "auto", OpenAIResponses),
+        (Endpoint("m", base_url="http://localhost:11434/v1"), "auto", OpenAIChat),
+        (Endpoint("m", azure_endpoint="https://x", api_version="1"), "auto", OpenAIChat),
+        (Endpoint("m"), "chat", OpenAIChat),
+        (Endpoint("m", base_url="http://localhost/v1"), "responses", OpenAIResponses),
+    ],
+)
+def test_the_api_is_chosen_by_the_address(endpoint, mode, kind):
+    assert type(openai_model(endpoint, mode)) is kind
+
+
+def test_there_is_no_other_api():
+    with pytest.raises(InvalidInput, match="mode"):
+        openai_model(Endpoint("m"), "completions")
+
+
+async def test_the_next_model_is_asked_when_one_cannot_answer(caplog):
+    async with Wire(failed(500)) as broken, Wire(said("hello")) as sound:
+        models = [
+            OpenAIChat(Endpoint(name, "sk-test", f"{wire.url}/v1", retries=0))
+            for name, wire in (("first", broken), ("second", sound))
+        ]
+        result = await ask(Fallback(models), ModelConfig(name="chosen"))
+        for model in models:
+            await model.endpoint.close()
+    assert result.content == "hello"
+    assert [broken.requests[0].body["model"], sound.requests[0].body["model"]] == ["chosen", "second"]
+    assert "the next model is asked" in caplog.text
+
+
+async def test_a_model_that_has_begun_to_answer_is_not_replaced():
+    class Cut:
+        async def stream(self, request):
+            yield TextDelta("so")
+            raise ModelUnreachable("cut off")
+
+    other = ScriptedModel("hello")
+    with pytest.raises(ModelUnreachable):
+        await ask(Fallback([Cut(), other]))
+    assert other.requests == []
+
+
+async def test_a_prompt_that_a_filter_refused_is_not_offered_to_others():
+    other = ScriptedModel("hello")
+    with pytest.raises(ContentFiltered):
+        await ask(Fallback([ScriptedModel(ContentFiltered("no")), other]))
+    assert other.requests == []
+    assert (await ask(Fallback([ScriptedModel(ContextTooLong("too long")), other]))).content == "hello"
+
+
+async def test_the_last_error_counts_if_none_can_answer():
+    models = [ScriptedModel(ModelUnreachable(text)) for text in ("one", "two")]
+    with pytest.raises(ModelUnreachable, match="two"):
+        await ask(Fallback(models))
+    with pytest.raises(InvalidInput):
+        Fallback([])
