@@ -38,7 +38,7 @@ from sash.errors import (
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.ids import Ulids
-from sash.models.base import Model
+from sash.models.base import Model, close
 from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
     SESSION_IDLE_DAYS,
@@ -142,6 +142,7 @@ class Runtime:
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._worker.close()
         self._hub.wake_all()
+        await close(self._engine.model)
         await self.store.close()
 
     async def start_session(

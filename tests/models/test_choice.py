@@ -3,7 +3,7 @@
 import pytest
 
 from sash.errors import ContentFiltered, ContextTooLong, InvalidInput, ModelUnreachable
-from sash.models.base import ModelRequest, TextDelta, collect
+from sash.models.base import ModelRequest, TextDelta, close, collect
 from sash.models.endpoint import Endpoint
 from sash.models.fallback import Fallback
 from sash.models.openai import openai_model
@@ -46,8 +46,8 @@ async def test_the_next_model_is_asked_when_one_cannot_answer(caplog):
             for name, wire in (("first", broken), ("second", sound))
         ]
         result = await ask(Fallback(models), ModelConfig(name="chosen"))
-        for model in models:
-            await model.endpoint.close()
+        await close(Fallback([*models, ScriptedModel("has nothing to close")]))
+        assert [model.endpoint._client for model in models] == [None, None]
     assert result.content == "hello"
     assert [broken.requests[0].body["model"], sound.requests[0].body["model"]] == ["chosen", "second"]
     assert "the next model is asked" in caplog.text

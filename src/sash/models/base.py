@@ -75,6 +75,12 @@ class Model(Protocol):
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]: ...
 
 
+async def close(model: Model) -> None:
+    """Let go of a model's connections, if it has any; it may be asked again, and makes new ones then."""
+    if (end := getattr(model, "close", None)) is not None:
+        await end()
+
+
 async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) -> Answer:
     """Add deltas up to an answer; `on_text` sees the text as it grows."""
     content, reasoning, usage, stop = "", "", Usage(), "stop"

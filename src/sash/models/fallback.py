@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.models.base import Delta, Model, ModelRequest
+from sash.models.base import Delta, Model, ModelRequest, close
 
 _logger = logging.getLogger(__name__)
 
@@ -38,3 +38,7 @@ class Fallback:
             request = replace(request, config=replace(request.config, name=None))
         async for delta in last.stream(request):
             yield delta
+
+    async def close(self) -> None:
+        for model in self._models:
+            await close(model)

@@ -27,6 +27,9 @@ class OpenAIChat:
         arguments = _arguments(request, model)
         return self.endpoint.stream(model, lambda sdk: sdk.chat.completions.create(**arguments), _deltas)
 
+    async def close(self) -> None:
+        await self.endpoint.close()
+
 
 def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
     config = request.config

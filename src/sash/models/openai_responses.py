@@ -27,6 +27,9 @@ class OpenAIResponses:
         arguments = _arguments(request, model)
         return self.endpoint.stream(model, lambda sdk: sdk.responses.create(**arguments), _deltas)
 
+    async def close(self) -> None:
+        await self.endpoint.close()
+
 
 def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
     config = request.config
