@@ -107,7 +107,6 @@ class Runtime:
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
         self._background: list[asyncio.Task[None]] = []
-        self._closing = False
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -119,7 +118,6 @@ class Runtime:
     async def open(self) -> None:
         """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
         await self.store.open()
-        self._closing = False
         self._worker.open()
         try:
             await asyncio.to_thread(self._engine.counter.load)
@@ -136,7 +134,6 @@ class Runtime:
 
     async def close(self) -> None:
         """Stop. Turns under way are left in the journal, to be resumed by the next process."""
-        self._closing = True
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -415,7 +412,7 @@ class Runtime:
         await self.store.get_session(owner, session_id)
         with self._hub.subscribe(session_id) as subscriber:
             try:
-                while not self._closing:
+                while not self._worker.closing:
                     subscriber.news.clear()
                     progress, subscriber.progress = subscriber.progress, []
                     for event in progress:
@@ -436,7 +433,7 @@ class Runtime:
             except (SessionNotFound, ContinuationNotFound):
                 return  # it was erased
             except StoreUnavailable:
-                if not self._closing:
+                if not self._worker.closing:
                     raise
 
     async def _is_over(self, owner: str, session_id: str) -> bool:

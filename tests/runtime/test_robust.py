@@ -199,7 +199,7 @@ async def test_tools_that_are_off_stay_off(run):
     assert (await tool_results(runtime, session))[0].startswith("not done: tools are off")
 
 
-@pytest.mark.parametrize("change", ["gone", "schema", "policy", "redacted"])
+@pytest.mark.parametrize("change", ["gone", "schema", "policy", "careful", "redacted"])
 async def test_an_unsafe_call_under_way_at_a_crash_is_unknown_whatever_has_changed_since(
     run, make_store, clock, change
 ):
@@ -223,9 +223,10 @@ async def test_an_unsafe_call_under_way_at_a_crash_is_unknown_whatever_has_chang
     schema = {"type": "object", "required": ["more"]} if change == "schema" else ANY
     tools = [] if change == "gone" else [tool("act", never, action=True, input_schema=schema)]
     second = await run("I cannot say.", tools=tools, store=store)
-    if change == "policy":
+    if change in ("policy", "careful"):
         now = await second.get_session(session.id)
-        await second.store.save_session(replace(now, policy=SessionPolicy()))
+        policy = SessionPolicy() if change == "policy" else CAREFUL
+        await second.store.save_session(replace(now, policy=policy))
     await second.resume(sent.id)
     assert (await second.await_continuation(sent.id, timeout_s=WAIT_S)).status == "completed"
     assert [text[:15] for text in await tool_results(second, session)] == ["outcome unknown"]

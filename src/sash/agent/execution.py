@@ -9,7 +9,7 @@ from typing import Any
 
 from sash.agent.context import build, prompt
 from sash.agent.journal import Journal
-from sash.agent.loop import Loop, Outcome, outcome
+from sash.agent.loop import Loop, Outcome, guarded
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow, KnownWindows
@@ -25,7 +25,7 @@ from sash.steps import Continuation, ContinuationError, ContinuationResponse, Ne
 from sash.store import Cut, Evicted, Finish, Store, Turn, after_turn, ended
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
-from sash.window import Eviction
+from sash.window import Eviction, Window
 
 _logger = logging.getLogger(__name__)
 
@@ -75,10 +75,10 @@ class Execution:
         )
         try:
             try:
-                self._known = self._engine.windows.take(turn)
-                came_to = await loop.run()
-                if came_to.what == "answered":
-                    await self._complete(came_to)
+                self._known = self._engine.windows.take(turn) or await self._read_window()
+                outcome = await loop.run()
+                if outcome.what == "answered":
+                    await self._complete(outcome)
             except SashError as error:
                 await self._fail(error.code, error.message)
             except Exception as error:
@@ -92,6 +92,11 @@ class Execution:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
         finally:
             await self.journal.stop()
+
+    async def _read_window(self) -> KnownWindow:
+        """Read the window that this process knew when it took the turn, and has forgotten since."""
+        session = self._turn.session
+        return KnownWindow(Window.restore(await self._engine.store.window(session.owner, session.id)))
 
     async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
@@ -109,14 +114,14 @@ class Execution:
             engine.hub.write(session.id, continuation.id, progress.model_calls, text)
 
         try:
-            answer: Answer = await outcome(collect(engine.model.stream(request), on_text))
+            answer: Answer = await guarded(collect(engine.model.stream(request), on_text))
             return answer
         finally:
             engine.hub.written(session.id, continuation.id)
 
-    async def _complete(self, came_to: Outcome) -> None:
+    async def _complete(self, outcome: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
-        progress, text = came_to.progress, redact(came_to.answer.content)
+        progress, text = outcome.progress, redact(outcome.answer.content)
         said = [*progress.transcript(), {"role": "assistant", "content": text}]
         messages = tuple(map(self._entry, said))
         evicted = [
@@ -124,15 +129,15 @@ class Execution:
             for message, rendered in zip(messages, said, strict=True)
             for gone in self._known.add(message, rendered)
         ]
-        detail = {"status": "completed", "final_message": text, "stopped_by": came_to.stopped_by}
+        detail = {"status": "completed", "final_message": text, "stopped_by": outcome.stopped_by}
         end = Finish(
             "completed",
             (NewStep("summary", detail),),
             ContinuationResponse(
                 text,
-                reasoning_summary=redact(came_to.answer.reasoning) or None,
+                reasoning_summary=redact(outcome.answer.reasoning) or None,
                 actions=tuple(progress.actions),
-                stopped_by=came_to.stopped_by,
+                stopped_by=outcome.stopped_by,
             ),
             artifacts=tuple(progress.artifacts),
             messages=messages,

@@ -137,14 +137,12 @@ class Loop:
             self._result(progress, call, OUTCOME_UNKNOWN if call.suspect else error.message)
             return
         verdict = self._judge(call, spec, arguments)
-        if verdict.what == "confirm" and call.approved is None:
-            return
-        if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe" or MARK in call.arguments):
+        if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe"):
             self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
         elif verdict.what == "deny":
             action = _action(spec, call, arguments, "denied")
             self._result(progress, call, f"not done: {verdict.reason}", action)
-        else:
+        elif verdict.what == "allow" or call.approved:
             await self._invoke(progress, call, spec, arguments)
 
     def _judge(self, call: Call, spec: ToolSpec, arguments: dict[str, Any]) -> Verdict:
@@ -184,14 +182,14 @@ class Loop:
         result = None
         try:
             if call.suspect and spec.verify is not None:
-                result = await outcome(spec.verify(arguments, context))
+                result = await guarded(spec.verify(arguments, context))
         except Exception:
             self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
         try:
             call.begun = True
             if result is None:
-                result = await outcome(spec.invoke(arguments, context))
+                result = await guarded(spec.invoke(arguments, context))
         except Exception as error:
             text, _ = await as_text(redact(f"failed: {type(error).__name__}: {error}"), context)
             self._result(progress, call, text, _action(spec, call, arguments, "failed"))
@@ -239,7 +237,7 @@ def _only_once(spec: ToolSpec) -> bool:
     return spec.action or spec.safety != "idempotent"
 
 
-async def outcome(call: Any) -> Any:
+async def guarded(call: Any) -> Any:
     """Wait for what is not ours. If it ends like a task that was cancelled, and nobody did, it has failed."""
     try:
         return await call if isawaitable(call) else call

@@ -39,16 +39,15 @@ class KnownWindows:
         known = self._windows.get(session_id)
         return None if known is None else known[0]
 
-    def take(self, turn: Turn) -> KnownWindow:
-        """Return the window of a turn's session, the known one or the one that came with the turn.
+    def take(self, turn: Turn) -> KnownWindow | None:
+        """Return the window of a turn's session, the one that came with the turn or the one that is known.
 
         The turn changes it, so it is not known any more until it is remembered with the turn's end.
         """
-        known = self._windows.pop(turn.session.id, None)
-        if turn.window is None and known is not None:
-            return known[1]
-        assert turn.window is not None
-        return KnownWindow(Window.restore(turn.window))
+        session, known = self._windows.pop(turn.session.id, (None, None))
+        if turn.window is not None:
+            return KnownWindow(Window.restore(turn.window))
+        return known if session is not None and session.version == turn.session.version else None
 
     def remember(self, session: Session, known: KnownWindow) -> None:
         """Note which session a window belongs to now."""

@@ -70,14 +70,14 @@ class Worker:
         self._running: dict[str, _Running] = {}
         self._unwritten: dict[str, tuple[Turn, Finish]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._closing = False
+        self.closing = False
 
     def open(self) -> None:
-        self._closing = False
+        self.closing = False
 
     async def close(self) -> None:
         """Stop. Turns under way are left in the journal, to be resumed by the next process."""
-        self._closing = True
+        self.closing = True
         await _stop(self._tasks)
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
@@ -180,10 +180,6 @@ class Worker:
         """Run a turn to its end, and then the next one that waits."""
         turn, continuation, result = running.turn, running.turn.continuation, None
         try:
-            known = self._engine.windows.session(turn.session.id)
-            if turn.window is None and (known is None or known.version != turn.session.version):
-                window = await self._store.window(continuation.owner, turn.session.id)
-                turn = replace(turn, window=window)
             execution = Execution(self._engine, turn)
             await execution.run()
             if execution.ended:
@@ -195,7 +191,7 @@ class Worker:
                 del self._running[continuation.id]
             running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
-        if execution.next_waits and not self._closing:
+        if execution.next_waits and not self.closing:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> Result:
@@ -241,6 +237,7 @@ class Worker:
             await self._store.finish(turn.lease, end)
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
+        await self.serve_next(turn.session.id)
 
     async def heartbeat(self) -> None:
         running = dict(self._running)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,7 +20,7 @@ from sash.errors import (
     ModelUnknown,
     ModelUnreachable,
 )
-from sash.models.base import Delta, Stop
+from sash.models.base import Delta, ModelRequest, Stop
 
 TIMEOUT_S = 60.0
 RETRIES = 2
@@ -123,6 +124,28 @@ class Endpoint:
             timeout=self.timeout_s,
             max_retries=self.retries,
         )
+
+
+class EndpointModel(ABC):
+    """A model at an endpoint; how it is asked and what its events say differs from API to API."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self.endpoint = endpoint
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        model = request.config.name or self.endpoint.model
+        return self.endpoint.stream(model, lambda sdk: self._begin(sdk, request, model), self._read)
+
+    async def close(self) -> None:
+        await self.endpoint.close()
+
+    @abstractmethod
+    def _begin(self, sdk: AsyncOpenAI, request: ModelRequest, model: str) -> Awaitable[Any]:
+        """Ask, and return the stream of events."""
+
+    @abstractmethod
+    def _read(self, event: Any, model: str) -> list[Delta]:
+        """Say what one event adds."""
 
 
 def clear_error(error: Exception, model: str) -> ModelError:

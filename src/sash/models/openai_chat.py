@@ -1,7 +1,9 @@
 """Models behind Chat Completions, OpenAI's and those of the many servers that speak the same format."""
 
-from collections.abc import AsyncIterator
+from collections.abc import Awaitable
 from typing import Any
+
+from openai import AsyncOpenAI
 
 from sash.errors import ContentFiltered
 from sash.models.base import (
@@ -13,22 +15,18 @@ from sash.models.base import (
     ToolCallDelta,
     Usage,
 )
-from sash.models.endpoint import Endpoint
+from sash.models.endpoint import EndpointModel
 
 
-class OpenAIChat:
+class OpenAIChat(EndpointModel):
     """A model that answers by Chat Completions, streamed."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def _begin(self, sdk: AsyncOpenAI, request: ModelRequest, model: str) -> Awaitable[Any]:
+        begun: Awaitable[Any] = sdk.chat.completions.create(**_arguments(request, model))
+        return begun
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        model = request.config.name or self.endpoint.model
-        arguments = _arguments(request, model)
-        return self.endpoint.stream(model, lambda sdk: sdk.chat.completions.create(**arguments), _deltas)
-
-    async def close(self) -> None:
-        await self.endpoint.close()
+    def _read(self, event: Any, model: str) -> list[Delta]:
+        return _deltas(event, model)
 
 
 def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:

@@ -1,7 +1,9 @@
 """Models behind OpenAI's Responses API."""
 
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from typing import Any
+
+from openai import AsyncOpenAI
 
 from sash.errors import ContentFiltered, ModelError
 from sash.models.base import (
@@ -13,22 +15,18 @@ from sash.models.base import (
     ToolCallDelta,
     Usage,
 )
-from sash.models.endpoint import Endpoint
+from sash.models.endpoint import EndpointModel
 
 
-class OpenAIResponses:
+class OpenAIResponses(EndpointModel):
     """A model that answers by the Responses API, streamed. Nothing is kept at the provider."""
 
-    def __init__(self, endpoint: Endpoint) -> None:
-        self.endpoint = endpoint
+    def _begin(self, sdk: AsyncOpenAI, request: ModelRequest, model: str) -> Awaitable[Any]:
+        begun: Awaitable[Any] = sdk.responses.create(**_arguments(request, model))
+        return begun
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        model = request.config.name or self.endpoint.model
-        arguments = _arguments(request, model)
-        return self.endpoint.stream(model, lambda sdk: sdk.responses.create(**arguments), _deltas)
-
-    async def close(self) -> None:
-        await self.endpoint.close()
+    def _read(self, event: Any, model: str) -> list[Delta]:
+        return _deltas(event, model)
 
 
 def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
