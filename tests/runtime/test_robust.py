@@ -92,6 +92,23 @@ async def test_a_turn_that_was_cancelled_elsewhere_leaves_no_trace_in_the_next_p
     assert [m["content"] for m in model.requests[-1].messages[1:]] == ["one", "first", "three"]
 
 
+async def test_a_window_that_was_forgotten_on_the_way_is_read_again(run, monkeypatch):
+    runtime = await run("first", "second")
+    session = await runtime.start_session()
+    await turn(runtime, session, "one")
+    begin = runtime.store.begin
+
+    async def forgetful(*args, **kwargs):
+        begun = await begin(*args, **kwargs)
+        assert begun.turn.window is None
+        runtime._engine.windows.forget("local")
+        return begun
+
+    monkeypatch.setattr(runtime.store, "begin", forgetful)
+    await turn(runtime, session, "two")
+    assert [m["content"] for m in runtime._engine.model.requests[-1].messages[1:]] == ["one", "first", "two"]
+
+
 async def test_what_was_erased_is_in_no_later_prompt(run):
     runtime = await run("ok")
     session = await runtime.start_session()

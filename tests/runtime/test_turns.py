@@ -106,6 +106,7 @@ async def test_calls_of_one_step_run_at_once_and_are_kept_in_their_order(run):
     [
         (calling("nothing"), "there is no tool nothing"),
         (calling("add", a="x"), "wrong arguments for add"),
+        (calling("add", a=1, b="\ud800"), "wrong arguments for add"),
         (calling("add", a=1, b=2), "failed: ValueError: no"),
     ],
 )
@@ -478,7 +479,10 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     ):
         with pytest.raises(StoreUnavailable, match="disk full"):
             await attempt
+    queued = await runtime.send_message(session.id, "later", busy="enqueue")
     store.heal()
+    await runtime._worker.heartbeat()
+    assert (await runtime.await_continuation(queued.id, timeout_s=WAIT_S)).status == "completed"
     assert (await turn(runtime, session, "again")).status == "completed"
     ended = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
     assert (ended.status, ended.continuation.error.code) == ("failed", "store_unavailable")

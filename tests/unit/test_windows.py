@@ -1,0 +1,51 @@
+"""The windows that a process knows: taken by the turn that changes them, and never an old one for a new one."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from sash.agent.windows import KnownWindow, KnownWindows
+from sash.sessions import Session
+from sash.state import ConversationWindow
+from sash.steps import Continuation, ContinuationRequest
+from sash.store import Lease, Turn
+from sash.window import Limits, Window
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SESSION = Session("s", "ann", NOW, NOW)
+
+
+def turn(session, window=None):
+    continuation = Continuation("c", session.id, "ann", "running", NOW, NOW, ContinuationRequest("hi"))
+    return Turn(Lease("c", session.id, "w", 1), continuation, session, window)
+
+
+def test_a_window_is_known_until_a_turn_takes_it():
+    windows, known = KnownWindows(), KnownWindow(Window(Limits()))
+    windows.remember(SESSION, known)
+    assert windows.session("s") is SESSION
+    assert windows.take(turn(SESSION)) is known
+    assert windows.session("s") is None
+    assert windows.take(turn(SESSION)) is None
+
+
+def test_a_window_of_another_version_is_not_taken_for_this_one():
+    windows = KnownWindows()
+    windows.remember(SESSION, KnownWindow(Window(Limits())))
+    assert windows.take(turn(replace(SESSION, version=2))) is None
+
+
+def test_the_window_that_came_with_a_turn_counts():
+    windows, known = KnownWindows(), KnownWindow(Window(Limits()))
+    windows.remember(SESSION, known)
+    taken = windows.take(turn(SESSION, ConversationWindow("s")))
+    assert taken is not None
+    assert taken is not known
+
+
+def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
+    windows = KnownWindows(most=2)
+    for name, owner in (("a", "ann"), ("b", "bob"), ("c", "ann")):
+        windows.remember(replace(SESSION, id=name, owner=owner), KnownWindow(Window(Limits())))
+    assert [windows.session(name) is None for name in "abc"] == [True, False, False]
+    windows.forget("ann")
+    assert [windows.session(name) is None for name in "abc"] == [True, False, True]
