@@ -27,10 +27,10 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter, decode, encode
-from sash.errors import ArtifactNotFound, SashError, StoreUnavailable
+from sash.errors import SashError, StoreUnavailable
 from sash.sessions import Session, SessionStatus
 from sash.state import MessageEntry
-from sash.steps import ArtifactRef, Continuation, NewStep, Step
+from sash.steps import Continuation, NewStep, Step
 from sash.store import (
     Artifact,
     Begun,
@@ -46,6 +46,8 @@ from sash.store import (
     Turn,
     parts_exist,
 )
+from sash.stores import disk
+from sash.stores.artifact_files import ArtifactFiles
 from sash.stores.ledger import Entry, Ledger
 from sash.stores.ledger_store import LedgerStore
 from sash.stores.ledgers import Ledgers
@@ -142,6 +144,7 @@ class _FileLedgers(Ledgers):
         super().__init__(clock)
         self._folder = folder
         self._lock = FileLock(folder / "lock")
+        self._kept = ArtifactFiles(folder / "artifacts", self._report)
         self._dirty: set[str] = set()
         self.damaged: list[Damage] = []
 
@@ -185,11 +188,11 @@ class _FileLedgers(Ledgers):
 
     def delete_session(self, owner: str, session_id: str) -> None:
         self._ledger(owner, session_id)
-        artifacts = list(self._artifacts_of(session_id))
+        artifacts = list(self._kept.of_session(session_id))
         super().delete_session(owner, session_id)
         self._dirty.discard(session_id)
         for artifact in artifacts:
-            self._remove_artifact(artifact.ref.id)
+            self._kept.remove(artifact.ref.id)
         folder = self._folder / "sessions" / session_id
         shutil.rmtree(folder.rename(folder.with_name(f".{session_id}.deleted")))
 
@@ -255,18 +258,18 @@ class _FileLedgers(Ledgers):
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)
-        self._write_artifact(artifact)
+        self._kept.write(artifact)
 
     def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        return self._read_artifact(owner, artifact_id)
+        return self._kept.read(owner, artifact_id)
 
     def export_session(self, owner: str, session_id: str) -> Bundle:
-        artifacts = tuple(self._artifacts_of(session_id))
+        artifacts = tuple(self._kept.of_session(session_id))
         return replace(super().export_session(owner, session_id), artifacts=artifacts)
 
     def import_session(self, bundle: Bundle) -> None:
         self._load_all()
-        if any((self._folder / "artifacts" / a.ref.id).exists() for a in bundle.artifacts):
+        if any(self._kept.has(a.ref.id) for a in bundle.artifacts):
             raise parts_exist(bundle.session.id)
         folder = self._folder / "sessions" / bundle.session.id
         if not self._is_session(bundle.session.id):
@@ -277,7 +280,7 @@ class _FileLedgers(Ledgers):
         except Exception:
             super().delete_session(bundle.session.owner, bundle.session.id)
             for artifact in bundle.artifacts:
-                self._remove_artifact(artifact.ref.id)
+                self._kept.remove(artifact.ref.id)
             shutil.rmtree(folder, ignore_errors=True)
             raise
 
@@ -360,7 +363,7 @@ class _FileLedgers(Ledgers):
         stands = Step(0, continuation.updated_at, "observed_event", {"event": "status"}, ledger.cursor)
         lines = [_line(step) for step in entry.steps[-count:]] if count else [_line(stands)]
         lines[-1]["commit"] = _as_json(_Commit(continuation, end, entry.position))
-        _append(self._session_folder(ledger) / "logs" / f"{continuation.id}.log", lines, new=new)
+        disk.append(self._session_folder(ledger) / "logs" / f"{continuation.id}.log", lines, new=new)
 
     def _write_opening(self, ledger: Ledger, entry: Entry) -> None:
         self._log(ledger, entry, 0, new=True)
@@ -375,7 +378,7 @@ class _FileLedgers(Ledgers):
         cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
         record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position, cursor)
         path = self._session_folder(ledger) / "turns" / f"{entry.continuation.id}.json"
-        _replace(path, encode(record), sync=sync)
+        disk.replace(path, encode(record), sync=sync)
 
     def _write_session(self, ledger: Ledger) -> None:
         record = _SessionFile(
@@ -389,7 +392,7 @@ class _FileLedgers(Ledgers):
         folder = self._session_folder(ledger)
         (folder / "turns").mkdir(parents=True, exist_ok=True)
         (folder / "logs").mkdir(exist_ok=True)
-        _replace(folder / "session.json", encode(record), sync=True)
+        disk.replace(folder / "session.json", encode(record), sync=True)
         self._dirty.discard(ledger.session.id)
 
     def _write_whole(self, ledger: Ledger, artifacts: Sequence[Artifact]) -> None:
@@ -399,15 +402,15 @@ class _FileLedgers(Ledgers):
         imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
         if imported:
             text = "".join(f"{encode(message)}\n" for message in imported)
-            _replace(folder / "turns" / "imported.ndjson", text, sync=True)
+            disk.replace(folder / "turns" / "imported.ndjson", text, sync=True)
         for entry in ledger.entries.values():
             self._write_turn(ledger, entry, sync=True)
             if entry.steps:
                 lines = [_line(step) for step in entry.steps]
                 lines[-1]["commit"] = _as_json(_Commit(entry.continuation))
-                _append(folder / "logs" / f"{entry.continuation.id}.log", lines, new=True)
+                disk.append(folder / "logs" / f"{entry.continuation.id}.log", lines, new=True)
         for artifact in artifacts:
-            self._write_artifact(artifact)
+            self._kept.write(artifact)
         self._write_session(ledger)
 
     def _flush(self) -> None:
@@ -426,39 +429,6 @@ class _FileLedgers(Ledgers):
                     path = self._session_folder(ledger) / "logs" / f"{entry.continuation.id}.log"
                     path.unlink(missing_ok=True)
 
-    def _write_artifact(self, artifact: Artifact) -> None:
-        path = self._folder / "artifacts" / artifact.ref.id
-        about = {"ref": _as_json(artifact.ref), "session_id": artifact.session_id, "owner": artifact.owner}
-        _replace(path, artifact.data, sync=True)
-        _replace(path.with_suffix(".json"), json.dumps(about), sync=True)
-
-    def _read_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        path = self._folder / "artifacts" / artifact_id
-        try:
-            if not artifact_id.isalnum():
-                raise FileNotFoundError(artifact_id)
-            about = json.loads(path.with_suffix(".json").read_bytes())
-            if about["owner"] != owner:
-                raise FileNotFoundError(artifact_id)
-            ref = decode(ArtifactRef, json.dumps(about["ref"]))
-            return Artifact(ref, about["session_id"], owner, path.read_bytes())
-        except FileNotFoundError:
-            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id) from None
-
-    def _artifacts_of(self, session_id: str) -> Iterator[Artifact]:
-        for path in sorted((self._folder / "artifacts").glob("*.json")):
-            try:
-                about = json.loads(path.read_bytes())
-                if about["session_id"] == session_id:
-                    yield self._read_artifact(about["owner"], path.stem)
-            except (ValueError, KeyError, TypeError, SashError) as error:
-                self._report(path, f"the artifact cannot be read: {error}")
-
-    def _remove_artifact(self, artifact_id: str) -> None:
-        path = self._folder / "artifacts" / artifact_id
-        path.unlink(missing_ok=True)
-        path.with_suffix(".json").unlink(missing_ok=True)
-
     def _session_folder(self, ledger: Ledger) -> Path:
         return self._folder / "sessions" / ledger.session.id
 
@@ -470,7 +440,7 @@ class _FileLedgers(Ledgers):
             raise StoreUnavailable(
                 f"the folder was written by a newer Sash (layout {version}): install that one"
             )
-        _replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
+        disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 
     def _load(self, session_id: str) -> Ledger | None:
         """Read a session from its files; one that cannot be read is reported, and the others are."""
@@ -608,43 +578,6 @@ def _read_line(raw: bytes) -> tuple[Step, _Commit | None]:
 
 def _as_json(value: Any) -> Any:
     return adapter(type(value)).dump_python(value, mode="json")
-
-
-def _append(path: Path, lines: list[dict[str, Any]], *, new: bool = False) -> None:
-    """Append lines as one write, on the disk when this returns; a write that fails leaves nothing behind."""
-    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
-    with path.open("ab") as file:
-        before = file.tell()
-        try:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError:
-            os.truncate(path, before)
-            raise
-    if new:
-        _sync_folder(path.parent)
-
-
-def _replace(path: Path, content: str | bytes, *, sync: bool) -> None:
-    """Replace a file whole: a reader sees the old one or the new one."""
-    draft = path.with_name(f".{path.name}.new")
-    with draft.open("wb") as file:
-        file.write(content.encode() if isinstance(content, str) else content)
-        if sync:
-            file.flush()
-            os.fsync(file.fileno())
-    draft.replace(path)
-    if sync:
-        _sync_folder(path.parent)
-
-
-def _sync_folder(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _unavailable(folder: Path, error: Exception) -> StoreUnavailable:

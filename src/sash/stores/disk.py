@@ -1,0 +1,44 @@
+"""Files that are whole or not there: lines are appended and files replaced so that no crash tears them."""
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+
+def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) -> None:
+    """Append lines as one write, on the disk when this returns; a write that fails leaves nothing behind."""
+    data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
+    with path.open("ab") as file:
+        before = file.tell()
+        try:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError:
+            os.truncate(path, before)
+            raise
+    if new:
+        _sync_folder(path.parent)
+
+
+def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
+    """Replace a file whole: a reader sees the old one or the new one."""
+    draft = path.with_name(f".{path.name}.new")
+    with draft.open("wb") as file:
+        file.write(content.encode() if isinstance(content, str) else content)
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+    draft.replace(path)
+    if sync:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
