@@ -1,6 +1,7 @@
 """Checks of what comes in: each returns the value, or says what is wrong with it and what to do."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -76,6 +77,13 @@ def check_count(name: str, value: Any) -> int:
     if type(value) is not int or value < 0:
         raise InvalidInput(f"{name} must be a whole number of at least 0, got {value!r}")
     return value
+
+
+def check_amount(name: str, value: Any) -> float | None:
+    """Refuse an amount of money that is not a number of at least 0; None is none."""
+    if value is not None and (type(value) not in (int, float) or not 0 <= value < math.inf):
+        raise InvalidInput(f"{name} must be a number of at least 0, or None, got {value!r:.80}")
+    return None if value is None else float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:

@@ -125,6 +125,18 @@ class ContinuationFinal(SashError):
     code = "continuation_final"
 
 
+class NoteNotFound(SashError):
+    """No fact or pin of that id."""
+
+    code = "note_not_found"
+
+
+class ModelFixed(InvalidInput):
+    """The session's policy allows no other model."""
+
+    code = "model_fixed"
+
+
 class ArtifactNotFound(SashError):
     code = "artifact_not_found"
 

@@ -59,6 +59,12 @@ class Ulids:
         self._prefix = "".join(_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10))
 
 
+def ulid_before(at: datetime) -> str:
+    """Return an id that is not greater than any that is made from the moment `at` on."""
+    value = max(0, (at - _EPOCH) // _MILLISECOND) << _RANDOM_BITS
+    return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
+
+
 def is_ulid(text: str) -> bool:
     """Whether a text has the form of a ULID."""
     return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)

@@ -1,16 +1,19 @@
 """The use cases: the only verbs that any surface calls."""
 
 import asyncio
+import json
 import logging
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from typing import Any, Self
 
 from sash.agent.bundle import read_bundle
-from sash.agent.context import build, report
-from sash.agent.execution import Engine
+from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report, time_text
+from sash.agent.engine import Engine
+from sash.agent.memory_tools import memory_tools as make_memory_tools
+from sash.agent.notebook import Notebook
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact, redact_json
 from sash.agent.windows import KnownWindows
@@ -23,6 +26,7 @@ from sash.checks import (
     check_kind,
     check_label,
     check_limit,
+    check_parts,
     check_size,
     check_text,
 )
@@ -32,24 +36,33 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     InvalidInput,
+    ModelFixed,
     SessionChanged,
     SessionNotFound,
     StoreUnavailable,
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.ids import Ulids
+from sash.intents.base import Intents
+from sash.intents.memory import MemoryIntents
 from sash.models.base import Model, close
+from sash.models.catalog import Catalog
 from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
     SESSION_IDLE_DAYS,
     Budgets,
+    Fact,
     ModelConfig,
+    Pin,
     Session,
+    SessionMemory,
     SessionPolicy,
-    SessionStats,
     SessionStatus,
     WindowLimits,
+    last_k_for,
+    window_for,
 )
+from sash.stats import Stats, summary
 from sash.steps import (
     FINAL,
     Continuation,
@@ -64,20 +77,26 @@ from sash.store import (
     Store,
     StoredMessage,
     Swept,
-    add_stats,
 )
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
+from sash.window import Window
 
 DEFAULT_OWNER = "local"
 EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
+STATISTICS_DAYS = 7
 
 _logger = logging.getLogger(__name__)
 
 
 class Runtime:
-    """Sessions and their turns, on one store, with one model and a set of tools."""
+    """Sessions and their turns, on one store, with one model and a set of tools.
+
+    `intents` understand sentences without the model, in their order. The tools `remember`, `forget` and
+    `recall` are always there, unless `memory_tools` is False. Days begin, and the time is told, in
+    `time_zone`: None is that of the machine.
+    """
 
     def __init__(
         self,
@@ -85,6 +104,11 @@ class Runtime:
         model: Model,
         tools: Iterable[ToolSpec] = (),
         *,
+        intents: Iterable[Intents] | None = None,
+        memory_tools: bool = True,
+        system_prompt: str = SYSTEM_PROMPT,
+        catalog: Catalog | None = None,
+        time_zone: tzinfo | None = None,
         clock: Clock | None = None,
         lease_s: float = LEASE_S,
         partial_interval_s: float = PARTIAL_INTERVAL_S,
@@ -93,15 +117,22 @@ class Runtime:
         self.store = store
         self._clock = clock or SystemClock()
         self._hub = Hub(partial_interval_s, redact)
+        ulids, counter = Ulids(), TokenCounter()
+        self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
+        own_tools = make_memory_tools(store, self._notebook) if memory_tools else ()
         self._engine = Engine(
             store,
             model,
-            ToolRegistry.of(tools),
+            ToolRegistry.of([*tools, *own_tools]),
             self._hub,
             self._clock,
-            TokenCounter(),
-            Ulids(),
+            counter,
+            ulids,
             KnownWindows(),
+            ContextBuilder(counter, system_prompt),
+            catalog or Catalog(),
+            (MemoryIntents(),) if intents is None else tuple(intents),
+            time_zone,
         )
         self._worker = Worker(self._engine, lease_s)
         self._lease_s = lease_s
@@ -121,6 +152,7 @@ class Runtime:
         self._worker.open()
         try:
             await asyncio.to_thread(self._engine.counter.load)
+            await asyncio.to_thread(self._engine.catalog.load)
             self._engine.ulids.go_behind(await self.store.last_id())
             await self.recover()
         except BaseException:
@@ -152,17 +184,20 @@ class Runtime:
         window: WindowLimits | None = None,
         preferences: dict[str, Any] | None = None,
     ) -> Session:
-        """Begin a session."""
-        now = self._clock.now()
+        """Begin a session. Without a `window` its width is chosen for the model."""
+        now, engine = self._clock.now(), self._engine
+        config = _without_secrets(check_kind("model", model, ModelConfig))
+        reads = engine.catalog.context_window(engine.name(config))
         session = Session(
-            self._engine.new_id(),
+            engine.new_id(),
             check_label("owner", owner),
             now,
             now,
-            model=_without_secrets(check_kind("model", model, ModelConfig)),
+            model=config,
             budgets=check_kind("budgets", budgets, Budgets),
             policy=check_kind("policy", policy, SessionPolicy),
-            window=check_kind("window", window, WindowLimits),
+            window=window_for(reads) if window is None else check_kind("window", window, WindowLimits),
+            memory=SessionMemory(last_k=last_k_for(reads)),
             preferences=redact_json(check_json("preferences", preferences)),
         )
         await self.store.create_session(session)
@@ -179,10 +214,17 @@ class Runtime:
         time_budget_ms: int | None = None,
         planner_hints: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
+        model: ModelConfig | None = None,
+        attachments: Sequence[dict[str, Any]] = (),
         busy: BusyPolicy = "reject",
         retry_of: str | None = None,
     ) -> Continuation:
-        """Begin a turn and return at once; it is safe in the store by then."""
+        """Begin a turn and return at once; it is safe in the store by then.
+
+        `model` answers this turn only. `attachments` are images and audio as OpenAI's content parts.
+        """
+        if model is not None:
+            await self._check_model(owner, session_id, check_kind("model", model, ModelConfig))
         request = ContinuationRequest(
             message=redact(self._check_message(message)),
             allow_tools=check_flag("allow_tools", allow_tools),
@@ -192,6 +234,8 @@ class Runtime:
             ),
             planner_hints=redact_json(check_json("planner_hints", planner_hints)),
             idempotency_key=None if idempotency_key is None else _check_key(idempotency_key),
+            model=None if model is None else _without_secrets(model),
+            attachments=self._check_attachments(attachments),
         )
         now = self._clock.now()
         new = Continuation(
@@ -241,6 +285,8 @@ class Runtime:
             max_steps=old.request.max_steps,
             time_budget_ms=old.request.time_budget_ms,
             planner_hints=old.request.planner_hints,
+            model=old.request.model,
+            attachments=old.request.attachments,
             retry_of=old.id,
         )
         if old.status == "interrupted":
@@ -323,7 +369,7 @@ class Runtime:
             created_at=now,
             updated_at=now,
             status="active",
-            stats=SessionStats(),
+            stats=Stats(),
             version=1,
         )
         messages = tuple(
@@ -360,6 +406,28 @@ class Runtime:
         check_limit("limit", limit)
         return await self.store.search(owner, check_label("query", query), session_id=session_id, limit=limit)
 
+    async def remember(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Fact:
+        """Note a fact, for as long as the session lives."""
+        return await self._notebook.remember(owner, session_id, text)
+
+    async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
+        """Drop a fact by its id, or all that have every word of `about`; return what was dropped."""
+        return await self._notebook.forget(owner, session_id, about)
+
+    async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
+        """Let a text always be part of a session's context."""
+        return await self._notebook.pin(owner, session_id, text)
+
+    async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
+        """Take a pin away."""
+        await self._notebook.unpin(owner, session_id, pin_id)
+
+    async def set_preferences(
+        self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
+    ) -> Session:
+        """Change a session's preferences; one that is None is dropped."""
+        return await self._notebook.prefer(owner, session_id, preferences)
+
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
         erased = await self.store.erase(owner)
@@ -369,36 +437,47 @@ class Runtime:
         return erased
 
     async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
-        """Say what the next model call of a session would be made of."""
-        session = await self.store.get_session(owner, session_id)
+        """Say what the next model call of a session would be made of, but the message and what it recalls.
+
+        `prefix_share` is how much of it is byte for byte the beginning of the last call, which a provider can
+        serve from its cache; None if this process has not made that call.
+        """
+        session, engine = await self.store.get_session(owner, session_id), self._engine
         window = await self.store.window(owner, session_id)
-        parts = build(session.memory, [message.to_openai() for message in window.messages], {})
-        schemas = self._engine.tools.schemas
-        said = await asyncio.to_thread(report, parts, schemas, self._engine.counter)
+        rendered = [message.to_openai() for message in window.messages]
+        tail = [("time", time_text(engine.local_time()))]
+        context = engine.contexts.build(session, Window.restore(window), rendered, engine.tools.schemas, tail)
+        asked = engine.windows.asked(session_id, session.version)
         evicted = await self.store.evicted(owner, session_id)
         return {
-            **said,
+            **report(context),
+            "prefix_share": None if asked is None else prefix_share(context, asked, engine.counter),
             "evicted": [asdict(gone) for gone in evicted],
             "evicted_count": window.evicted_count,
             "digest": session.memory.digest,
         }
 
-    async def statistics(self, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
-        """Add up what the owner's sessions have done."""
-        total, cursor, sessions = SessionStats(), None, 0
+    async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
+        """Add up what the owner's sessions have done and cost: in all, today, and day by day."""
+        check_limit("days", days)
+        total, cursor, sessions = Stats(), None, 0
         while True:
             page = await self.store.list_sessions(owner, limit=500, cursor=cursor)
             for session in page.items:
-                total = add_stats(total, session.stats)
+                total += session.stats
             sessions, cursor = sessions + len(page.items), page.next_cursor
             if cursor is None:
                 break
+        today = self._engine.today()
+        by_day = {(today - timedelta(days=n)).date().isoformat(): Stats() for n in range(days)}
+        for ended_at, stats in await self.store.turn_stats(owner, today - timedelta(days=days - 1)):
+            day = ended_at.astimezone(today.tzinfo).date().isoformat()
+            by_day[day] = by_day.get(day, Stats()) + stats
         return {
             "sessions": sessions,
-            "total_requests": total.turns,
-            "failed_requests": total.failed_turns,
-            "tool_calls": total.tool_calls,
-            "total_tokens": total.input_tokens + total.output_tokens,
+            **summary(total),
+            "today": summary(by_day[today.date().isoformat()]),
+            "days": [{"day": day, **summary(stats)} for day, stats in sorted(by_day.items())],
         }
 
     async def events(
@@ -471,6 +550,25 @@ class Runtime:
                 await job()
             except Exception as error:
                 _logger.warning("%s failed: %s", job.__name__, error)
+
+    async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
+        """Refuse another model than the session's, if its policy says so."""
+        session = await self.store.get_session(owner, session_id)
+        if session.policy.enforce_fixed_model and model.name not in (None, self._engine.name(session.model)):
+            raise ModelFixed(
+                f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
+                "start another session"
+            )
+
+    def _check_attachments(self, attachments: Any) -> tuple[dict[str, Any], ...]:
+        parts = check_parts(attachments)
+        for part in parts:
+            if part["type"] not in ("image_url", "input_audio"):
+                raise InvalidInput(
+                    f"an attachment is an image_url or input_audio part, not {part['type']!r:.80}"
+                )
+        check_size(len(json.dumps(parts)) if parts else 0, self._max_message_bytes)
+        return parts
 
     def _check_message(self, message: Any) -> str:
         if not isinstance(message, str) or not message.strip():

@@ -5,12 +5,23 @@ from datetime import datetime
 from types import NoneType
 from typing import Any, Literal
 
-from sash.checks import check_count, check_flag, check_label, check_limit, check_names, check_window
+from sash.checks import (
+    check_amount,
+    check_count,
+    check_flag,
+    check_label,
+    check_limit,
+    check_names,
+    check_window,
+)
 from sash.errors import InvalidInput
+from sash.stats import NO_STATS, Stats
 
 SessionStatus = Literal["active", "ended", "expired"]
 
 LAST_K = 6
+# A window is read again with every call of a turn, so it is a small part of what a model can read at once.
+PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
 
@@ -35,21 +46,31 @@ class ModelConfig:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one turn may cost before it is ended with what is known."""
+    """What one turn may cost before it is ended with what is known, and all turns of the owner's day.
+
+    None is no limit. Money is spent by calls whose price is known; past the day's, no model is asked.
+    """
 
     max_steps: int = 8
     max_tool_calls: int = 16
     max_duration_ms: int = 120_000
     max_tokens_per_turn: int = 100_000
+    max_cost_per_turn_usd: float | None = None
+    max_cost_per_day_usd: float | None = None
 
     def __post_init__(self) -> None:
-        for name in self.__slots__:
+        for name in ("max_steps", "max_tool_calls", "max_duration_ms", "max_tokens_per_turn"):
             check_count(name, getattr(self, name))
+        for name in ("max_cost_per_turn_usd", "max_cost_per_day_usd"):
+            check_amount(name, getattr(self, name))
 
 
 @dataclass(frozen=True, slots=True)
 class SessionPolicy:
-    """What the agent may do. Actions are off until they are allowed, and the denylist always wins."""
+    """What the agent may do. Actions are off until they are allowed, and the denylist always wins.
+
+    With `grounded_answers` an answer that claims an action that no tool has done is corrected.
+    """
 
     allow_actuation: bool = False
     allowlisted_services: tuple[str, ...] = ()
@@ -57,9 +78,10 @@ class SessionPolicy:
     require_confirmation: tuple[str, ...] = ()
     enforce_fixed_model: bool = False
     resume_interrupted: bool = False
+    grounded_answers: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("allow_actuation", "enforce_fixed_model", "resume_interrupted"):
+        for name in ("allow_actuation", "enforce_fixed_model", "resume_interrupted", "grounded_answers"):
             check_flag(name, getattr(self, name))
         for name in ("allowlisted_services", "denylisted_services", "require_confirmation"):
             object.__setattr__(self, name, check_names(name, getattr(self, name)))
@@ -85,24 +107,19 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What a session knows beside its window: the digest of what was evicted, facts, pins."""
+    """What a session knows beside its window: facts, pins, and what was evicted.
+
+    The `digest` has a line for each evicted turn, or, if a model has written a `summary` of them, for those
+    that came later. The window was cut last at `cut_at`. A model that is asked for one turn only sees the
+    `last_k` messages word for word.
+    """
 
     digest: str = ""
+    summary: str = ""
     facts: tuple[Fact, ...] = ()
     pins: tuple[Pin, ...] = ()
     last_k: int = LAST_K
-
-
-@dataclass(frozen=True, slots=True)
-class SessionStats:
-    """What a session has done so far."""
-
-    turns: int = 0
-    failed_turns: int = 0
-    steps: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    cut_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +132,18 @@ class WindowLimits:
 
     def __post_init__(self) -> None:
         check_window(self.max_tokens, self.max_turns, self.evict_to)
+
+
+def window_for(context_window: int | None) -> WindowLimits:
+    """Return the window for a model that can read so many tokens: one that can read a lot gets a wide one."""
+    default = WindowLimits()
+    wide = (context_window or 0) // PART_FOR_WINDOW
+    return default if wide <= (default.max_tokens or 0) else WindowLimits(max_tokens=wide)
+
+
+def last_k_for(context_window: int | None) -> int:
+    """Return how many messages a model that can read so many tokens is shown word for word."""
+    return LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,5 +162,5 @@ class Session:
     memory: SessionMemory = SessionMemory()
     preferences: dict[str, Any] = field(default_factory=dict)
     context: dict[str, Any] = field(default_factory=dict)
-    stats: SessionStats = SessionStats()
+    stats: Stats = NO_STATS
     version: int = 1

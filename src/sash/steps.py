@@ -4,6 +4,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
 
+from sash.sessions import ModelConfig
+from sash.stats import Stats
+
 Status = Literal[
     "pending",
     "running",
@@ -52,7 +55,10 @@ class ArtifactRef:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationRequest:
-    """What was asked, and under which bounds; None is the session's budget."""
+    """What was asked, and under which bounds; None is the session's budget, and the session's model.
+
+    `attachments` are images and audio beside the message, as OpenAI's content parts.
+    """
 
     message: str
     allow_tools: bool = True
@@ -60,6 +66,15 @@ class ContinuationRequest:
     time_budget_ms: int | None = None
     planner_hints: dict[str, Any] = field(default_factory=dict)
     idempotency_key: str | None = None
+    model: ModelConfig | None = None
+    attachments: tuple[dict[str, Any], ...] = ()
+
+    @property
+    def content(self) -> str | tuple[dict[str, Any], ...]:
+        """The message as a model takes it."""
+        if not self.attachments:
+            return self.message
+        return ({"type": "text", "text": self.message}, *self.attachments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +110,7 @@ class ContinuationError:
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """One turn's execution, without its steps."""
+    """One turn's execution, without its steps. `stats` says what it took, when it is over."""
 
     id: str
     session_id: str
@@ -108,6 +123,7 @@ class Continuation:
     error: ContinuationError | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
     retry_of: str | None = None
+    stats: Stats | None = None
 
     @property
     def is_final(self) -> bool:

@@ -16,11 +16,12 @@ Promises, for every backend:
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from sash.errors import ContinuationFinal, SessionBusy, SessionChanged, SessionEnded, SessionExists
-from sash.sessions import Session, SessionStats, SessionStatus
+from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
+from sash.stats import NO_STATS, Stats
 from sash.steps import (
     ArtifactRef,
     Continuation,
@@ -32,8 +33,10 @@ from sash.steps import (
 )
 from sash.window import Reason
 
+# How a continuation can wait for somebody to go on with it.
+Waiting = Literal["awaiting_approval", "interrupted"]
+
 LEASE_S = 30.0
-NO_STATS = SessionStats()
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +116,7 @@ class Finish:
     artifacts: tuple[ArtifactRef, ...] = ()
     messages: tuple[MessageEntry, ...] = ()
     cut: Cut | None = None
-    stats: SessionStats = NO_STATS
+    stats: Stats = NO_STATS
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,14 +243,16 @@ class Store(Protocol):
         """Take over the oldest pending continuation of a session that nobody holds."""
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
     ) -> tuple[Step, ...]:
-        """Write steps; with `awaiting_approval` also give the lease back."""
+        """Write steps; with `give_back` also give the lease back, for the continuation to wait so."""
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         """End a continuation, with the messages it adds to the transcript and what they evict."""
 
-    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+    async def cancel(
+        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+    ) -> Continuation:
         """End a continuation; its holder loses the lease. `ContinuationFinal` if it is over already."""
 
     async def renew(
@@ -286,6 +291,14 @@ class Store(Protocol):
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
         """Return the transcript behind a position."""
+
+    async def recall(
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+    ) -> list[StoredMessage]:
+        """Find evicted messages by words that begin so: for each beginning the newest, by position."""
+
+    async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        """Return when the owner's turns since then have ended, and what each took."""
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
@@ -366,11 +379,13 @@ def already_final(continuation: Continuation) -> ContinuationFinal:
 
 def after_turn(session: Session, end: Finish, now: datetime) -> Session:
     """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
-    memory = session.memory if end.cut is None else replace(session.memory, digest=end.cut.digest)
+    memory = session.memory
+    if end.cut is not None:
+        memory = replace(memory, digest=end.cut.digest, cut_at=now)
     return replace(
         session,
         memory=memory,
-        stats=add_stats(session.stats, end.stats),
+        stats=session.stats + end.stats,
         updated_at=now,
         version=session.version + 1,
     )
@@ -385,12 +400,8 @@ def ended(continuation: Continuation, end: Finish, at: datetime) -> Continuation
         response=end.response,
         error=end.error,
         artifacts=end.artifacts,
+        stats=end.stats,
     )
-
-
-def add_stats(one: SessionStats, other: SessionStats) -> SessionStats:
-    """Add up what was done."""
-    return SessionStats(*(getattr(one, name) + getattr(other, name) for name in SessionStats.__slots__))
 
 
 def number_steps(steps: Sequence[NewStep], n: int, cursor: int, now: datetime) -> tuple[Step, ...]:

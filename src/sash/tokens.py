@@ -45,7 +45,7 @@ _ENCODINGS = {
 _PER_MESSAGE = 4
 _PER_NAME = 1
 _PER_TOOL_CALL = 3
-_PER_REPLY = 3
+PER_REPLY = 3
 # An audio second is 10 tokens; without decoding it, a part is taken as 30 seconds.
 _PER_AUDIO = 300
 
@@ -139,7 +139,7 @@ class TokenCounter:
     ) -> int:
         """Count a whole request in OpenAI form: messages, tool schemas, the opening of the reply."""
         return (
-            _PER_REPLY
+            PER_REPLY
             + self.count_tools(tools)
             + sum(
                 self.count_message(m.get("content") or "", m.get("tool_calls") or (), m.get("name"))

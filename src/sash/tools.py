@@ -102,6 +102,11 @@ class ToolRegistry:
         }
         self.schemas.append({"type": "function", "function": function})
 
+    @property
+    def can_act(self) -> bool:
+        """Whether there is a tool that changes something."""
+        return any(spec.action for spec in self.specs.values())
+
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
         """Read and check a call's arguments; what is wrong is for the model to mend."""
         try:

@@ -18,8 +18,9 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ids import new_id
-from sash.sessions import Pin, Session, SessionMemory, SessionStats
+from sash.sessions import Pin, Session, SessionMemory
 from sash.state import MessageEntry
+from sash.stats import Stats
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
 from sash.store import Artifact, Bundle, Cut, Evicted, Finish, Hands
 
@@ -104,7 +105,7 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
     await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
     messages = said("hi", "hello")
-    await store.finish(turn.lease, completed(*messages, stats=SessionStats(turns=1, steps=3)))
+    await store.finish(turn.lease, completed(*messages, stats=Stats(turns=1, steps=3)))
     ended = await store.get_continuation("ann", turn.continuation.id)
     assert (ended.status, ended.response.final_message) == ("completed", "done")
     assert (ended.created_at, ended.updated_at) == (session.created_at, clock.now())
@@ -236,7 +237,7 @@ async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(
 async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
     session = await start()
     turn = (await begin(session)).turn
-    await store.append(turn.lease, [PLAN], awaiting_approval=True)
+    await store.append(turn.lease, [PLAN], give_back="awaiting_approval")
     clock.advance(1000)
     assert await store.interrupt_lost() == []
     with pytest.raises(SessionBusy):
@@ -351,7 +352,7 @@ async def test_what_others_changed_during_a_turn_stays(store, start, begin, cloc
     await store.save_session(replace(session, memory=SessionMemory(pins=pins)))
     await store.finish(turn.lease, completed(*said("one"), cut=without(digest="- gone")))
     after = await store.get_session("ann", session.id)
-    assert after.memory == SessionMemory(digest="- gone", pins=pins)
+    assert after.memory == SessionMemory(digest="- gone", pins=pins, cut_at=clock.now())
     assert after.version == 3
 
 
@@ -488,7 +489,7 @@ async def test_nobody_s_parts_can_be_taken_by_an_import(store, start, begin):
 
 async def test_a_turn_that_is_handed_back_without_a_word_waits_after_a_restart(store, start, begin, reopen):
     turn = (await begin(await start())).turn
-    await store.append(turn.lease, [], awaiting_approval=True)
+    await store.append(turn.lease, [], give_back="awaiting_approval")
     store = await reopen()
     assert (await store.get_continuation("ann", turn.continuation.id)).status == "awaiting_approval"
     assert await store.interrupt_lost() == []
@@ -563,7 +564,7 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     first = said("one", "two")
     await store.finish(turn.lease, completed(*first, cut=without(first[0], digest="- one")))
     waiting = (await begin(session)).turn
-    await store.append(waiting.lease, [PLAN], awaiting_approval=True)
+    await store.append(waiting.lease, [PLAN], give_back="awaiting_approval")
     pending = await begin(session, enqueue=True)
     await store.put_artifact(Artifact(ArtifactRef(new_id(), "image/png", 3), session.id, "ann", b"png"))
     before = await store.export_session("ann", session.id)
@@ -599,7 +600,7 @@ async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_ope
 async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
     idle, waiting, done, held = [await start() for _ in range(4)]
     turn = (await begin(waiting)).turn
-    await store.append(turn.lease, [PLAN], awaiting_approval=True)
+    await store.append(turn.lease, [PLAN], give_back="awaiting_approval")
     finished = (await begin(done)).turn
     await store.finish(finished.lease, completed(*said("kept")))
     clock.advance(timedelta(days=8).total_seconds())

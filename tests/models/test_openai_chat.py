@@ -51,7 +51,7 @@ async def test_text_comes_as_it_is_written_with_what_it_cost():
         await model.endpoint.close()
     assert seen == ["Hel", "Hello"]
     assert (result.content, result.stop_reason) == ("Hello", "stop")
-    assert result.usage == Usage(100, 10, 64, 4)
+    assert result.usage == Usage(100, 10, 64, 4, "m")
     [asked] = wire.requests
     assert (asked.path, asked.headers["authorization"]) == ("/v1/chat/completions", "Bearer sk-test")
     assert asked.body == {
@@ -168,7 +168,7 @@ async def test_a_key_is_never_shown():
     assert "sk-test" not in repr(Endpoint("m", "sk-test"))
 
 
-async def test_a_turn_that_is_cut_in_mid_stream_can_be_retried_and_repeats_no_finished_call(tmp_path):
+async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_call(tmp_path):
     made = []
 
     async def look(arguments, context):
@@ -178,7 +178,7 @@ async def test_a_turn_that_is_cut_in_mid_stream_can_be_retried_and_repeats_no_fi
     call = chunk(calls=[{"index": 0, "id": "c1", "function": {"name": "look", "arguments": "{}"}}])
     replies = (
         Reply(chunks=[call, chunk(finish="tool_calls")]),
-        Reply(chunks=[chunk("All is ")], then="cut"),
+        *[Reply(chunks=[chunk("All is ")], then="cut")] * 2,
         said("All is well."),
     )
     tools = [ToolSpec("look", "Look.", {"type": "object"}, look)]
@@ -187,14 +187,12 @@ async def test_a_turn_that_is_cut_in_mid_stream_can_be_retried_and_repeats_no_fi
         async with Runtime(SqliteStore(tmp_path / "sash.db"), model, tools) as runtime:
             session = await runtime.start_session()
             sent = await runtime.send_message(session.id, "how is it?")
-            failed_turn = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
-            assert (failed_turn.status, failed_turn.continuation.error.code) == (
-                "failed",
-                "model_unreachable",
-            )
-            assert made == ["c1"]
+            cut_off = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            assert cut_off.status == "interrupted"
+            assert cut_off.steps[-1].detail["code"] == "model_unreachable"
             assert await runtime.store.messages("local", session.id) == []
-            again = await runtime.retry(sent.id)
-            result = await runtime.await_continuation(again.id, timeout_s=WAIT_S)
+            await runtime.resume(sent.id)
+            result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            assert made == ["c1"]
             assert result.response.final_message == "All is well."
         assert model.endpoint._client is None, "a runtime that is closed keeps no connection"

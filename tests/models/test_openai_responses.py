@@ -50,7 +50,7 @@ async def test_text_and_thoughts_come_as_they_are_written_with_what_they_cost():
         result = await answer(wire, on_text=seen.append)
     assert seen == ["Hel", "Hello"]
     assert (result.content, result.reasoning, result.stop_reason) == ("Hello", "hm", "stop")
-    assert result.usage == Usage(100, 10, 64, 4)
+    assert result.usage == Usage(100, 10, 64, 4, "m")
     [asked] = wire.requests
     assert asked.path == "/v1/responses"
     assert asked.body == {"model": "m", "input": HI, "stream": True, "store": False}

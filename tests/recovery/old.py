@@ -48,7 +48,7 @@ async def fill(kind, folder):
     lines = (
         "hello",
         both(calling("look", "a"), calling("look", "b", far=True)),
-        "done",
+        "I looked around.",
         "bye",
         calling("lock.unlock"),
     )

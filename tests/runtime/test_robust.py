@@ -32,6 +32,11 @@ async def turn(runtime, session, message="hi", **options):
     return await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
 
 
+def said(request):
+    """What a model was shown of the conversation."""
+    return [m["content"] for m in request.messages if m["role"] != "system"]
+
+
 async def tool_results(runtime, session):
     stored = await runtime.store.messages("local", session.id)
     return [m.message.text for m in stored if m.message.role == "tool"]
@@ -89,7 +94,7 @@ async def test_a_turn_that_was_cancelled_elsewhere_leaves_no_trace_in_the_next_p
     await runtime.store.cancel("local", lost.id, "by another process")
     model.go_on.set()
     await turn(runtime, session, "three")
-    assert [m["content"] for m in model.requests[-1].messages[1:]] == ["one", "first", "three"]
+    assert said(model.requests[-1]) == ["one", "first", "three"]
 
 
 async def test_a_window_that_was_forgotten_on_the_way_is_read_again(run, monkeypatch):
@@ -106,7 +111,7 @@ async def test_a_window_that_was_forgotten_on_the_way_is_read_again(run, monkeyp
 
     monkeypatch.setattr(runtime.store, "begin", forgetful)
     await turn(runtime, session, "two")
-    assert [m["content"] for m in runtime._engine.model.requests[-1].messages[1:]] == ["one", "first", "two"]
+    assert said(runtime._engine.model.requests[-1]) == ["one", "first", "two"]
 
 
 async def test_what_was_erased_is_in_no_later_prompt(run):

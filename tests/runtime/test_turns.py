@@ -281,7 +281,8 @@ async def test_a_budget_ends_the_turn_with_what_is_known(run, budgets, reached):
     session = await runtime.start_session(budgets=budgets)
     result = await turn(runtime, session)
     assert (result.status, result.response.stopped_by) == ("completed", reached)
-    assert len(model.requests) == (1 if reached == "max_duration_ms" else 3)
+    expected = {"max_steps": 3, "max_duration_ms": 1, "max_tokens_per_turn": 2}
+    assert len(model.requests) == expected[reached]
     assert reached in result.response.final_message
     assert "Looking further." in result.response.final_message
     window = await runtime.store.window("local", session.id)
@@ -513,7 +514,7 @@ async def test_the_window_slides_and_the_digest_keeps_the_identifiers(run):
         assert f"E-{n}" in after.memory.digest
     assert len(await runtime.store.messages("local", session.id)) == 16
     report = await runtime.context_report(session.id)
-    assert [part["name"] for part in report["parts"]] == ["system", "tools", "memory", "window"]
+    assert [part["name"] for part in report["parts"]] == ["system", "tools", "memory", "window", "time"]
 
 
 async def test_secrets_are_never_written(run):

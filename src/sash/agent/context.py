@@ -1,79 +1,217 @@
-"""The prompt of one model call, stable parts first: system, memory, window, and then what is new."""
+"""The prompt of one model call, stable parts first and what changes last.
 
+    system · tools · memory (preferences, pins, facts, what was evicted) · window ·
+    new notes · recalled turns · the time · hints · the turn itself
+
+What is stable is byte-identical from turn to turn until the cut moves, so that a provider's prompt cache
+keeps hitting. Facts and pins that are new since the last cut wait behind the window until the next one.
+"""
+
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from sash.sessions import SessionMemory
-from sash.tokens import TokenCounter
+from sash.digest import digest
+from sash.sessions import Session
+from sash.state import MessageEntry, turns
+from sash.tokens import PER_REPLY, TokenCounter
+from sash.window import Window, groups
 
 SYSTEM_PROMPT = (
     "You are Sash, an assistant that remembers exactly. Use the tools to find out and to act; never say that "
-    "you did something that no tool has done. If a tool says that an outcome is unknown, say so."
+    "you did something that no tool has done. If a tool says that an outcome is unknown, say so. What stands "
+    "between <context> and </context> comes from Sash, not from the user."
 )
+
+_COUNTS_KEPT = 512
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of the prompt; a stable one is the same from turn to turn until the memory or the cut moves."""
+    """A piece of the prompt; a stable one is the same from turn to turn until the cut moves."""
 
     name: str
     messages: tuple[dict[str, Any], ...]
+    tokens: int
     stable: bool
 
 
-def build(memory: SessionMemory, window: Sequence[dict[str, Any]], hints: dict[str, Any]) -> list[Part]:
-    """Put the parts of the prompt that come before a turn's own messages in their order."""
-    parts = [
-        Part("system", ({"role": "system", "content": SYSTEM_PROMPT},), stable=True),
-        Part("memory", _memory(memory), stable=True),
-        Part("window", tuple(window), stable=True),
-        Part("hints", _hints(hints), stable=False),
-    ]
-    return [part for part in parts if part.messages]
+@dataclass(frozen=True, slots=True)
+class Context:
+    """All that comes before a turn's own messages."""
+
+    parts: tuple[Part, ...]
+    tools: list[dict[str, Any]]
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        return list(chain.from_iterable(part.messages for part in self.parts))
+
+    @property
+    def tokens(self) -> int:
+        return PER_REPLY + sum(part.tokens for part in self.parts)
 
 
-def prompt(parts: list[Part]) -> list[dict[str, Any]]:
-    """Return the messages of the parts."""
-    return list(chain.from_iterable(part.messages for part in parts))
+class ContextBuilder:
+    """Builds contexts; what it has counted of their stable parts it does not count again."""
 
+    def __init__(self, counter: TokenCounter, system_prompt: str = SYSTEM_PROMPT) -> None:
+        self._counter = counter
+        self._system_prompt = system_prompt
+        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._tools: tuple[int, int] = (0, 0)
 
-def report(parts: list[Part], tools: list[dict[str, Any]], counter: TokenCounter) -> dict[str, Any]:
-    """Say what the prompt is made of, and what each part costs."""
-    counted: list[dict[str, Any]] = [
-        {
-            "name": part.name,
-            "tokens": sum(
-                counter.count_message(m["content"], m.get("tool_calls", ()), m.get("name"))
-                for m in part.messages
+    def build(
+        self,
+        session: Session,
+        window: Window,
+        rendered: Sequence[dict[str, Any]],
+        tools: list[dict[str, Any]],
+        tail: Sequence[tuple[str, str]],
+        *,
+        visiting: bool = False,
+        last_k: int = 0,
+    ) -> Context:
+        """Put the parts in their order. `tail` has what is new in this turn, by name.
+
+        A visiting model is asked for this turn only and has nothing in its cache: of the window it sees the
+        last `last_k` messages word for word, and a digest of those before them.
+        """
+        parts = [
+            self._text("system", self._system_prompt, stable=True),
+            Part("tools", (), self._count_tools(tools), stable=True),
+            self._text("memory", _memory(session), stable=True),
+        ]
+        if visiting:
+            parts += self._transfer(window, last_k)
+        else:
+            parts.append(Part("window", tuple(rendered), window.tokens, stable=True))
+        parts.append(self._text("notes", _new_notes(session), stable=False))
+        parts += [self._text(name, text, stable=False) for name, text in tail]
+        return Context(tuple(part for part in parts if part.tokens), tools)
+
+    def count_said(self, messages: Sequence[dict[str, Any]]) -> int:
+        """Count the messages of a turn."""
+        return sum(
+            self._counter.count_message(m["content"], m.get("tool_calls", ()), m.get("name"))
+            for m in messages
+        )
+
+    def _text(self, name: str, text: str, *, stable: bool) -> Part:
+        if not text:
+            return Part(name, (), 0, stable)
+        return Part(name, ({"role": "system", "content": text},), self._count(text), stable)
+
+    def _count(self, text: str) -> int:
+        """Count a text once; a digest is too long for the counter to remember."""
+        count = self._counts.get(text)
+        if count is None:
+            count = self._counts[text] = self._counter.count_message(text)
+            if len(self._counts) > _COUNTS_KEPT:
+                self._counts.popitem(last=False)
+        return count
+
+    def _count_tools(self, tools: list[dict[str, Any]]) -> int:
+        known, tokens = self._tools
+        if tools and known != len(tools):
+            tokens = self._counter.count_tools(tools)
+            self._tools = (len(tools), tokens)
+        return tokens if tools else 0
+
+    def _transfer(self, window: Window, last_k: int) -> list[Part]:
+        older, newer = _split(list(window), last_k)
+        text = digest(turns(older), self._counter.count_text) if older else ""
+        shown = tuple(message.to_openai() for message in newer)
+        return [
+            self._text(
+                "transfer", text and f"Earlier in this conversation, shortened:\n{text}", stable=False
             ),
-            "stable": part.stable,
-        }
-        for part in parts
-    ]
-    counted.insert(1, {"name": "tools", "tokens": counter.count_tools(tools), "stable": True})
-    total = sum(part["tokens"] for part in counted)
-    stable = sum(part["tokens"] for part in counted if part["stable"])
+            Part("window", shown, sum(message.token_count for message in newer), stable=False),
+        ]
+
+
+def prefix_share(context: Context, asked: Sequence[dict[str, Any]], counter: TokenCounter) -> float:
+    """Return which share of a context is, byte for byte, the beginning of what was asked last."""
+    same = sum(part.tokens for part in context.parts if part.name == "tools")
+    for message, before in zip(context.messages, asked, strict=False):
+        if message == before:
+            same += counter.count_message(
+                message["content"], message.get("tool_calls", ()), message.get("name")
+            )
+            continue
+        if message["role"] == before["role"]:
+            same += counter.count_text(_common(message["content"], before["content"]))
+        break
+    return same / context.tokens
+
+
+def report(context: Context) -> dict[str, Any]:
+    """Say what the prompt is made of, and what each part costs."""
     return {
-        "parts": counted,
-        "total_tokens": total,
-        "prefix_share": stable / total if total else 0.0,
+        "parts": [{"name": p.name, "tokens": p.tokens, "stable": p.stable} for p in context.parts],
+        "total_tokens": context.tokens,
     }
 
 
-def _memory(memory: SessionMemory) -> tuple[dict[str, Any], ...]:
-    sections = (
-        ("Always keep in mind", [pin.text for pin in memory.pins]),
-        ("What is known", [fact.text for fact in memory.facts]),
+def time_text(now: datetime) -> str:
+    """Say what time it is, to the minute."""
+    return f"It is {now:%A, %Y-%m-%d %H:%M} ({now.tzname()})."
+
+
+def hints_text(hints: dict[str, Any]) -> str:
+    """Write the hints that came with a message."""
+    lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
+    return f"Hints for this turn:\n{lines}" if hints else ""
+
+
+def _memory(session: Session) -> str:
+    memory, preferences = session.memory, session.preferences
+    return _sections(
+        ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
+        ("Always keep in mind", [pin.text for pin in memory.pins if not _is_new(session, pin.created_at)]),
+        ("What is known", [fact.text for fact in memory.facts if not _is_new(session, fact.created_at)]),
+        ("Earlier turns, summarised", [memory.summary] if memory.summary else []),
         ("Earlier turns, shortened", [memory.digest] if memory.digest else []),
     )
-    text = "\n\n".join(f"{title}:\n" + "\n".join(lines) for title, lines in sections if lines)
-    return ({"role": "system", "content": text},) if text else ()
 
 
-def _hints(hints: dict[str, Any]) -> tuple[dict[str, Any], ...]:
-    if not hints:
-        return ()
-    lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
-    return ({"role": "system", "content": f"Hints for this turn:\n{lines}"},)
+def _new_notes(session: Session) -> str:
+    memory = session.memory
+    return _sections(
+        ("Always keep in mind", [pin.text for pin in memory.pins if _is_new(session, pin.created_at)]),
+        ("What is known", [fact.text for fact in memory.facts if _is_new(session, fact.created_at)]),
+    )
+
+
+def _is_new(session: Session, created_at: datetime) -> bool:
+    return created_at > (session.memory.cut_at or session.created_at)
+
+
+def _sections(*sections: tuple[str, list[str]]) -> str:
+    return "\n\n".join(f"{title}:\n" + "\n".join(lines) for title, lines in sections if lines)
+
+
+def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry], list[MessageEntry]]:
+    """Split a window before its last messages: at least so many, whole groups, and from a question on."""
+    newer: list[list[MessageEntry]] = []
+    older = list(groups(messages))
+    while older and (sum(map(len, newer)) < last_k or (newer and newer[0][0].role != "user")):
+        newer.insert(0, older.pop())
+    return list(chain.from_iterable(older)), list(chain.from_iterable(newer))
+
+
+def _common(one: Any, other: Any) -> str:
+    """Return the beginning that two texts share."""
+    if not isinstance(one, str) or not isinstance(other, str):
+        return ""
+    low, high = 0, min(len(one), len(other))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if one[:middle] == other[:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return one[:low]

@@ -3,48 +3,28 @@
 import logging
 import traceback
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from sash.agent.context import build, prompt
+from sash.agent.asking import Asking
+from sash.agent.engine import Engine
 from sash.agent.journal import Journal
-from sash.agent.loop import Loop, Outcome, guarded
+from sash.agent.loop import Loop, Outcome
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact
-from sash.agent.windows import KnownWindow, KnownWindows
-from sash.clock import Clock
+from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS, digest
-from sash.errors import LeaseLost, SashError
-from sash.events import Hub
-from sash.ids import Ulids
-from sash.models.base import Answer, Model, ModelRequest, collect
-from sash.sessions import SessionStats
+from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError
 from sash.state import MessageEntry, built_in_tags, turns
+from sash.stats import Stats, took
 from sash.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
-from sash.store import Cut, Evicted, Finish, Store, Turn, after_turn, ended
-from sash.tokens import TokenCounter
-from sash.tools import ToolRegistry
+from sash.store import Cut, Evicted, Finish, Turn, after_turn, ended
 from sash.window import Eviction, Window
 
+LOCAL_TAG = frozenset({"local_intent"})
+
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Engine:
-    """What all executions of a runtime share."""
-
-    store: Store
-    model: Model
-    tools: ToolRegistry
-    hub: Hub
-    clock: Clock
-    counter: TokenCounter
-    ulids: Ulids
-    windows: KnownWindows
-
-    def new_id(self) -> str:
-        return self.ulids.new(self.clock.now())
 
 
 class Execution:
@@ -55,32 +35,35 @@ class Execution:
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
         self._turn = turn
+        self._started_at = engine.clock.now()
+        self.progress = Progress.of(turn.continuation.request, turn.steps)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
-        self._head: list[dict[str, Any]] = []
+        self._asking = Asking(engine, turn, self.progress, self.journal)
         self.unwritten: Finish | None = None
         self.ended: Continuation | None = None
         self.next_waits = False
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
-        turn = self._turn
+        turn, engine = self._turn, self._engine
         loop = Loop(
             turn.session,
             turn.continuation.request,
             turn.continuation.id,
-            turn.steps,
-            self._engine.tools,
-            self._ask,
+            self.progress,
+            engine.tools,
+            self._asking,
             self.journal,
         )
+        engine.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
         try:
             try:
-                self._known = self._engine.windows.take(turn) or await self._read_window()
+                self._known = self._asking.known = engine.windows.take(turn) or await self._read_window()
                 outcome = await loop.run()
                 if outcome.what == "answered":
                     await self._complete(outcome)
             except SashError as error:
-                await self._fail(error.code, error.message)
+                await self._give_up(error)
             except Exception as error:
                 trace = redact("".join(traceback.format_exception(error)))
                 _logger.error("turn %s failed: %s", turn.continuation.id, trace)
@@ -91,45 +74,36 @@ class Execution:
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
         finally:
+            engine.running.pop(turn.continuation.id, None)
             await self.journal.stop()
+
+    def cancelled(self) -> Stats:
+        """Return what the turn has taken if it is cancelled now."""
+        self._asking.cut_short()
+        return replace(self._stats(), cancelled_turns=1)
 
     async def _read_window(self) -> KnownWindow:
         """Read the window that this process knew when it took the turn, and has forgotten since."""
         session = self._turn.session
         return KnownWindow(Window.restore(await self._engine.store.window(session.owner, session.id)))
 
-    async def _ask(self, progress: Progress, allow_tools: bool) -> Answer:
-        engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
-        await self.journal.check()
-        if not self._head:
-            window = tuple(self._known.rendered.values())
-            self._head = prompt(build(session.memory, window, continuation.request.planner_hints))
-        request = ModelRequest(
-            [*self._head, *progress.transcript()],
-            engine.tools.schemas if allow_tools else [],
-            session.model,
-        )
-
-        def on_text(text: str) -> None:
-            engine.hub.write(session.id, continuation.id, progress.model_calls, text)
-
-        try:
-            answer: Answer = await guarded(collect(engine.model.stream(request), on_text))
-            return answer
-        finally:
-            engine.hub.written(session.id, continuation.id)
-
     async def _complete(self, outcome: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
         progress, text = outcome.progress, redact(outcome.answer.content)
         said = [*progress.transcript(), {"role": "assistant", "content": text}]
-        messages = tuple(map(self._entry, said))
+        tag = LOCAL_TAG if outcome.answer.local else frozenset()
+        messages = tuple(self._entry(message, tag) for message in said)
         evicted = [
             gone
             for message, rendered in zip(messages, said, strict=True)
             for gone in self._known.add(message, rendered)
         ]
-        detail = {"status": "completed", "final_message": text, "stopped_by": outcome.stopped_by}
+        detail = {
+            "status": "completed",
+            "final_message": text,
+            "stopped_by": outcome.stopped_by,
+            "usage": outcome.usage,
+        }
         end = Finish(
             "completed",
             (NewStep("summary", detail),),
@@ -142,16 +116,21 @@ class Execution:
             artifacts=tuple(progress.artifacts),
             messages=messages,
             cut=self._cut(evicted) if evicted else None,
-            stats=SessionStats(
-                turns=1,
-                steps=progress.model_calls + 1,
-                tool_calls=progress.tool_calls,
-                input_tokens=progress.input_tokens,
-                output_tokens=progress.output_tokens,
-            ),
+            stats=replace(self._stats(), local_turns=int(outcome.answer.local)),
         )
         at = await self._finish(end)
         self._engine.windows.remember(after_turn(self._turn.session, end, at), self._known)
+
+    async def _give_up(self, error: SashError) -> None:
+        """End a turn with an error; one that has made calls can go on when its model answers again."""
+        later = isinstance(error, ModelError) and not isinstance(error, ContentFiltered | ContextTooLong)
+        if not later or not self.progress.tool_calls or self.progress.open_calls:
+            await self._fail(error.code, error.message)
+            return
+        message = redact(error.message)
+        _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
+        step = NewStep("observed_event", {"event": "interrupted", "code": error.code, "message": message})
+        await self.journal.hand_back([step], "interrupted")
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
@@ -160,7 +139,7 @@ class Execution:
             "failed",
             (NewStep("error", {"status": "failed", "code": code, "message": clean}),),
             error=ContinuationError(code, clean),
-            stats=SessionStats(turns=1, failed_turns=1),
+            stats=replace(self._stats(), failed_turns=1, errors={code: 1}),
         )
         await self.journal.stop()
         self.unwritten = end
@@ -174,7 +153,20 @@ class Execution:
         self.next_waits = finished.next_waits
         return at
 
-    def _entry(self, said: dict[str, Any]) -> MessageEntry:
+    def _stats(self) -> Stats:
+        """Return what the turn has taken so far."""
+        progress = self.progress
+        time = took((self._engine.clock.now() - self._started_at).total_seconds() * 1000)
+        return replace(
+            progress.spent,
+            turns=1,
+            steps=progress.plans + 1,
+            tool_calls=progress.tool_calls,
+            duration_ms=time.duration_ms,
+            durations=time.durations,
+        )
+
+    def _entry(self, said: dict[str, Any], tag: frozenset[str]) -> MessageEntry:
         """Return a message of a finished turn as the transcript keeps it."""
         engine, now = self._engine, self._engine.clock.now()
         role, calls, name = said["role"], said.get("tool_calls", ()), said.get("name")
@@ -183,7 +175,7 @@ class Execution:
             said["content"],
             timestamp=now,
             token_count=engine.counter.count_message(said["content"], calls, name),
-            tags=built_in_tags(role, bool(calls)),
+            tags=built_in_tags(role, bool(calls)) | tag,
             id=engine.ulids.new(now),
             tool_calls=tuple(calls),
             tool_call_id=said.get("tool_call_id"),

@@ -12,7 +12,7 @@ from dataclasses import replace
 from sash.agent.redaction import redact, redact_json
 from sash.events import Hub
 from sash.steps import ArtifactRef, NewStep
-from sash.store import Artifact, Finish, Finished, Store, Turn
+from sash.store import Artifact, Finish, Finished, Store, Turn, Waiting
 
 
 class Journal:
@@ -48,12 +48,12 @@ class Journal:
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
-    async def hand_back(self, steps: list[NewStep]) -> None:
-        """Write the last steps before the turn waits for a person."""
+    async def hand_back(self, steps: list[NewStep], give_back: Waiting) -> None:
+        """Write the last steps before the turn waits for somebody to go on with it."""
         if self._flushing is not None:
             await self.settle()
         self.write(steps)
-        await self._append(awaiting_approval=True)
+        await self._append(give_back)
 
     async def finish(self, end: Finish) -> Finished:
         """End the turn; steps that are unwritten yet are written with its end."""
@@ -95,8 +95,8 @@ class Journal:
             await self._append()
         self._flushing = None
 
-    async def _append(self, *, awaiting_approval: bool = False) -> None:
+    async def _append(self, give_back: Waiting | None = None) -> None:
         steps, self._unwritten = self._unwritten, []
-        written = await self._store.append(self._turn.lease, steps, awaiting_approval=awaiting_approval)
+        written = await self._store.append(self._turn.lease, steps, give_back=give_back)
         self.steps += written
         self._hub.wake(self._turn.session.id)

@@ -9,10 +9,11 @@ result is in the journal is never repeated.
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from inspect import isawaitable
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
+from sash.agent.claims import claim
 from sash.agent.journal import Journal
 from sash.agent.policy import Verdict, judge
 from sash.agent.progress import Call, Progress
@@ -20,7 +21,7 @@ from sash.agent.redaction import MARK, redact, redact_result
 from sash.errors import InvalidInput
 from sash.models.base import Answer
 from sash.sessions import Budgets, Session
-from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
+from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep
 from sash.tools import ToolContext, ToolRegistry, ToolSpec, as_text
 
 OUTCOME_UNKNOWN = (
@@ -35,7 +36,29 @@ CUT_OFF = (
 )
 NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
-Ask = Callable[[Progress, bool], Awaitable[Answer]]
+NOTHING_DONE = "I have not done that: no action was carried out in this turn."
+DAY_IS_OVER = (
+    "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
+    "understand without it."
+)
+
+
+class Asked(NamedTuple):
+    """An answer, and what it took to get it: None if no model was asked."""
+
+    answer: Answer
+    usage: dict[str, Any] | None
+
+
+Ask = Callable[[], Awaitable[Asked]]
+
+
+class BudgetReached(Exception):
+    """The next call of the model would pass a budget, and is not made."""
+
+    def __init__(self, budget: str) -> None:
+        super().__init__(budget)
+        self.budget = budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +68,7 @@ class Outcome:
     what: Literal["answered", "awaiting_approval"]
     progress: Progress
     answer: Answer = field(default_factory=Answer)
+    usage: dict[str, Any] | None = None
     stopped_by: str | None = None
 
 
@@ -55,14 +79,14 @@ class Loop:
     session: Session
     request: ContinuationRequest
     continuation_id: str
-    steps: tuple[Step, ...]
+    progress: Progress
     tools: ToolRegistry
     ask: Ask
     journal: Journal
 
     async def run(self) -> Outcome:
         """Go on until there is an answer, a budget is reached, or a person has to be asked."""
-        progress = Progress.of(self.request, self.steps)
+        progress = self.progress
         milliseconds = _least(self.request.time_budget_ms, self.session.budgets.max_duration_ms)
         budget = asyncio.timeout(milliseconds / 1000)
         try:
@@ -81,11 +105,21 @@ class Loop:
                 return Outcome("awaiting_approval", progress)
             if reached := self._budget_reached(progress):
                 return self._stopped(progress, reached)
-            answer = await self.ask(progress, self.request.allow_tools)
+            try:
+                answer, usage = await self.ask()
+            except BudgetReached as passed:
+                return self._stopped(progress, passed.budget)
             if not answer.tool_calls:
-                progress.count(answer.usage.as_dict())
-                return Outcome("answered", progress, answer)
-            planned = _planned(answer, progress.call_ids)
+                if self._is_true(progress, answer):
+                    progress.count(usage)
+                    return Outcome("answered", progress, answer, usage)
+                if progress.sent_back is not None:
+                    progress.count(usage)
+                    return Outcome("answered", progress, replace(answer, content=_truth(progress)), usage)
+                untrue = {"event": "sent_back", "content": answer.content, "usage": usage}
+                self._write(progress, [NewStep("observed_event", untrue)])
+                continue
+            planned = _planned(answer, usage, progress.call_ids)
             self._write(progress, planned)
             for step in planned[1:]:
                 # The tool gets what the model said; the journal and the prompt have it without secrets.
@@ -93,17 +127,27 @@ class Loop:
 
     def _budget_reached(self, progress: Progress) -> str | None:
         budgets: Budgets = self.session.budgets
-        if progress.model_calls >= _least(self.request.max_steps, budgets.max_steps):
+        if progress.plans >= _least(self.request.max_steps, budgets.max_steps):
             return "max_steps"
         if progress.tool_calls > budgets.max_tool_calls:
             return "max_tool_calls"
-        if progress.total_tokens >= budgets.max_tokens_per_turn:
+        if progress.spent.total_tokens >= budgets.max_tokens_per_turn:
             return "max_tokens_per_turn"
         return None
+
+    def _is_true(self, progress: Progress, answer: Answer) -> bool:
+        """Whether an answer may be given: it claims nothing, or something was done.
+
+        Where no tool can act, nobody takes such words for an action.
+        """
+        checked = self.session.policy.grounded_answers and self.tools.can_act and not answer.local
+        return not checked or progress.acted or claim(answer.content) is None
 
     def _stopped(self, progress: Progress, budget: str) -> Outcome:
         known = [m["content"] for m in progress.said if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
+        if budget == "max_cost_per_day_usd":
+            text = DAY_IS_OVER
         if known:
             text += f" What I know so far: {known[-1]}"
         return Outcome("answered", progress, Answer(text), stopped_by=budget)
@@ -122,7 +166,7 @@ class Loop:
             NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
             for c in unasked
         ]
-        await self.journal.hand_back(asks)
+        await self.journal.hand_back(asks, "awaiting_approval")
         return False
 
     async def _run_call(self, progress: Progress, call: Call) -> None:
@@ -260,7 +304,13 @@ async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
         raise failed.exceptions[0] from None
 
 
-def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
+def _truth(progress: Progress) -> str:
+    """Say what came of the actions of a turn in which none was carried out."""
+    tried = [f"{action.name}: {action.outcome}" for action in progress.actions]
+    return f"{NOTHING_DONE} ({'; '.join(tried)})" if tried else NOTHING_DONE
+
+
+def _planned(answer: Answer, usage: dict[str, Any] | None, used: frozenset[str]) -> list[NewStep]:
     """The model's answer is also the intent to call the tools: both are written at once.
 
     Some models give no ids, or the same ones again; within a turn they have to be unique.
@@ -276,7 +326,7 @@ def _planned(answer: Answer, used: frozenset[str]) -> list[NewStep]:
         if not function["name"]:
             function = function | {"name": "unnamed"}
         calls.append(call | {"id": call_id, "function": function})
-    plan = {"content": answer.content, "tool_calls": calls, "usage": answer.usage.as_dict()}
+    plan = {"content": answer.content, "tool_calls": calls, "usage": usage}
     steps = [
         {"call_id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]}
         for c in calls

@@ -3,7 +3,13 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from sash.stats import NO_STATS, Stats
 from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
+
+NOT_TRUE = (
+    "(from Sash, not from the user) Your last answer says that something was done, but no tool has done "
+    "anything in this turn. Call the tool if it should be done; otherwise answer again, and say what is true."
+)
 
 
 @dataclass(slots=True)
@@ -30,20 +36,26 @@ class Call:
 
 @dataclass(slots=True)
 class Progress:
-    """What the steps of a turn add up to. `said` has its messages as a model takes them."""
+    """What the steps of a turn add up to. `said` has its messages as a model takes them.
+
+    `sent_back` is an answer that was not true: the model sees it with the reason, and nobody else does.
+    """
 
     said: list[dict[str, Any]] = field(default_factory=list)
+    recalled: str | None = None
+    sent_back: str | None = None
+    sent_back_at: int = 0
     open_calls: dict[str, Call] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     artifacts: list[ArtifactRef] = field(default_factory=list)
-    model_calls: int = 0
+    plans: int = 0
     tool_calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
+    asked_a_model: bool = False
+    spent: Stats = NO_STATS
 
     @classmethod
     def of(cls, request: ContinuationRequest, steps: tuple[Step, ...]) -> "Progress":
-        progress = cls([{"role": "user", "content": request.message}])
+        progress = cls([{"role": "user", "content": request.content}])
         for step in steps:
             progress.add(step)
         return progress
@@ -68,9 +80,18 @@ class Progress:
             ordered.insert(at, message)
         return ordered
 
+    def prompt(self) -> list[dict[str, Any]]:
+        """Return what a model is shown of the turn: its messages, and the answer that was sent back."""
+        said = self.transcript()
+        if self.sent_back is not None:
+            answer = {"role": "assistant", "content": self.sent_back}
+            said[self.sent_back_at : self.sent_back_at] = [answer, {"role": "user", "content": NOT_TRUE}]
+        return said
+
     @property
-    def total_tokens(self) -> int:
-        return self.input_tokens + self.output_tokens
+    def acted(self) -> bool:
+        """Whether something was done in this turn, or may have been."""
+        return any(action.outcome in ("done", "unknown") for action in self.actions)
 
     def add(self, step: Step | NewStep) -> None:
         """Take one more step into account."""
@@ -84,20 +105,35 @@ class Progress:
                 self.open_calls[call.id] = call
             case "tool_result":
                 self._result(detail)
+            case "retrieval":
+                self.recalled = detail["text"]
             case "observed_event":
                 self._event(detail)
 
     def _plan(self, detail: dict[str, Any]) -> None:
-        self.model_calls += 1
-        self.count(detail.get("usage") or {})
+        self.plans += 1
+        self.count(detail.get("usage"))
         self.said.append(
             {"role": "assistant", "content": detail["content"], "tool_calls": detail["tool_calls"]}
         )
 
-    def count(self, usage: dict[str, int]) -> None:
-        """Add what a model call cost."""
-        self.input_tokens += usage.get("input_tokens", 0)
-        self.output_tokens += usage.get("output_tokens", 0)
+    def count(self, usage: dict[str, Any] | None) -> None:
+        """Add what a model call cost; nothing, if no model was asked."""
+        if usage is None:
+            return
+        self.asked_a_model = True
+        reported = not usage["estimated"]
+        self.spent += Stats(
+            model_calls=1,
+            input_tokens=usage["input_tokens"],
+            cached_tokens=usage["cached_tokens"],
+            output_tokens=usage["output_tokens"],
+            reasoning_tokens=usage["reasoning_tokens"],
+            counted_tokens=usage["counted_tokens"] if reported else 0,
+            reported_tokens=usage["input_tokens"] if reported else 0,
+            cost_usd=usage["cost_usd"] or 0.0,
+            unpriced_calls=int(usage["cost_usd"] is None),
+        )
 
     def _result(self, detail: dict[str, Any]) -> None:
         del self.open_calls[detail["call_id"]]
@@ -119,6 +155,9 @@ class Progress:
             case "interrupted":
                 for call in self.open_calls.values():
                     call.suspect = call.suspect or not call.waits
+            case "sent_back":
+                self.count(detail.get("usage"))
+                self.sent_back, self.sent_back_at = detail["content"], len(self.said)
             case "approval_requested":
                 self.open_calls[detail["call_id"]].asked = True
             case "approval":

@@ -12,10 +12,14 @@ MOST_WINDOWS = 256
 
 
 class KnownWindow:
-    """A window with its messages as a model takes them, made once; nobody may change what is rendered."""
+    """A window with its messages as a model takes them, made once; nobody may change what is rendered.
+
+    `asked` is what a model was asked last with this window.
+    """
 
     def __init__(self, window: Window) -> None:
         self.window = window
+        self.asked: list[dict[str, Any]] | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: m.to_openai() for m in window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
@@ -38,6 +42,11 @@ class KnownWindows:
         """Return the session whose window is known, as it was then."""
         known = self._windows.get(session_id)
         return None if known is None else known[0]
+
+    def asked(self, session_id: str, version: int) -> list[dict[str, Any]] | None:
+        """Return what a model was asked last in a session, if that is known and still the last."""
+        session, known = self._windows.get(session_id, (None, None))
+        return known.asked if session is not None and known and session.version == version else None
 
     def take(self, turn: Turn) -> KnownWindow | None:
         """Return the window of a turn's session, the one that came with the turn or the one that is known.

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
-from sash.agent.execution import Engine, Execution
+from sash.agent.engine import Engine
+from sash.agent.execution import Execution
 from sash.agent.redaction import redact
 from sash.errors import (
     ContinuationFinal,
@@ -22,12 +23,14 @@ from sash.errors import (
     SessionNotFound,
     StoreUnavailable,
 )
+from sash.stats import Stats
 from sash.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
 from sash.store import Begun, Finish, Hands, Turn
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
+CANCELLED = Stats(turns=1, cancelled_turns=1)
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
@@ -53,6 +56,7 @@ class Result:
 class _Running:
     """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
 
+    execution: Execution
     turn: Turn
     task: asyncio.Task[None] | None
     ended: asyncio.Future[Result | None]
@@ -144,9 +148,11 @@ class Worker:
                 await self.cancel_all(new.owner, new.session_id, "interrupted by a new message")
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        cancelled = await self._store.cancel(owner, continuation_id, redact(reason))
+        running = self._running.get(continuation_id)
+        stats = running.execution.cancelled() if running else CANCELLED
+        cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
         self._end(continuation_id, cancelled.session_id)
-        if running := self._running.get(continuation_id):
+        if running is not None:
             await _stop([running.task])
         return cancelled
 
@@ -166,7 +172,8 @@ class Worker:
         running.task = self._spawn(self._execute(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
-        running = _Running(turn, task, asyncio.get_running_loop().create_future())
+        ended = asyncio.get_running_loop().create_future()
+        running = _Running(Execution(self._engine, turn), turn, task, ended)
         self._running[turn.continuation.id] = running
         return running
 
@@ -178,9 +185,9 @@ class Worker:
 
     async def _execute(self, running: _Running) -> None:
         """Run a turn to its end, and then the next one that waits."""
-        turn, continuation, result = running.turn, running.turn.continuation, None
+        execution, turn, result = running.execution, running.turn, None
+        continuation = turn.continuation
         try:
-            execution = Execution(self._engine, turn)
             await execution.run()
             if execution.ended:
                 result = Result(execution.ended, tuple(execution.journal.steps))

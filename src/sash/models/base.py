@@ -39,15 +39,13 @@ class ToolCallDelta:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them."""
+    """Tokens as the provider counted them, and which model they are to be paid for."""
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     reasoning_tokens: int = 0
-
-    def as_dict(self) -> dict[str, int]:
-        return {name: getattr(self, name) for name in self.__slots__}
+    model: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +58,25 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model's deltas add up to."""
+    """What a model's deltas add up to; `local` if no model was asked."""
 
     content: str = ""
     tool_calls: tuple[dict[str, Any], ...] = ()
     reasoning: str = ""
     usage: Usage = field(default_factory=Usage)
     stop_reason: str = "stop"
+    local: bool = False
 
 
 class Model(Protocol):
     """Anything that answers a request as a stream of deltas."""
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]: ...
+
+
+def name_of(model: Model) -> str | None:
+    """Return the name of the model that answers if a session names none, if it has one."""
+    return getattr(model, "name", None)
 
 
 async def close(model: Model) -> None:

@@ -132,6 +132,10 @@ class EndpointModel(ABC):
     def __init__(self, endpoint: Endpoint) -> None:
         self.endpoint = endpoint
 
+    @property
+    def name(self) -> str:
+        return self.endpoint.model
+
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         model = request.config.name or self.endpoint.model
         return self.endpoint.stream(model, lambda sdk: self._begin(sdk, request, model), self._read)
@@ -162,4 +166,4 @@ def clear_error(error: Exception, model: str) -> ModelError:
 
 
 def _cut_off(model: str) -> ModelUnreachable:
-    return ModelUnreachable(f"the answer of model {model} was cut off: try again")
+    return ModelUnreachable(f"the answer of model {model} was cut off: try again", cut_off=True)

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.models.base import Delta, Model, ModelRequest, close
+from sash.models.base import Delta, Model, ModelRequest, close, name_of
 
 _logger = logging.getLogger(__name__)
 
@@ -21,6 +21,10 @@ class Fallback:
         if not models:
             raise InvalidInput("a fallback needs at least one model")
         self._models = tuple(models)
+
+    @property
+    def name(self) -> str | None:
+        return name_of(self._models[0])
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         *others, last = self._models

@@ -64,15 +64,16 @@ def _deltas(chunk: Any, model: str) -> list[Delta]:
         if choice.finish_reason:
             deltas.append(Stop(choice.finish_reason))
     if chunk.usage is not None:
-        deltas.append(_usage(chunk.usage))
+        deltas.append(_usage(chunk.usage, chunk.model or model))
     return deltas
 
 
-def _usage(usage: Any) -> Usage:
+def _usage(usage: Any, model: str) -> Usage:
     read, made = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
         input_tokens=usage.prompt_tokens or 0,
         output_tokens=usage.completion_tokens or 0,
         cached_tokens=(read and read.cached_tokens) or 0,
         reasoning_tokens=(made and made.reasoning_tokens) or 0,
+        model=model,
     )

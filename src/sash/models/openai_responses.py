@@ -106,5 +106,6 @@ def _end(response: Any, model: str) -> list[Delta]:
             usage.output_tokens,
             usage.input_tokens_details.cached_tokens,
             usage.output_tokens_details.reasoning_tokens,
+            response.model or model,
         )
     return [counted, Stop("length" if reason == "max_output_tokens" else reason)]

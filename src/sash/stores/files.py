@@ -30,6 +30,7 @@ from sash.codec import adapter, decode, encode
 from sash.errors import SashError, StoreUnavailable
 from sash.sessions import Session, SessionStatus
 from sash.state import MessageEntry
+from sash.stats import NO_STATS, Stats
 from sash.steps import Continuation, NewStep, Step
 from sash.store import (
     Artifact,
@@ -44,6 +45,7 @@ from sash.store import (
     StoredMessage,
     Swept,
     Turn,
+    Waiting,
     parts_exist,
 )
 from sash.stores import disk
@@ -213,9 +215,9 @@ class _FileLedgers(Ledgers):
             self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    def append(self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool) -> tuple[Step, ...]:
+    def append(self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
-            written = super().append(lease, steps, awaiting_approval)
+            written = super().append(lease, steps, give_back)
             self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 
@@ -227,11 +229,11 @@ class _FileLedgers(Ledgers):
             self._write_turn_soon(ledger, entry)
         return finished
 
-    def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
         with self._change(self._find(continuation_id)) as ledger:
-            ended = super().cancel(owner, continuation_id, reason)
-            self._log(ledger, ledger.entry(continuation_id), 1)
-        return ended
+            end = super().cancel(owner, continuation_id, reason, stats)
+            self._log(ledger, ledger.entry(continuation_id), 1, end)
+        return end
 
     def interrupt_lost(self) -> list[Continuation]:
         self._load_all()
@@ -251,6 +253,10 @@ class _FileLedgers(Ledgers):
     def last_id(self) -> str | None:
         self._load_all()
         return super().last_id()
+
+    def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        self._load_all()
+        return super().turn_stats(owner, since)
 
     def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
         self._load_all()
@@ -538,7 +544,7 @@ def _ends_without_log(files: list[_TurnFile], late: list[_Late], cursor: int) ->
     for file in files:
         turn = file.continuation
         if turn.is_final and file.cursor > cursor and file.messages and turn.id not in known:
-            end = Finish(turn.status, (), messages=file.messages)
+            end = Finish(turn.status, (), messages=file.messages, stats=turn.stats or NO_STATS)
             yield _Late(file.cursor, turn.id, end, turn.updated_at)
 
 

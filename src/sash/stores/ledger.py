@@ -11,6 +11,7 @@ from datetime import datetime
 from sash.errors import ContinuationNotFound, LeaseLost
 from sash.sessions import Session
 from sash.state import ConversationWindow, MessageEntry
+from sash.stats import Stats
 from sash.steps import FINAL, HOLDING, Continuation, NewStep, Step
 from sash.store import (
     EXPIRED_STEPS,
@@ -26,6 +27,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Waiting,
     after_turn,
     already_final,
     busy,
@@ -36,6 +38,7 @@ from sash.store import (
     lease_end,
     number_steps,
 )
+from sash.stores.word_index import WordIndex
 
 
 @dataclass(slots=True)
@@ -66,6 +69,8 @@ class Ledger:
         self.evicted: tuple[Evicted, ...] = ()
         self.evicted_count = 0
         self.cursor = 0
+        self._words = WordIndex()
+        self._indexed = 0
 
     def save(self, session: Session, now: datetime) -> Session:
         check_version(self.session, session)
@@ -107,12 +112,12 @@ class Ledger:
         return self._hand_over(entry, hands, now)
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool, now: datetime
+        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, now: datetime
     ) -> tuple[Step, ...]:
         entry = self.held(lease)
         written = self._write(entry, steps, now)
-        if awaiting_approval:
-            entry.continuation = replace(entry.continuation, status="awaiting_approval")
+        if give_back is not None:
+            entry.continuation = replace(entry.continuation, status=give_back, updated_at=now)
             self._let_go(entry)
         return written
 
@@ -143,13 +148,14 @@ class Ledger:
             entry.position = entry.position or len(self.transcript)
             entry.messages.append(message)
 
-    def cancel(self, entry: Entry, reason: str, now: datetime) -> Continuation:
+    def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> Finish:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
-        end = Finish("cancelled", cancelled_steps(reason))
+        end = Finish("cancelled", cancelled_steps(reason), stats=stats)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
-        return entry.continuation
+        self.take_in(entry.continuation.id, end, now)
+        return end
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
         self._write(entry, INTERRUPTED_STEPS, now)
@@ -237,6 +243,17 @@ class Ledger:
     def stored(self, message: MessageEntry, position: int) -> StoredMessage:
         turn = self.turn_of.get(message.id)
         return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
+
+    def recall(self, beginnings: Sequence[str], limit: int) -> list[StoredMessage]:
+        for position, message in enumerate(self.transcript[self._indexed :], self._indexed + 1):
+            self._words.add(position, message.text)
+        self._indexed = len(self.transcript)
+        found: set[int] = set()
+        for beginning in beginnings:
+            newest = self._words.newest(beginning, limit + len(self.in_window))
+            gone = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
+            found |= set(sorted(gone, reverse=True)[:limit])
+        return [self.stored(self.transcript[at - 1], at) for at in sorted(found)]
 
     def events(self, after: int, limit: int) -> list[StoredStep]:
         found = [

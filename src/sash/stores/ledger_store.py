@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow
+from sash.stats import NO_STATS, Stats
 from sash.steps import Continuation, NewStep, Step
 from sash.store import (
     LEASE_S,
@@ -23,6 +24,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Waiting,
 )
 from sash.stores.ledgers import Ledgers
 
@@ -73,15 +75,21 @@ class LedgerStore(ABC):
         return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
     ) -> tuple[Step, ...]:
-        return await self._do(lambda ledgers: ledgers.append(lease, steps, awaiting_approval))
+        return await self._do(lambda ledgers: ledgers.append(lease, steps, give_back))
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         return await self._do(lambda ledgers: ledgers.finish(lease, end))
 
-    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
-        return await self._do(lambda ledgers: ledgers.cancel(owner, continuation_id, reason))
+    async def cancel(
+        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+    ) -> Continuation:
+        def job(ledgers: Ledgers) -> Continuation:
+            ledgers.cancel(owner, continuation_id, reason, stats)
+            return ledgers.get_continuation(owner, continuation_id)
+
+        return await self._do(job)
 
     async def renew(
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
@@ -121,6 +129,14 @@ class LedgerStore(ABC):
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
         return await self._do(lambda ledgers: ledgers.messages(owner, session_id, after, limit))
+
+    async def recall(
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+    ) -> list[StoredMessage]:
+        return await self._do(lambda ledgers: ledgers.recall(owner, session_id, beginnings, limit))
+
+    async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        return await self._do(lambda ledgers: ledgers.turn_stats(owner, since))
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10

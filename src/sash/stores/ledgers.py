@@ -1,6 +1,5 @@
 """The ledgers of all sessions, and the contract's rules across them. Who holds them sees to the threads."""
 
-import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -9,6 +8,7 @@ from sash.clock import Clock
 from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
 from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow
+from sash.stats import Stats
 from sash.steps import Continuation, NewStep, Step
 from sash.store import (
     Artifact,
@@ -24,11 +24,13 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Waiting,
     lease_end,
     page_of_sessions,
     parts_exist,
 )
 from sash.stores.ledger import Entry, Ledger
+from sash.words import words
 
 
 class Ledgers:
@@ -84,15 +86,15 @@ class Ledgers:
             return None
         return ledger.claim(entry, hands, (), self._clock.now())
 
-    def append(self, lease: Lease, steps: Sequence[NewStep], awaiting_approval: bool) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, awaiting_approval, self._clock.now())
+    def append(self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, give_back, self._clock.now())
 
     def finish(self, lease: Lease, end: Finish) -> Finished:
         return self._leased(lease).finish(lease, end, self._clock.now())
 
-    def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.cancel(entry, reason, self._clock.now())
+        return ledger.cancel(entry, reason, stats, self._clock.now())
 
     def renew(self, worker: str, continuation_ids: Collection[str], lease_s: float) -> frozenset[str]:
         held = set()
@@ -140,14 +142,29 @@ class Ledgers:
     def messages(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredMessage]:
         return self._ledger(owner, session_id).messages(after, limit)
 
+    def recall(
+        self, owner: str, session_id: str, beginnings: Sequence[str], limit: int
+    ) -> list[StoredMessage]:
+        return self._ledger(owner, session_id).recall(beginnings, limit)
+
+    def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        turns = (
+            entry.continuation
+            for ledger in self._ledgers.values()
+            if ledger.session.owner == owner
+            for entry in ledger.entries.values()
+        )
+        found = [(turn.updated_at, turn.stats) for turn in turns if turn.stats and turn.updated_at >= since]
+        return sorted(found, key=lambda item: item[0])
+
     def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
-        words = set(_words(query))
+        wanted = set(words(query))
         found = [
             ledger.stored(message, position)
             for ledger in self._ledgers.values()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
-            if words and words <= set(_words(message.text))
+            if wanted and wanted <= set(words(message.text))
         ]
         return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
 
@@ -200,7 +217,3 @@ class Ledgers:
         if ledger is None:
             raise LeaseLost(lease.continuation_id)
         return ledger
-
-
-def _words(text: str) -> list[str]:
-    return re.findall(r"[^\W_]+", text.casefold())

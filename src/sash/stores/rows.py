@@ -4,7 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from sash.codec import decode, encode
@@ -14,8 +14,10 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.sessions import Session, SessionStats
+from sash.ids import ulid_before
+from sash.sessions import CONTINUATION_RETENTION_HOURS, Session
 from sash.state import ConversationWindow, MessageEntry
+from sash.stats import NO_STATS, Stats
 from sash.steps import (
     ArtifactRef,
     Continuation,
@@ -26,7 +28,6 @@ from sash.steps import (
     Step,
 )
 from sash.store import (
-    NO_STATS,
     Artifact,
     Bundle,
     Cut,
@@ -41,6 +42,12 @@ from sash.stores.queries import queries
 
 SQL = queries("sqlite")
 
+# A turn that ended on a day was begun not long before: it expires otherwise.
+LONGEST_TURN = timedelta(hours=2 * CONTINUATION_RETENTION_HOURS)
+
+# A cut lets the index catch up with what was evicted, but not with all that a large import has left.
+INDEXED_BY_A_CUT = 2000
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -49,6 +56,7 @@ class Ending:
     response: ContinuationResponse | None = None
     error: ContinuationError | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
+    stats: Stats | None = None
 
 
 class Held(NamedTuple):
@@ -94,20 +102,21 @@ def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
 
 
 def read_session(row: Sequence[Any]) -> Session:
-    body, status, updated_at, version, stats, digest = row
+    body, status, updated_at, version, stats, digest, cut_at = row
     session = decode(Session, body)
+    cut_at = None if cut_at is None else _time(cut_at)
     return replace(
         session,
         status=status,
         updated_at=_time(updated_at),
         version=version,
-        stats=decode(SessionStats, stats),
-        memory=replace(session.memory, digest=digest),
+        stats=decode(Stats, stats),
+        memory=replace(session.memory, digest=digest, cut_at=cut_at),
     )
 
 
 def session_row(session: Session) -> dict[str, Any]:
-    body = replace(session, stats=NO_STATS, memory=replace(session.memory, digest=""))
+    body = replace(session, stats=NO_STATS, memory=replace(session.memory, digest="", cut_at=None))
     return {
         "id": session.id,
         "owner": session.owner,
@@ -124,7 +133,9 @@ def insert_session(db: sqlite3.Connection, session: Session) -> int:
     row = db.execute(SQL["insert_session"], session_row(session)).fetchone()
     if row is None:
         raise SessionExists(f"session {session.id} exists already", session_id=session.id)
-    db.execute(SQL["insert_cut"], {"session": row[0], "digest": session.memory.digest})
+    memory, cut_at = session.memory, session.memory.cut_at
+    cut = {"session": row[0], "digest": memory.digest, "cut_at": cut_at and cut_at.timestamp()}
+    db.execute(SQL["insert_cut"], cut)
     return int(row[0])
 
 
@@ -153,7 +164,15 @@ def read_continuation(row: Sequence[Any]) -> Continuation:
     if ending is None:
         return continuation
     end = decode(Ending, ending)
-    return replace(continuation, response=end.response, error=end.error, artifacts=end.artifacts)
+    return replace(
+        continuation, response=end.response, error=end.error, artifacts=end.artifacts, stats=end.stats
+    )
+
+
+def list_turn_stats(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+    where = {"owner": owner, "since": since.timestamp(), "first": ulid_before(since - LONGEST_TURN)}
+    rows = db.execute(SQL["turn_stats"], where)
+    return [(_time(updated_at), decode(Stats, stats)) for updated_at, stats in rows]
 
 
 def insert_continuation(
@@ -264,10 +283,26 @@ def read_message(
     return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
 
 
-def index_messages(db: sqlite3.Connection) -> None:
-    """Let the full-text index catch up with the messages."""
-    db.execute(SQL["not_indexed"])
-    db.execute(SQL["all_indexed"])
+def index_messages(db: sqlite3.Connection, most: int = -1) -> None:
+    """Let the full-text index catch up with the messages, or with the next of them."""
+    [last] = db.execute(SQL["last_to_index"], {"most": most}).fetchone()
+    if last is not None:
+        db.execute(SQL["index_messages"], {"last": last})
+        db.execute(SQL["indexed"], {"last": last})
+
+
+def recall_messages(
+    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int
+) -> list[StoredMessage]:
+    """Find evicted messages with words that begin so, for each beginning the newest."""
+    found: dict[int, StoredMessage] = {}
+    for beginning in beginnings:
+        words = f'session : "{key}" AND text : "{beginning.replace(chr(34), "")}" *'
+        where = {"session": key, "words": words, "limit": limit}
+        for position, continuation_id, body in db.execute(SQL["recall"], where):
+            if position not in found:
+                found[position] = read_message(session_id, position, continuation_id, body, in_window=False)
+    return [found[position] for position in sorted(found)]
 
 
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
@@ -291,8 +326,9 @@ def get_cut(db: sqlite3.Connection, key: int) -> _LastCut:
     return _LastCut(tuple(json.loads(turn_starts)), last, *counts)
 
 
-def move_cut(db: sqlite3.Connection, key: int, cut: Cut) -> None:
-    """Take what was evicted out of the window."""
+def move_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
+    """Take what was evicted out of the window, and let it be found."""
+    index_messages(db, INDEXED_BY_A_CUT)
     gone = {evicted.message_id for evicted in cut.evicted}
     ids = {position: json.loads(body)["id"] for position, body in db.execute(SQL["window"], {"session": key})}
     left_at = [position for position, message_id in ids.items() if message_id in gone]
@@ -300,7 +336,7 @@ def move_cut(db: sqlite3.Connection, key: int, cut: Cut) -> None:
     last = get_cut(db, key)
     moved = _LastCut(cut.turn_starts, cut.evicted, last.evicted_count + len(gone), last.window_from)
     _write_cut(db, key, moved, left_at, stays_at)
-    db.execute(SQL["update_digest"], {"session": key, "digest": cut.digest})
+    db.execute(SQL["update_digest"], {"session": key, "digest": cut.digest, "cut_at": now.timestamp()})
 
 
 def _write_cut(
@@ -364,7 +400,9 @@ def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
 def _insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
     key = insert_session(db, bundle.session)
     for c in bundle.continuations:
-        insert_continuation(db, key, c, first_cursor=0, ending=Ending(c.response, c.error, c.artifacts))
+        insert_continuation(
+            db, key, c, first_cursor=0, ending=Ending(c.response, c.error, c.artifacts, c.stats)
+        )
     for stored in bundle.steps:
         insert_steps(db, key, stored.continuation_id, (stored.step,))
     for m in bundle.messages:
@@ -377,3 +415,4 @@ def _insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
     _write_cut(db, key, cut, left_at, stays_at)
     db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
     db.execute(SQL["keep_cursor"], {"session": key})
+    index_messages(db)

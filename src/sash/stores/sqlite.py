@@ -13,8 +13,9 @@ from sash.codec import decode, encode
 from sash.errors import (
     ArtifactNotFound,
 )
-from sash.sessions import Session, SessionStats, SessionStatus
+from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow
+from sash.stats import NO_STATS, Stats
 from sash.steps import (
     Continuation,
     NewStep,
@@ -38,7 +39,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
-    add_stats,
+    Waiting,
     already_final,
     busy,
     cancelled_steps,
@@ -96,7 +97,9 @@ class SqliteStore:
             check_version(rows.get_session(db, session.owner, session.id), session)
             saved = replace(session, version=session.version + 1, updated_at=self._clock.now())
             [key] = db.execute(rows.SQL["update_session"], rows.session_row(saved)).fetchone()
-            db.execute(rows.SQL["update_digest"], {"session": key, "digest": saved.memory.digest})
+            memory, cut_at = saved.memory, saved.memory.cut_at
+            cut = {"session": key, "digest": memory.digest, "cut_at": cut_at and cut_at.timestamp()}
+            db.execute(rows.SQL["update_digest"], cut)
             return saved
 
         return await self._write(job)
@@ -176,14 +179,14 @@ class SqliteStore:
         return await self._write(job)
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, awaiting_approval: bool = False
+        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
             now, held = self._clock.now(), rows.check_lease(db, lease)
             written = number_steps(steps, held.steps, held.cursor, now)
             rows.insert_steps(db, held.session, lease.continuation_id, written)
-            if awaiting_approval:
-                rows.let_go(db, lease.continuation_id, "awaiting_approval", now)
+            if give_back is not None:
+                rows.let_go(db, lease.continuation_id, give_back, now)
             return written
 
         return await self._write(job)
@@ -193,26 +196,32 @@ class SqliteStore:
             now, held = self._clock.now(), rows.check_lease(db, lease)
             written = number_steps(end.steps, held.steps, held.cursor, now)
             rows.insert_steps(db, held.session, lease.continuation_id, written)
-            ending = rows.Ending(end.response, end.error, end.artifacts)
+            ending = rows.Ending(end.response, end.error, end.artifacts, end.stats)
             rows.let_go(db, lease.continuation_id, end.status, now, ending)
-            stats = add_stats(decode(SessionStats, held.stats), end.stats)
+            stats = decode(Stats, held.stats) + end.stats
             cursor, positions = held.cursor + len(written), held.positions + len(end.messages)
             changes = (now.timestamp(), cursor, positions, encode(stats), held.session)
             db.execute(rows.SQL["end_turn"], changes)
             placed = enumerate(end.messages, held.positions + 1)
             rows.insert_messages(db, held.session, lease.continuation_id, placed)
             if end.cut is not None:
-                rows.move_cut(db, held.session, end.cut)
+                rows.move_cut(db, held.session, end.cut, now)
             return Finished(written, bool(held.next_waits))
 
         return await self._write(job)
 
-    async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+    async def cancel(
+        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+    ) -> Continuation:
         def job(db: sqlite3.Connection) -> Continuation:
             continuation = rows.get_continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            return self._close(db, continuation, "cancelled", cancelled_steps(reason))
+            closed = self._close(db, continuation, "cancelled", cancelled_steps(reason), stats)
+            session = rows.get_session(db, owner, continuation.session_id)
+            total = encode(session.stats + stats)
+            db.execute(rows.SQL["add_stats"], {"session_id": session.id, "stats": total})
+            return closed
 
         return await self._write(job)
 
@@ -292,6 +301,7 @@ class SqliteStore:
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
         words = " ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in query.split())
+        words = words and f"text : ({words})"
 
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             where = {"words": words, "owner": owner, "session_id": session_id, "limit": limit}
@@ -301,6 +311,18 @@ class SqliteStore:
             return []
         await self._write(rows.index_messages)
         return await self._read(job)
+
+    async def recall(
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+    ) -> list[StoredMessage]:
+        def job(db: sqlite3.Connection) -> list[StoredMessage]:
+            key = rows.find_key(db, owner, session_id)
+            return rows.recall_messages(db, key, session_id, beginnings, limit)
+
+        return await self._read(job)
+
+    async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        return await self._read(partial(rows.list_turn_stats, owner=owner, since=since))
 
     async def put_artifact(self, artifact: Artifact) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -359,10 +381,15 @@ class SqliteStore:
         return Turn(lease, running, session, window, rows.list_steps(db, continuation.id))
 
     def _close(
-        self, db: sqlite3.Connection, continuation: Continuation, status: Status, steps: Sequence[NewStep]
+        self,
+        db: sqlite3.Connection,
+        continuation: Continuation,
+        status: Status,
+        steps: Sequence[NewStep],
+        stats: Stats | None = None,
     ) -> Continuation:
         """Take a continuation from whoever holds it."""
         now = self._clock.now()
         rows.add_steps(db, continuation, steps, now)
-        rows.let_go(db, continuation.id, status, now)
-        return replace(continuation, status=status, updated_at=now)
+        rows.let_go(db, continuation.id, status, now, rows.Ending(stats=stats) if stats else None)
+        return replace(continuation, status=status, updated_at=now, stats=stats)

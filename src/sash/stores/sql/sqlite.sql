@@ -4,11 +4,11 @@
 SELECT key FROM sessions WHERE id = :session_id AND owner = :owner;
 
 -- name: session
-SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest
+SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: sessions
-SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest
+SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key
 WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:cursor IS NULL OR s.id < :cursor)
 ORDER BY s.id DESC LIMIT :limit;
@@ -25,14 +25,18 @@ INSERT INTO sessions (id, owner, status, updated_at, version, stats, body)
 VALUES (:id, :owner, :status, :updated_at, :version, :stats, :body) ON CONFLICT (id) DO NOTHING RETURNING key;
 
 -- name: insert_cut
-INSERT INTO cuts (session, digest) VALUES (:session, :digest);
+INSERT INTO cuts (session, digest, cut_at) VALUES (:session, :digest, :cut_at);
 
 -- name: update_session
 UPDATE sessions SET status = :status, updated_at = :updated_at, version = :version, stats = :stats, body = :body
 WHERE id = :id RETURNING key;
 
 -- name: update_digest
-UPDATE cuts SET digest = :digest WHERE session = :session AND digest <> :digest;
+UPDATE cuts SET digest = :digest, cut_at = :cut_at
+WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
+
+-- name: add_stats
+UPDATE sessions SET stats = :stats, version = version + 1 WHERE id = :session_id;
 
 -- name: delete_session
 DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
@@ -191,11 +195,15 @@ UPDATE cuts SET window_from = :window_from, kept = :kept, turn_starts = :turn_st
     evicted_count = :evicted_count
 WHERE session = :session;
 
--- name: not_indexed
-INSERT INTO said (rowid, text) SELECT row, text FROM messages WHERE row > (SELECT row FROM indexed);
+-- name: last_to_index
+SELECT max(row) FROM (SELECT row FROM messages WHERE row > (SELECT row FROM indexed) ORDER BY row LIMIT :most);
 
--- name: all_indexed
-UPDATE indexed SET row = (SELECT max(row) FROM messages) WHERE row < (SELECT max(row) FROM messages);
+-- name: index_messages
+INSERT INTO said (rowid, session, text) SELECT row, session, text FROM messages_as_text
+WHERE row > (SELECT row FROM indexed) AND row <= :last;
+
+-- name: indexed
+UPDATE indexed SET row = :last;
 
 -- name: indexed_after_delete
 -- SQLite gives the highest row numbers again when they are free.
@@ -212,6 +220,19 @@ FROM said JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key =
     JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id)
 ORDER BY rank LIMIT :limit;
+
+-- name: recall
+-- The newest matches come first out of the index, so that the cost is bounded by the limit and the window.
+SELECT m.position, m.continuation_id, m.body
+FROM said CROSS JOIN messages AS m ON m.row = said.rowid CROSS JOIN cuts AS c ON c.session = m.session
+WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from
+    AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+ORDER BY said.rowid DESC LIMIT :limit;
+
+-- name: turn_stats
+SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
+WHERE id >= :first AND owner = :owner AND updated_at >= :since AND json_extract(ending, '$.stats') IS NOT NULL
+ORDER BY updated_at;
 
 -- name: insert_artifact
 INSERT INTO artifacts (id, session, owner, ref, data) VALUES (:id, :session, :owner, :ref, :data);

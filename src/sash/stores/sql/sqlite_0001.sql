@@ -24,7 +24,8 @@ CREATE TABLE cuts (
     turn_starts   TEXT NOT NULL DEFAULT '[]',
     evicted       TEXT NOT NULL DEFAULT '[]', -- by the last cut, and why
     evicted_count INTEGER NOT NULL DEFAULT 0,
-    digest        TEXT NOT NULL DEFAULT ''
+    digest        TEXT NOT NULL DEFAULT '',
+    cut_at        REAL
 );
 
 CREATE TABLE continuations (
@@ -60,17 +61,25 @@ CREATE TABLE messages (
     session         INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
     position        INTEGER NOT NULL,
     continuation_id TEXT,
-    body            TEXT NOT NULL,
-    text            TEXT GENERATED ALWAYS AS (json_extract(body, '$.content')) VIRTUAL
+    body            TEXT NOT NULL
 );
 CREATE UNIQUE INDEX messages_of_session ON messages (session, position);
 
--- The full-text index follows the messages when somebody searches, not while a turn is being written.
-CREATE VIRTUAL TABLE said USING fts5 (text, content = 'messages', content_rowid = 'row', tokenize = 'unicode61');
+-- The words of a message, without its images.
+CREATE VIEW messages_as_text AS
+SELECT row, session, CASE json_type(body, '$.content')
+    WHEN 'array' THEN (SELECT group_concat(json_extract(value, '$.text'), ' ') FROM json_each(body, '$.content'))
+    ELSE json_extract(body, '$.content') END AS text
+FROM messages;
+
+-- The full-text index follows the messages when somebody searches or a window is cut, not with every turn.
+CREATE VIRTUAL TABLE said USING fts5 (
+    session, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61');
 CREATE TABLE indexed (row INTEGER NOT NULL);
 INSERT INTO indexed VALUES (0);
-CREATE TRIGGER message_deleted AFTER DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
-    INSERT INTO said (said, rowid, text) VALUES ('delete', old.row, old.text);
+CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
+    INSERT INTO said (said, rowid, session, text)
+    SELECT 'delete', row, session, text FROM messages_as_text WHERE row = old.row;
 END;
 
 CREATE TABLE artifacts (

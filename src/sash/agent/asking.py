@@ -1,0 +1,196 @@
+"""How a turn gets its next answer: without a model if the sentence is understood so, else from one."""
+
+import logging
+from dataclasses import asdict
+from typing import Any
+
+from sash.agent.context import Context, hints_text, time_text
+from sash.agent.engine import Engine
+from sash.agent.journal import Journal
+from sash.agent.loop import Asked, BudgetReached, guarded
+from sash.agent.progress import Progress
+from sash.agent.recall import beginnings, missing, recall, render
+from sash.agent.redaction import redact
+from sash.agent.windows import KnownWindow
+from sash.digest import DIGEST_TOKENS
+from sash.errors import ModelUnreachable, SashError
+from sash.intents.base import Heard, ToolResult
+from sash.models.base import Answer, ModelRequest, Usage, collect
+from sash.sessions import last_k_for
+from sash.steps import NewStep
+from sash.store import Turn
+
+# How often an answer that was cut off is asked for again.
+ASK_AGAIN = 1
+# How many tokens of recalled turns a prompt may have, as a part of the window.
+PART_FOR_RECALL = 8
+MOST_RECALLED = 3
+
+_logger = logging.getLogger(__name__)
+
+
+class Asking:
+    """Asks for the answers of one turn; `known` is the window that the turn sees."""
+
+    known: KnownWindow
+
+    def __init__(self, engine: Engine, turn: Turn, progress: Progress, journal: Journal) -> None:
+        self._engine = engine
+        self._turn = turn
+        self._progress = progress
+        self._journal = journal
+        self._config = engine.model_config(turn)
+        self._context: Context | None = None
+        self._parts = 0
+        self._being_asked = 0
+        self._spent_today: float | None = None
+
+    def cut_short(self) -> None:
+        """Count a call that is under way when the turn is cancelled: it will have to be paid for."""
+        if self._being_asked:
+            self._progress.count(self._priced(Usage(input_tokens=self._being_asked), self._being_asked))
+
+    async def __call__(self) -> Asked:
+        """Get the next answer: without a model if the sentence is understood so, else from the model."""
+        await self._journal.check()
+        progress = self._progress
+        if not progress.asked_a_model and (local := await self._understand()):
+            return Asked(local, None)
+        if self._context is None:
+            self._context = await self._build_context()
+        context, said = self._context, progress.prompt()
+        counted = context.tokens + self._engine.contexts.count_said(said)
+        await self._afford(counted)
+        answer = await self._ask_model(
+            ModelRequest([*context.messages, *said], context.tools, self._config), counted
+        )
+        usage = answer.usage
+        if not usage.input_tokens:
+            output = self._engine.counter.count_message(answer.content, answer.tool_calls)
+            return Asked(answer, self._priced(Usage(counted, output, model=usage.model), counted))
+        return Asked(answer, self._priced(usage, counted, estimated=False))
+
+    async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
+        """Ask the model; an answer that is cut off in the middle is asked for again."""
+        engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
+        self.known.asked, self._being_asked = request.messages, counted
+        for again in range(ASK_AGAIN + 1):
+            self._parts += 1
+
+            def on_text(text: str) -> None:
+                engine.hub.write(session.id, continuation.id, self._parts, text)
+
+            try:
+                answer: Answer = await guarded(collect(engine.model.stream(request), on_text))
+                self._being_asked = 0
+                return answer
+            except ModelUnreachable as error:
+                if again == ASK_AGAIN or not error.data.get("cut_off"):
+                    raise
+                _logger.warning("%s: it is asked again", error.message)
+            finally:
+                engine.hub.written(session.id, continuation.id)
+        raise AssertionError
+
+    async def _understand(self) -> Answer | None:
+        """Let those who understand some sentences without a model try."""
+        request, tools = self._turn.continuation.request, self._engine.tools.specs
+        if request.attachments:
+            return None
+        results = tuple(
+            ToolResult(m["name"], m["content"]) for m in self._progress.transcript() if m["role"] == "tool"
+        )
+        names = frozenset(tools) if request.allow_tools else frozenset()
+        heard = Heard(request.message, self._turn.session, names, results)
+        for intents in self._engine.intents:
+            try:
+                if answer := await guarded(intents.understand(heard)):
+                    return answer  # type: ignore[no-any-return]
+            except Exception as error:
+                _logger.warning("%s failed: %s", type(intents).__name__, redact(str(error)))
+        return None
+
+    async def _build_context(self) -> Context:
+        engine, session, request = self._engine, self._turn.session, self._turn.continuation.request
+        await self._recall()
+        tail = [
+            ("recalled", self._progress.recalled or ""),
+            ("time", time_text(engine.local_time())),
+            ("hints", hints_text(request.planner_hints)),
+        ]
+        usual = engine.name(session.model)
+        name = engine.name(self._config)
+        window_size = engine.catalog.context_window(name) if name != usual else None
+        return engine.contexts.build(
+            session,
+            self.known.window,
+            tuple(self.known.rendered.values()),
+            engine.tools.schemas if request.allow_tools else [],
+            tail,
+            visiting=name != usual,
+            last_k=max(session.memory.last_k, last_k_for(window_size)),
+        )
+
+    async def _recall(self) -> None:
+        """Bring back evicted turns that speak of what the message does and the window does not."""
+        engine, session, window = self._engine, self._turn.session, self.known.window
+        if not window.evicted_count or self._progress.recalled is not None:
+            return
+        message = self._turn.continuation.request.message
+        unknown = missing(beginnings(message), (entry.text for entry in window))
+        if not unknown:
+            return
+        try:
+            found = await recall(engine.store, session.owner, session.id, message, unknown)
+        except SashError as error:
+            _logger.warning("nothing was recalled: %s", error.message)
+            return
+        budget = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
+        text = render(found[:MOST_RECALLED], unknown, engine.counter.count_text, budget)
+        if text:
+            detail = {
+                "query": unknown,
+                "message_ids": [m.message.id for turn in found[:MOST_RECALLED] for m in turn.messages],
+                "text": f"From earlier in this conversation, word for word:\n{text}",
+            }
+            [step] = self._journal.write([NewStep("retrieval", detail)])
+            self._progress.add(step)
+
+    async def _afford(self, counted: int) -> None:
+        """Refuse a call that would pass a budget; what it will cost is taken without the provider's cache."""
+        budgets, spent = self._turn.session.budgets, self._progress.spent
+        if spent.total_tokens + counted > budgets.max_tokens_per_turn:
+            raise BudgetReached("max_tokens_per_turn")
+        a_turn, a_day = budgets.max_cost_per_turn_usd, budgets.max_cost_per_day_usd
+        if a_turn is None and a_day is None:
+            return
+        usage = Usage(counted, self._config.max_output_tokens or 0)
+        cost = self._engine.catalog.price(self._engine.name(self._config), usage) or 0.0
+        if a_turn is not None and spent.cost_usd + cost > a_turn:
+            raise BudgetReached("max_cost_per_turn_usd")
+        if a_day is not None and await self._today() + spent.cost_usd + cost > a_day:
+            raise BudgetReached("max_cost_per_day_usd")
+
+    async def _today(self) -> float:
+        """Return what the owner's other turns have cost today, those that are under way here as well."""
+        engine, owner = self._engine, self._turn.continuation.owner
+        if self._spent_today is None:
+            ended_today = await engine.store.turn_stats(owner, engine.today())
+            self._spent_today = sum(stats.cost_usd for _, stats in ended_today)
+        return self._spent_today + sum(
+            progress.spent.cost_usd
+            for whose, progress in engine.running.values()
+            if whose == owner and progress is not self._progress
+        )
+
+    def _priced(self, usage: Usage, counted: int, *, estimated: bool = True) -> dict[str, Any]:
+        """Return what a call took, as the journal keeps it. An estimate is made if nobody reports."""
+        model = usage.model or self._engine.name(self._config) or ""
+        cost = self._engine.catalog.price(model, usage)
+        return {
+            **asdict(usage),
+            "model": model,
+            "counted_tokens": counted,
+            "estimated": estimated,
+            "cost_usd": cost,
+        }

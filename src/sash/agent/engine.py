@@ -1,0 +1,62 @@
+"""The parts that a runtime's turns work with."""
+
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+
+from sash.agent.context import ContextBuilder
+from sash.agent.progress import Progress
+from sash.agent.windows import KnownWindows
+from sash.clock import Clock
+from sash.events import Hub
+from sash.ids import Ulids
+from sash.intents.base import Intents
+from sash.models.base import Model, name_of
+from sash.models.catalog import Catalog
+from sash.sessions import ModelConfig
+from sash.store import Store, Turn
+from sash.tokens import TokenCounter
+from sash.tools import ToolRegistry
+
+
+@dataclass(slots=True)
+class Engine:
+    """What all turns of a runtime share. `running` has those under way: whose they are, and how far."""
+
+    store: Store
+    model: Model
+    tools: ToolRegistry
+    hub: Hub
+    clock: Clock
+    counter: TokenCounter
+    ulids: Ulids
+    windows: KnownWindows
+    contexts: ContextBuilder
+    catalog: Catalog
+    intents: tuple[Intents, ...]
+    time_zone: tzinfo | None = None
+    running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
+
+    def new_id(self) -> str:
+        return self.ulids.new(self.clock.now())
+
+    def today(self) -> datetime:
+        """When the day began, where the user is."""
+        return self.local_time().replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def local_time(self) -> datetime:
+        return self.clock.now().astimezone(self.time_zone)
+
+    def model_config(self, turn: Turn) -> ModelConfig:
+        """Return which model answers a turn, and how: what the message says, then what the session does."""
+        asked, config = turn.continuation.request.model, turn.session.model
+        if asked is None:
+            return config
+        return ModelConfig(
+            asked.name or config.name,
+            config.temperature if asked.temperature is None else asked.temperature,
+            config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
+            config.options | asked.options,
+        )
+
+    def name(self, config: ModelConfig) -> str | None:
+        return config.name or name_of(self.model)

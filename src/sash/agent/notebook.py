@@ -1,0 +1,117 @@
+"""What a session notes down beside its transcript: facts, pins and preferences."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sash.agent.redaction import redact, redact_json
+from sash.checks import check_json, check_text
+from sash.clock import Clock
+from sash.errors import InvalidInput, NoteNotFound, SessionChanged
+from sash.sessions import Fact, Pin, Session
+from sash.store import Store
+from sash.words import words
+
+MOST_NOTES = 100
+MOST_CHARS = 500
+TRIES = 20
+
+Change = Callable[[Session], Session]
+
+
+class Notebook:
+    """Changes what a session notes, also while a turn of it runs."""
+
+    def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+
+    async def remember(self, owner: str, session_id: str, text: str) -> Fact:
+        """Note a fact; one that is noted already stays as it is."""
+        fact = Fact(self._new_id(), _check_note(text), self._clock.now())
+
+        def change(session: Session) -> Session:
+            facts = session.memory.facts
+            if any(known.text == fact.text for known in facts):
+                return session
+            _check_room("facts", facts)
+            return replace(session, memory=replace(session.memory, facts=(*facts, fact)))
+
+        changed = await self._change(owner, session_id, change)
+        return next(known for known in changed.memory.facts if known.text == fact.text)
+
+    async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
+        """Drop a fact by its id, or all facts that have every word of `about`; return what was dropped."""
+        wanted = set(words(_check_note(about)))
+        gone: list[Fact] = []
+
+        def change(session: Session) -> Session:
+            facts = session.memory.facts
+            gone[:] = [f for f in facts if f.id == about or (wanted and wanted <= set(words(f.text)))]
+            left = tuple(fact for fact in facts if fact not in gone)
+            return replace(session, memory=replace(session.memory, facts=left)) if gone else session
+
+        await self._change(owner, session_id, change)
+        return tuple(gone)
+
+    async def pin(self, owner: str, session_id: str, text: str) -> Pin:
+        """Let a text always be part of the context."""
+        pin = Pin(self._new_id(), _check_note(text), self._clock.now())
+
+        def change(session: Session) -> Session:
+            _check_room("pins", session.memory.pins)
+            return replace(session, memory=replace(session.memory, pins=(*session.memory.pins, pin)))
+
+        await self._change(owner, session_id, change)
+        return pin
+
+    async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
+        """Take a pin away."""
+
+        def change(session: Session) -> Session:
+            left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
+            if len(left) == len(session.memory.pins):
+                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", note_id=pin_id)
+            return replace(session, memory=replace(session.memory, pins=left))
+
+        await self._change(owner, session_id, change)
+
+    async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
+        """Change preferences; one that is None is dropped."""
+        new = redact_json(check_json("preferences", preferences))
+
+        def change(session: Session) -> Session:
+            merged = {
+                key: value for key, value in {**session.preferences, **new}.items() if value is not None
+            }
+            return replace(session, preferences=merged)
+
+        return await self._change(owner, session_id, change)
+
+    async def _change(self, owner: str, session_id: str, change: Change) -> Session:
+        """Change a session, whoever else changes it at the same time."""
+        for n in range(TRIES):
+            session = await self._store.get_session(owner, session_id)
+            changed = change(session)
+            if changed is session:
+                return session
+            try:
+                return await self._store.save_session(changed)
+            except SessionChanged:
+                await asyncio.sleep(0.001 * n)
+        raise SessionChanged(f"session {session_id} is changed by others all the time: try again")
+
+
+def _check_note(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput("a note must be a text that is not empty")
+    if len(text) > MOST_CHARS:
+        raise InvalidInput(f"a note may have {MOST_CHARS} characters, this one has {len(text)}: shorten it")
+    return redact(check_text(text.strip()))
+
+
+def _check_room(what: str, notes: tuple[Any, ...]) -> None:
+    if len(notes) >= MOST_NOTES:
+        raise InvalidInput(f"a session keeps {MOST_NOTES} {what}: forget some of them first")

@@ -1,0 +1,211 @@
+"""Recall: evicted turns come back word for word when the conversation turns to them again.
+
+A message is found by its words, and ranked with the conversation around it: a turn also takes part of the
+score of the turns before and behind it, and of the best ones in the same stretch of conversation.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from sash.store import Store, StoredMessage
+from sash.words import words
+
+MOST_WORDS = 12
+HITS_PER_WORD = 50
+BEST_HITS = 12
+REACH = 8
+STRETCH = timedelta(hours=1)
+
+_PREVIOUS, _NEXT, _STRETCH = 0.6, 0.3, 0.5
+_SPEAKER = 1.3
+_K1, _B = 1.2, 0.75
+_LONG_RESULT = 300
+
+# Words that nobody means, in the languages that are spoken most to houses.
+_COMMON_WORDS = """
+about after again also because been before being between both could does doing down each from have having
+here into just like make more most much need only other over please same should show some such tell than
+that their them then there these they this those through turn under until very want what when where which
+while will with would your yours know think really thing things today still anything something everything
+aber alle auch bitte dann dass deine denn dies diese dieser doch dort durch eine einen einer etwas haben
+habe hatte heute hier ihre jetzt kann kannst können machen mache mehr mein meine mich nach nicht noch oder
+ohne sehr sein seine sich sind über unter viel wann warum weil welche wenn werden wieder wird wurde avec
+mais dans pour plus sont cette tout comme être fait peux quel quelle quoi votre nous vous para como pero
+este esta esto cuando donde puede todo nuestra vuestra sono come questo questa cosa quando dove puoi tutto
+voor maar niet deze wanneer waar kunnen alles
+"""
+_COMMON = frozenset(_COMMON_WORDS.split())
+_SPEAKERS = {
+    "user": frozenset({"i", "me", "my", "ich", "mir", "mich"}),
+    "assistant": frozenset({"you", "du"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An evicted turn that speaks of what was asked, with how much it does."""
+
+    messages: tuple[StoredMessage, ...]
+    score: float
+
+    @property
+    def key(self) -> int:
+        return self.messages[0].position
+
+
+def beginnings(text: str) -> list[str]:
+    """Return the words that a text is about, without their endings, in the order in which they come."""
+    telling = (word for word in words(text) if _telling(word))
+    return list(dict.fromkeys(map(_stem, telling)))[:MOST_WORDS]
+
+
+def missing(stems: Iterable[str], texts: Iterable[str]) -> list[str]:
+    """Return the beginnings that no text has: what the window does not speak of."""
+    text = "\n".join(texts).casefold()
+    return [stem for stem in stems if stem not in text]
+
+
+async def recall(
+    store: Store, owner: str, session_id: str, query: str, stems: Sequence[str]
+) -> list[Recalled]:
+    """Find evicted turns with any of the words, best first; `query` is what was asked as a whole."""
+    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD)
+    if not hits:
+        return []
+    asked = list(dict.fromkeys([*stems, *beginnings(query)]))
+    scores = _scores(hits, asked, set(words(query)))
+    best = sorted(scores, key=lambda position: -scores[position])[:BEST_HITS]
+    around: dict[int, StoredMessage] = {}
+    for first, last in _spans(best):
+        found = await store.messages(owner, session_id, after=first - 1, limit=last - first + 1)
+        around |= {m.position: m for m in found if not m.in_window}
+    return rank([around[position] for position in sorted(around)], scores)
+
+
+def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Recalled]:
+    """Rank the turns of some messages by their own scores and by those around them."""
+    turns = _turns(messages)
+    own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
+    with_neighbours = []
+    for n, score in enumerate(own):
+        if n and _adjoin(turns[n - 1], turns[n]):
+            score += _PREVIOUS * own[n - 1]
+        if n + 1 < len(turns) and _adjoin(turns[n], turns[n + 1]):
+            score += _NEXT * own[n + 1]
+        with_neighbours.append(score)
+    stretches = _stretches(turns)
+    bonus = {}
+    for stretch in set(stretches):
+        scored = sorted(
+            (s for s, k in zip(with_neighbours, stretches, strict=True) if k == stretch), reverse=True
+        )
+        bonus[stretch] = _STRETCH * sum(scored[:3]) / len(scored[:3])
+    ranked = [
+        Recalled(tuple(turn), score + bonus[stretch])
+        for turn, score, stretch in zip(turns, with_neighbours, stretches, strict=True)
+        if score > 0
+    ]
+    return sorted(ranked, key=lambda turn: (-turn.score, -turn.key))
+
+
+def render(turns: Sequence[Recalled], stems: Sequence[str], count: Callable[[str], int], budget: int) -> str:
+    """Write the best turns that fit into so many tokens, with their dates, oldest first."""
+    chosen: dict[int, str] = {}
+    for turn in turns:
+        text = _text(turn, stems)
+        cost = count(text)
+        if cost <= budget:
+            budget -= cost
+            chosen[turn.key] = text
+    return "\n".join(text for _, text in sorted(chosen.items()))
+
+
+def _text(turn: Recalled, stems: Sequence[str]) -> str:
+    at = turn.messages[0].message.timestamp
+    lines = [f"[{at:%Y-%m-%d %H:%M}]"]
+    for stored in turn.messages:
+        message, text = stored.message, stored.message.text
+        if message.role == "tool" and len(text) > _LONG_RESULT:
+            text = _around_hit(text, stems)
+        if text:
+            lines.append(f"{message.name or message.role}: {text}")
+    return "\n".join(lines)
+
+
+def _around_hit(text: str, stems: Sequence[str]) -> str:
+    """Cut a long result around the first word that was looked for."""
+    lower = text.casefold()
+    hits = [at for stem in stems if (at := lower.find(stem)) >= 0]
+    start = max(0, min(hits, default=0) - _LONG_RESULT // 2)
+    piece = text[start : start + _LONG_RESULT]
+    return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG_RESULT < len(text))}"
+
+
+def _telling(word: str) -> bool:
+    return (len(word) > 3 and word not in _COMMON) or any(map(str.isdigit, word))
+
+
+def _stem(word: str) -> str:
+    """Cut off the ending, of words that are long enough to have one."""
+    return word if word.isdigit() else word[: max(4, len(word) - 2)]
+
+
+def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], asked: set[str]) -> dict[int, float]:
+    """Score messages by BM25 among each other; a speaker that was named counts more."""
+    texts = {hit.position: words(hit.message.text) for hit in hits}
+    mean = sum(map(len, texts.values())) / len(texts) or 1
+    counts = {
+        position: Counter(stem for word in text for stem in stems if word.startswith(stem))
+        for position, text in texts.items()
+    }
+    frequency = Counter(stem for counted in counts.values() for stem in counted)
+    total = max(len(hits), hits[-1].position)
+    weight = {stem: math.log(1 + (total - n + 0.5) / (n + 0.5)) for stem, n in frequency.items()}
+    scores = {}
+    for hit in hits:
+        length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
+        score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
+        message = hit.message
+        named = {message.name.casefold()} if message.name else _SPEAKERS.get(message.role, frozenset())
+        scores[hit.position] = score * (_SPEAKER if named & asked else 1)
+    return scores
+
+
+def _spans(positions: Collection[int]) -> list[tuple[int, int]]:
+    """Return the stretches of the transcript around some positions, those that touch as one."""
+    spans: list[tuple[int, int]] = []
+    for position in sorted(positions):
+        first, last = max(1, position - REACH), position + REACH
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans
+
+
+def _turns(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    turns: list[list[StoredMessage]] = []
+    for stored in messages:
+        follows = bool(turns) and turns[-1][-1].position + 1 == stored.position
+        if stored.message.role == "user" or not follows:
+            turns.append([])
+        turns[-1].append(stored)
+    return turns
+
+
+def _adjoin(one: Sequence[StoredMessage], other: Sequence[StoredMessage]) -> bool:
+    return one[-1].position + 1 == other[0].position
+
+
+def _stretches(turns: Sequence[Sequence[StoredMessage]]) -> list[int]:
+    """Number the stretches of conversation: a long silence, or a gap in what is known, ends one."""
+    numbers: list[int] = []
+    for n, turn in enumerate(turns):
+        last = turns[n - 1] if n else None
+        silence = last is not None and turn[0].message.timestamp - last[-1].message.timestamp > STRETCH
+        new = last is None or silence or not _adjoin(last, turn)
+        numbers.append((numbers[-1] if numbers else 0) + new)
+    return numbers

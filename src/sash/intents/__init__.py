@@ -1,0 +1,1 @@
+"""Sentences that are understood without a model."""

@@ -1,0 +1,118 @@
+"""'Remember that …' and 'forget that …', in some languages, without a model."""
+
+import json
+import re
+from typing import Any, NamedTuple
+
+from sash.intents.base import Heard, answering, calling
+from sash.models.base import Answer
+
+
+class _Language(NamedTuple):
+    remember: str
+    remembered: str
+    forget: str
+    forgot: str
+    unknown: str
+
+
+_LANGUAGES = (
+    _Language(
+        r"(?:please |can you |could you )?(?:remember|note|keep in mind|don['’]?t forget)(?: please)?"
+        r"(?:,? that |: ?)",
+        "I will remember: {}",
+        r"(?:please )?forget (?:that |about |everything about |what i said about |all about )",
+        "I have forgotten: {}",
+        "I have nothing noted about {}.",
+    ),
+    _Language(
+        r"(?:bitte )?(?:merk dir|merke dir|behalte|denk daran|vergiss nicht)(?: bitte)?(?:,? dass |: ?)",
+        "Das merke ich mir: {}",
+        r"(?:bitte )?vergiss (?:alles über |das mit |was ich über |, dass |dass )",
+        "Vergessen: {}",
+        "Über {} habe ich mir nichts gemerkt.",
+    ),
+    _Language(
+        r"(?:souviens-toi|rappelle-toi|retiens|note|n['’]oublie pas)(?: bien)?(?: que | qu['’]| ?: ?)",
+        "C'est noté : {}",
+        r"oublie (?:que |ce que j['’]ai dit sur |tout sur )",
+        "Oublié : {}",
+        "Je n'ai rien noté sur {}.",
+    ),
+    _Language(
+        r"(?:recuerda|ten en cuenta|no olvides)(?: que |: ?)",
+        "Lo recordaré: {}",
+        r"olvida (?:que |lo de |todo sobre )",
+        "Olvidado: {}",
+        "No tengo nada anotado sobre {}.",
+    ),
+    _Language(
+        r"(?:ricorda|ricordati|non dimenticare)(?: che |: ?)",
+        "Me lo ricorderò: {}",
+        r"dimentica (?:che |tutto su )",
+        "Dimenticato: {}",
+        "Non ho annotato nulla su {}.",
+    ),
+    _Language(
+        r"(?:onthoud|vergeet niet)(?: dat |: ?)",
+        "Ik onthoud: {}",
+        r"vergeet (?:dat |alles over )",
+        "Vergeten: {}",
+        "Ik heb niets genoteerd over {}.",
+    ),
+)
+_remember = [(re.compile(rf"\s*{lang.remember}(.+)", re.I | re.S), lang) for lang in _LANGUAGES]
+_forget = [(re.compile(rf"\s*{lang.forget}(.+)", re.I | re.S), lang) for lang in _LANGUAGES]
+
+
+class MemoryIntents:
+    """Keeps facts and drops them, by the tools `remember` and `forget`."""
+
+    async def understand(self, heard: Heard) -> Answer | None:
+        if heard.text.rstrip().endswith("?"):
+            return None
+        if found := _match(_forget, heard.text):
+            return self._forget(heard, *found)
+        if found := _match(_remember, heard.text):
+            return self._remember(heard, *found)
+        return None
+
+    def _remember(self, heard: Heard, text: str, language: _Language) -> Answer | None:
+        if "remember" not in heard.tools:
+            return None
+        if not heard.results:
+            return calling("remember", text=text)
+        result = _read(heard.results[-1].content)
+        return answering(language.remembered.format(result["fact"]) if "fact" in result else result["text"])
+
+    def _forget(self, heard: Heard, text: str, language: _Language) -> Answer | None:
+        if "forget" not in heard.tools:
+            return None
+        if not heard.results:
+            return calling("forget", about=text)
+        result = _read(heard.results[-1].content)
+        if "forgotten" not in result:
+            return answering(result["text"])
+        facts = "; ".join(result["forgotten"])
+        return answering(language.forgot.format(facts) if facts else language.unknown.format(text))
+
+
+# "Forget about it" is no wish to forget anything.
+_NOTHING = frozenset({"it", "that", "this", "them", "das", "es", "ça", "eso", "dat"})
+
+
+def _match(patterns: list[tuple[re.Pattern[str], _Language]], text: str) -> tuple[str, _Language] | None:
+    for pattern, language in patterns:
+        if found := pattern.fullmatch(text):
+            what = found[1].strip().rstrip(".!")
+            return None if what.casefold() in _NOTHING else (what, language)
+    return None
+
+
+def _read(content: str) -> dict[str, Any]:
+    """A tool that could not do it says so in words."""
+    try:
+        result = json.loads(content)
+    except ValueError:
+        return {"text": content}
+    return result if isinstance(result, dict) else {"text": content}

@@ -1,0 +1,108 @@
+"""What is known about models by their names: prices and context windows, offline."""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from sash.models.base import Usage
+
+# The list of prices does not have these.
+_CONTEXT_WINDOWS = (
+    ("gemini-3", 1_048_576),
+    ("gemini-2", 1_048_576),
+    ("gemini-1.5-pro", 2_097_152),
+    ("gpt-4.1", 1_047_576),
+)
+_MILLION = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """What one knows about a model: prices in US dollars for a million tokens, and how many it can read.
+
+    Without a price for cached input it costs what all input costs. None is not known.
+    """
+
+    input_usd: float | None = None
+    output_usd: float | None = None
+    cached_usd: float | None = None
+    context_window: int | None = None
+
+    def price(self, usage: Usage) -> float | None:
+        if self.input_usd is None or self.output_usd is None:
+            return None
+        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+        fresh = usage.input_tokens - usage.cached_tokens
+        return (
+            fresh * self.input_usd + usage.cached_tokens * cached_usd + usage.output_tokens * self.output_usd
+        ) / _MILLION
+
+
+class Catalog:
+    """Prices and limits by model: first those that were given, then those that `genai-prices` lists."""
+
+    def __init__(self, known: Mapping[str, ModelFacts] | None = None) -> None:
+        self._known = dict(known or {})
+
+    def load(self) -> None:
+        """Read the list of prices, which takes a moment the first time."""
+        _listed("gpt-4o")
+
+    def price(self, model: str | None, usage: Usage) -> float | None:
+        """Return what a call costs in US dollars, or None if nobody knows."""
+        if not model:
+            return None
+        if model.endswith(":free"):
+            return 0.0
+        if (facts := self._known.get(model)) and (cost := facts.price(usage)) is not None:
+            return cost
+        return _listed_price(model, usage)
+
+    def context_window(self, model: str | None) -> int | None:
+        """Return how many tokens a model can read, or None if nobody knows."""
+        if not model:
+            return None
+        if (facts := self._known.get(model)) and facts.context_window:
+            return facts.context_window
+        listed = _listed(model)
+        if listed is not None and listed.context_window:
+            return int(listed.context_window)
+        name = _plain(model)
+        return next((size for prefix, size in _CONTEXT_WINDOWS if name.startswith(prefix)), None)
+
+
+def _plain(model: str) -> str:
+    """A router puts the provider before the name, and a variant behind it."""
+    return model.rpartition("/")[2].partition(":")[0]
+
+
+@lru_cache(maxsize=64)
+def _listed(model: str) -> Any:
+    """Return what `genai-prices` has on a model; without that package nothing is known."""
+    try:
+        from genai_prices import Usage as Counted
+        from genai_prices import calc_price
+    except ImportError:
+        return None
+    for name in (model, _plain(model)):
+        with suppress(LookupError):
+            return calc_price(Counted(input_tokens=1), model_ref=name).model
+    return None
+
+
+def _listed_price(model: str, usage: Usage) -> float | None:
+    if (listed := _listed(model)) is None:
+        return None
+    from genai_prices import Usage as Counted
+    from genai_prices import calc_price
+
+    counted = Counted(
+        input_tokens=usage.input_tokens,
+        cache_read_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+    )
+    with suppress(LookupError, ValueError):
+        return float(calc_price(counted, model_ref=listed.id).total_price)
+    return None

@@ -1,0 +1,105 @@
+"""What turns have done and cost: numbers that add up, from a call to a turn, a session, a day, an owner."""
+
+import math
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+# Durations are counted in buckets that grow by a fifth, so that they add up and percentiles can be read off.
+_BUCKETS_PER_DOUBLING = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Counts of turns, calls and tokens, money and time.
+
+    A local turn needed no model. `reported_tokens` is the part of `input_tokens` that a provider has counted,
+    and `counted_tokens` what Sash counted for the same calls. The price of an unpriced call is not known.
+    """
+
+    turns: int = 0
+    failed_turns: int = 0
+    cancelled_turns: int = 0
+    local_turns: int = 0
+    steps: int = 0
+    model_calls: int = 0
+    tool_calls: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    counted_tokens: int = 0
+    reported_tokens: int = 0
+    cost_usd: float = 0.0
+    unpriced_calls: int = 0
+    duration_ms: int = 0
+    durations: dict[int, int] = field(default_factory=dict)
+    errors: dict[str, int] = field(default_factory=dict)
+
+    def __add__(self, other: "Stats") -> "Stats":
+        return Stats(*map(_add, _values(self), _values(other)))
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+NO_STATS = Stats()
+_NAMES = tuple(f.name for f in fields(Stats))
+
+
+def _values(stats: Stats) -> list[Any]:
+    return [getattr(stats, name) for name in _NAMES]
+
+
+def _add(one: Any, other: Any) -> Any:
+    if type(one) is not dict:
+        return one + other
+    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}} if other else one
+
+
+def took(milliseconds: float) -> Stats:
+    """Return the statistics of one duration."""
+    bucket = round(_BUCKETS_PER_DOUBLING * math.log2(max(milliseconds, 1)))
+    return Stats(duration_ms=round(milliseconds), durations={bucket: 1})
+
+
+def summary(stats: Stats) -> dict[str, Any]:
+    """Say what the numbers mean to who looks at them."""
+    turns, tokens = stats.turns, stats.input_tokens
+    return {
+        "total_requests": turns,
+        "local_count": stats.local_turns,
+        "model_count": turns - stats.local_turns,
+        "local_share": _share(stats.local_turns, turns),
+        "model_share": _share(turns - stats.local_turns, turns),
+        "failed_requests": stats.failed_turns,
+        "cancelled_requests": stats.cancelled_turns,
+        "errors": dict(stats.errors),
+        "mean_ms": round(stats.duration_ms / sum(stats.durations.values())) if stats.durations else 0,
+        "p95_ms": _percentile(stats.durations, 0.95),
+        "model_calls": stats.model_calls,
+        "tool_calls": stats.tool_calls,
+        "total_tokens": stats.total_tokens,
+        "input_tokens": tokens,
+        "cached_tokens": stats.cached_tokens,
+        "output_tokens": stats.output_tokens,
+        "reasoning_tokens": stats.reasoning_tokens,
+        "cached_share": _share(stats.cached_tokens, tokens),
+        "estimated_cost_usd": round(stats.cost_usd, 6),
+        "unpriced_calls": stats.unpriced_calls,
+        "token_drift": _share(stats.counted_tokens - stats.reported_tokens, stats.reported_tokens),
+    }
+
+
+def _share(part: int, whole: int) -> float:
+    return round(part / whole, 4) if whole else 0.0
+
+
+def _percentile(durations: dict[int, int], share: float) -> int:
+    """Return the duration that this share of the turns did not exceed, to the width of its bucket."""
+    wanted = math.ceil(share * sum(durations.values()))
+    for bucket in sorted(durations):
+        wanted -= durations[bucket]
+        if wanted <= 0:
+            return round(2 ** (bucket / _BUCKETS_PER_DOUBLING))
+    return 0
