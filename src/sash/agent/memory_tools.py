@@ -5,7 +5,6 @@ from typing import Any
 
 from sash.agent.notebook import Notebook
 from sash.agent.recall import Recalled, beginnings, recall
-from sash.errors import InvalidInput
 from sash.store import Store
 from sash.tools import ToolContext, ToolSpec
 
@@ -25,11 +24,10 @@ def memory_tools(store: Store, notebook: Notebook) -> Iterator[ToolSpec]:
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         query = arguments["query"]
-        if not (stems := beginnings(query)):
-            raise InvalidInput("the query has no telling words: name what was spoken of")
+        stems = beginnings(query)
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, stems)
-        facts = [f.text for f in session.memory.facts if any(s in f.text.casefold() for s in stems)]
+        facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
         turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_described(turn) for turn in turns]}
 
@@ -50,10 +48,15 @@ def memory_tools(store: Store, notebook: Notebook) -> Iterator[ToolSpec]:
     yield ToolSpec(
         "recall",
         "Find earlier turns of this conversation that are no longer shown to you, word for word.",
-        _schema(query="What was spoken of: the words to look for."),
+        _schema(query="What was spoken of: the words to look for. Noted facts are found, too."),
         look_back,
         safety="idempotent",
     )
+
+
+def _speaks_of(text: str, stems: list[str]) -> bool:
+    """Whether a fact has any of the words; who asks for nothing in particular gets them all."""
+    return not stems or any(stem in text.casefold() for stem in stems)
 
 
 def _schema(**texts: str) -> dict[str, Any]:

@@ -72,7 +72,7 @@ async def recall(
     store: Store, owner: str, session_id: str, query: str, stems: Sequence[str]
 ) -> list[Recalled]:
     """Find evicted turns with any of the words, best first; `query` is what was asked as a whole."""
-    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD)
+    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
     if not hits:
         return []
     asked = list(dict.fromkeys([*stems, *beginnings(query)]))

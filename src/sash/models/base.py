@@ -79,6 +79,14 @@ def name_of(model: Model) -> str | None:
     return getattr(model, "name", None)
 
 
+def text_of(message: dict[str, Any]) -> str:
+    """Return the words of a message."""
+    content = message["content"]
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
+
+
 async def close(model: Model) -> None:
     """Let go of a model's connections, if it has any; it may be asked again, and makes new ones then."""
     if (end := getattr(model, "close", None)) is not None:

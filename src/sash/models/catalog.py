@@ -15,6 +15,7 @@ _CONTEXT_WINDOWS = (
     ("gemini-1.5-pro", 2_097_152),
     ("gpt-4.1", 1_047_576),
 )
+OFFLINE = "offline"
 _MILLION = 1_000_000
 
 
@@ -54,7 +55,7 @@ class Catalog:
         """Return what a call costs in US dollars, or None if nobody knows."""
         if not model:
             return None
-        if model.endswith(":free"):
+        if model == OFFLINE or model.endswith(":free"):
             return 0.0
         if (facts := self._known.get(model)) and (cost := facts.price(usage)) is not None:
             return cost

@@ -4,7 +4,7 @@ import asyncio
 import json
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import httpx
@@ -21,6 +21,7 @@ from sash.errors import (
     ModelUnreachable,
 )
 from sash.models.base import Delta, ModelRequest, Stop
+from sash.models.prompt import ALL_PARTS, plain
 
 TIMEOUT_S = 60.0
 RETRIES = 2
@@ -60,7 +61,7 @@ class Endpoint:
     """A model at an address. A server of one's own needs no key; Azure needs all of its three.
 
     The SDK waits and asks again, as `Retry-After` says, when the server is busy or fails. `timeout_s` is how
-    long it may be silent.
+    long it may be silent. A model that `takes` no images or no audio is told that there was one.
     """
 
     model: str
@@ -71,6 +72,7 @@ class Endpoint:
     api_version: str | None = None
     timeout_s: float = TIMEOUT_S
     retries: int = RETRIES
+    takes: frozenset[str] = ALL_PARTS
     _client: AsyncOpenAI | None = field(default=None, repr=False)
 
     async def client(self) -> AsyncOpenAI:
@@ -138,6 +140,7 @@ class EndpointModel(ABC):
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         model = request.config.name or self.endpoint.model
+        request = replace(request, messages=list(plain(request.messages, self.endpoint.takes)))
         return self.endpoint.stream(model, lambda sdk: self._begin(sdk, request, model), self._read)
 
     async def close(self) -> None:
