@@ -16,6 +16,7 @@ from sash.agent.memory_tools import memory_tools as make_memory_tools
 from sash.agent.notebook import Notebook
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact, redact_json
+from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
 from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
@@ -47,6 +48,7 @@ from sash.intents.base import Intents
 from sash.intents.memory import MemoryIntents
 from sash.models.base import Model, close
 from sash.models.catalog import Catalog
+from sash.models.embedder import Embedder
 from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
     SESSION_IDLE_DAYS,
@@ -94,8 +96,9 @@ class Runtime:
     """Sessions and their turns, on one store, with one model and a set of tools.
 
     `intents` understand sentences without the model, in their order. The tools `remember`, `forget` and
-    `recall` are always there, unless `memory_tools` is False. Days begin, and the time is told, in
-    `time_zone`: None is that of the machine.
+    `recall` are always there, unless `memory_tools` is False. With an `embedder` evicted turns are also found
+    by their meaning; with `summaries` the model sums them up, off the turn's path. Days begin, and the time
+    is told, in `time_zone`: None is that of the machine.
     """
 
     def __init__(
@@ -108,6 +111,8 @@ class Runtime:
         memory_tools: bool = True,
         system_prompt: str = SYSTEM_PROMPT,
         catalog: Catalog | None = None,
+        embedder: Embedder | None = None,
+        summaries: bool = False,
         time_zone: tzinfo | None = None,
         clock: Clock | None = None,
         lease_s: float = LEASE_S,
@@ -119,7 +124,7 @@ class Runtime:
         self._hub = Hub(partial_interval_s, redact)
         ulids, counter = Ulids(), TokenCounter()
         self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
-        own_tools = make_memory_tools(store, self._notebook) if memory_tools else ()
+        own_tools = make_memory_tools(store, self._notebook, embedder) if memory_tools else ()
         self._engine = Engine(
             store,
             model,
@@ -132,8 +137,11 @@ class Runtime:
             ContextBuilder(counter, system_prompt),
             catalog or Catalog(),
             (MemoryIntents(),) if intents is None else tuple(intents),
+            embedder,
             time_zone,
         )
+        self._upkeep = Upkeep(self._engine, summaries=summaries, embedder=embedder)
+        self._engine.after_cut = self._upkeep.after_cut
         self._worker = Worker(self._engine, lease_s)
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
@@ -170,6 +178,7 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._worker.close()
+        await self._upkeep.close()
         self._hub.wake_all()
         await close(self._engine.model)
         await self.store.close()

@@ -147,6 +147,17 @@ class StoredStep:
 
 
 @dataclass(frozen=True, slots=True)
+class Vector:
+    """What a model of embeddings made of the evicted turn that begins at a position."""
+
+    __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
+
+    position: int
+    model: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Artifact:
     """A large result and what it is."""
 
@@ -296,6 +307,12 @@ class Store(Protocol):
         self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
     ) -> list[StoredMessage]:
         """Find evicted messages by words that begin so: for each beginning the newest, by position."""
+
+    async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
+        """Keep vectors; of a session's vectors only the `keep` with the highest positions stay."""
+
+    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
+        """Return a session's vectors by position. They are no part of an export: they can be made again."""
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         """Return when the owner's turns since then have ended, and what each took."""

@@ -138,10 +138,10 @@ class Asking:
             return
         message = self._turn.continuation.request.message
         unknown = missing(beginnings(message), (entry.text for entry in window))
-        if not unknown:
+        if not unknown and engine.embedder is None:
             return
         try:
-            found = await recall(engine.store, session.owner, session.id, message, unknown)
+            found = await recall(engine.store, session.owner, session.id, message, unknown, engine.embedder)
         except SashError as error:
             _logger.warning("nothing was recalled: %s", error.message)
             return

@@ -1,5 +1,6 @@
 """The parts that a runtime's turns work with."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
@@ -12,7 +13,9 @@ from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.models.base import Model, name_of
 from sash.models.catalog import Catalog
-from sash.sessions import ModelConfig
+from sash.models.embedder import Embedder
+from sash.sessions import ModelConfig, Session
+from sash.state import MessageEntry
 from sash.store import Store, Turn
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
@@ -33,7 +36,9 @@ class Engine:
     contexts: ContextBuilder
     catalog: Catalog
     intents: tuple[Intents, ...]
+    embedder: Embedder | None = None
     time_zone: tzinfo | None = None
+    after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
 
     def new_id(self) -> str:

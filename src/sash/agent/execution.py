@@ -119,7 +119,10 @@ class Execution:
             stats=replace(self._stats(), local_turns=int(outcome.answer.local)),
         )
         at = await self._finish(end)
-        self._engine.windows.remember(after_turn(self._turn.session, end, at), self._known)
+        session = after_turn(self._turn.session, end, at)
+        self._engine.windows.remember(session, self._known)
+        if evicted:
+            self._engine.after_cut(session, [gone.message for gone in evicted])
 
     async def _give_up(self, error: SashError) -> None:
         """End a turn with an error; one that has made calls can go on when its model answers again."""

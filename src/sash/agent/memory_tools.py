@@ -5,13 +5,14 @@ from typing import Any
 
 from sash.agent.notebook import Notebook
 from sash.agent.recall import Recalled, beginnings, recall
+from sash.models.embedder import Embedder
 from sash.store import Store
 from sash.tools import ToolContext, ToolSpec
 
 MOST_TURNS = 5
 
 
-def memory_tools(store: Store, notebook: Notebook) -> Iterator[ToolSpec]:
+def memory_tools(store: Store, notebook: Notebook, embedder: Embedder | None) -> Iterator[ToolSpec]:
     """Return the tools of a session's memory."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
@@ -26,7 +27,7 @@ def memory_tools(store: Store, notebook: Notebook) -> Iterator[ToolSpec]:
         query = arguments["query"]
         stems = beginnings(query)
         session = await store.get_session(context.session.owner, context.session.id)
-        found = await recall(store, session.owner, session.id, query, stems)
+        found = await recall(store, session.owner, session.id, query, stems, embedder)
         facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
         turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_described(turn) for turn in turns]}

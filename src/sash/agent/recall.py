@@ -4,12 +4,17 @@ A message is found by its words, and ranked with the conversation around it: a t
 score of the turns before and behind it, and of the best ones in the same stretch of conversation.
 """
 
+import asyncio
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from statistics import fmean, pstdev
 
+from sash.errors import SashError
+from sash.models.embedder import Embedder, pack, similarity
 from sash.store import Store, StoredMessage
 from sash.words import words
 
@@ -18,6 +23,12 @@ HITS_PER_WORD = 50
 BEST_HITS = 12
 REACH = 8
 STRETCH = timedelta(hours=1)
+EMBED_TIMEOUT_S = 3.0
+# A turn is like the question if its vector is closer than those of most others, by so many deviations.
+STANDS_OUT = 2.0
+FEWEST_VECTORS = 8
+
+_logger = logging.getLogger(__name__)
 
 _PREVIOUS, _NEXT, _STRETCH = 0.6, 0.3, 0.5
 _SPEAKER = 1.3
@@ -69,14 +80,24 @@ def missing(stems: Iterable[str], texts: Iterable[str]) -> list[str]:
 
 
 async def recall(
-    store: Store, owner: str, session_id: str, query: str, stems: Sequence[str]
+    store: Store,
+    owner: str,
+    session_id: str,
+    query: str,
+    stems: Sequence[str],
+    embedder: Embedder | None = None,
 ) -> list[Recalled]:
-    """Find evicted turns with any of the words, best first; `query` is what was asked as a whole."""
+    """Find evicted turns with any of the words, or of like meaning, best first.
+
+    `query` is what was asked as a whole.
+    """
     hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
-    if not hits:
-        return []
     asked = list(dict.fromkeys([*stems, *beginnings(query)]))
-    scores = _scores(hits, asked, set(words(query)))
+    scores = _scores(hits, asked, set(words(query))) if hits else {}
+    if embedder is not None:
+        most = max(scores.values(), default=1.0)
+        for position, alike in (await _alike(store, owner, session_id, query, embedder)).items():
+            scores[position] = scores.get(position, 0.0) + alike * most
     best = sorted(scores, key=lambda position: -scores[position])[:BEST_HITS]
     around: dict[int, StoredMessage] = {}
     for first, last in _spans(best):
@@ -85,9 +106,28 @@ async def recall(
     return rank([around[position] for position in sorted(around)], scores)
 
 
+async def _alike(
+    store: Store, owner: str, session_id: str, query: str, embedder: Embedder
+) -> dict[int, float]:
+    """Return the turns that stand out by their meaning; none if there are few, or the embedder fails."""
+    vectors = [v for v in await store.vectors(owner, session_id) if v.model == embedder.name]
+    if len(vectors) < FEWEST_VECTORS:
+        return {}
+    try:
+        async with asyncio.timeout(EMBED_TIMEOUT_S):
+            [made] = await embedder.embed([query])
+    except (TimeoutError, SashError, ValueError) as error:
+        _logger.warning("recall goes by words alone: %s", error)
+        return {}
+    asked = pack(made)
+    found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
+    limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
+    return {position: alike for position, alike in found.items() if alike > limit}
+
+
 def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Recalled]:
     """Rank the turns of some messages by their own scores and by those around them."""
-    turns = _turns(messages)
+    turns = turns_of(messages)
     own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
     with_neighbours = []
     for n, score in enumerate(own):
@@ -186,7 +226,8 @@ def _spans(positions: Collection[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def _turns(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+def turns_of(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    """Group stored messages into turns; a gap in the transcript also ends one."""
     turns: list[list[StoredMessage]] = []
     for stored in messages:
         follows = bool(turns) and turns[-1][-1].position + 1 == stored.position

@@ -14,9 +14,9 @@ from sash.models.catalog import OFFLINE
 from sash.words import words
 
 CANNOT = (
-    "I cannot answer that without a language model, and none is configured. I can switch and report what I am "
-    "told by name, find what was said before (“what did I say about …?”), and keep facts (“remember that …”). "
-    "To talk freely, configure a model and its key."
+    "I cannot answer that without a language model, and none is configured. I can switch and report what I "
+    "am told by name, find what was said before (“what did I say about …?”), and keep facts (“remember "
+    "that …”). To talk freely, configure a model and its key."
 )
 NO_IMAGES = (
     "I cannot look at images or listen to recordings without a language model, and none is configured."
@@ -24,9 +24,9 @@ NO_IMAGES = (
 
 _said_before = re.compile(
     r"\b(?:what did (?:i|we|you) (?:say|tell|ask|talk|decide|mention|agree)(?: you| me| to you)?"
-    r"|did (?:i|we|you) (?:say|mention|tell you)(?: anything| something)?|when did (?:i|we|you) (?:say|mention|talk)"
-    r"|what do you (?:remember|know)|do you remember|remind me(?: of)?(?: what (?:i|we) said)?)"
-    r"(?: about| of| on| that| regarding)?\b(?P<about>.*)",
+    r"|did (?:i|we|you) (?:say|mention|tell you)(?: anything| something)?"
+    r"|when did (?:i|we|you) (?:say|mention|talk)|what do you (?:remember|know)|do you remember"
+    r"|remind me(?: of)?(?: what (?:i|we) said)?)(?: about| of| on| that| regarding)?\b(?P<about>.*)",
     re.I | re.S,
 )
 _wrong = re.compile(

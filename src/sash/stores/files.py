@@ -3,6 +3,7 @@
     sessions/{session}/session.json       the session, and where its window is cut
     sessions/{session}/turns/{turn}.json  a continuation, with the messages it added to the transcript
     sessions/{session}/logs/{turn}.log    its steps, one JSON object a line: the journal
+    sessions/{session}/vectors.json       vectors of evicted turns, if an embedder makes them
     artifacts/{artifact}                  large results
     index/meta.json                       the version of this layout
 
@@ -45,6 +46,7 @@ from sash.store import (
     StoredMessage,
     Swept,
     Turn,
+    Vector,
     Waiting,
     parts_exist,
 )
@@ -98,6 +100,13 @@ class _Commit:
     continuation: Continuation
     finish: Finish | None = None
     position: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _VectorFile:
+    """What `vectors.json` holds; it can be made again from the transcript."""
+
+    vectors: tuple[Vector, ...] = ()
 
 
 class _Late(NamedTuple):
@@ -253,6 +262,11 @@ class _FileLedgers(Ledgers):
     def last_id(self) -> str | None:
         self._load_all()
         return super().last_id()
+
+    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
+        super().add_vectors(owner, session_id, vectors, keep)
+        text = encode(_VectorFile(tuple(self._ledgers[session_id].vectors.values())))
+        disk.replace(self._folder / "sessions" / session_id / "vectors.json", text, sync=True)
 
     def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         self._load_all()
@@ -476,7 +490,16 @@ class _FileLedgers(Ledgers):
         for item in sorted(late):
             ledger.take_in(item.turn_id, item.end, item.at)
             self._dirty.add(session_id)
+        ledger.vectors = self._load_vectors(folder / "vectors.json")
         return ledger
+
+    def _load_vectors(self, path: Path) -> dict[int, Vector]:
+        try:
+            vectors = decode(_VectorFile, path.read_bytes()).vectors if path.exists() else ()
+        except SashError as error:
+            self._report(path, f"the vectors cannot be read, and are made again: {error}")
+            vectors = ()
+        return {vector.position: vector for vector in vectors}
 
     def _replay(
         self, entries: dict[str, Entry], files: list[_TurnFile], path: Path, cursor: int

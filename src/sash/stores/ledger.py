@@ -27,6 +27,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Vector,
     Waiting,
     after_turn,
     already_final,
@@ -69,6 +70,7 @@ class Ledger:
         self.evicted: tuple[Evicted, ...] = ()
         self.evicted_count = 0
         self.cursor = 0
+        self.vectors: dict[int, Vector] = {}
         self._words = WordIndex()
         self._indexed = 0
 
@@ -243,6 +245,10 @@ class Ledger:
     def stored(self, message: MessageEntry, position: int) -> StoredMessage:
         turn = self.turn_of.get(message.id)
         return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
+
+    def add_vectors(self, vectors: Sequence[Vector], keep: int) -> None:
+        merged = self.vectors | {vector.position: vector for vector in vectors}
+        self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
     def recall(self, beginnings: Sequence[str], limit: int) -> list[StoredMessage]:
         for position, message in enumerate(self.transcript[self._indexed :], self._indexed + 1):

@@ -24,6 +24,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Vector,
     Waiting,
 )
 from sash.stores.ledgers import Ledgers
@@ -134,6 +135,12 @@ class LedgerStore(ABC):
         self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
     ) -> list[StoredMessage]:
         return await self._do(lambda ledgers: ledgers.recall(owner, session_id, beginnings, limit))
+
+    async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
+        await self._do(lambda ledgers: ledgers.add_vectors(owner, session_id, vectors, keep))
+
+    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
+        return await self._do(lambda ledgers: ledgers.vectors(owner, session_id))
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         return await self._do(lambda ledgers: ledgers.turn_stats(owner, since))

@@ -24,6 +24,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Vector,
     Waiting,
     lease_end,
     page_of_sessions,
@@ -146,6 +147,12 @@ class Ledgers:
         self, owner: str, session_id: str, beginnings: Sequence[str], limit: int
     ) -> list[StoredMessage]:
         return self._ledger(owner, session_id).recall(beginnings, limit)
+
+    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
+        self._ledger(owner, session_id).add_vectors(vectors, keep)
+
+    def vectors(self, owner: str, session_id: str) -> list[Vector]:
+        return list(self._ledger(owner, session_id).vectors.values())
 
     def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         turns = (

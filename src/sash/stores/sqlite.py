@@ -39,6 +39,7 @@ from sash.store import (
     StoredStep,
     Swept,
     Turn,
+    Vector,
     Waiting,
     already_final,
     busy,
@@ -318,6 +319,22 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             key = rows.find_key(db, owner, session_id)
             return rows.recall_messages(db, key, session_id, beginnings, limit)
+
+        return await self._read(job)
+
+    async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
+        def job(db: sqlite3.Connection) -> None:
+            key = rows.find_key(db, owner, session_id)
+            values = [(key, v.position, v.model, v.data) for v in vectors]
+            db.executemany(rows.SQL["insert_vector"], values)
+            db.execute(rows.SQL["drop_vectors"], {"session": key, "keep": keep})
+
+        await self._write(job)
+
+    async def vectors(self, owner: str, session_id: str) -> list[Vector]:
+        def job(db: sqlite3.Connection) -> list[Vector]:
+            key = rows.find_key(db, owner, session_id)
+            return [Vector(*row) for row in db.execute(rows.SQL["vectors"], {"session": key})]
 
         return await self._read(job)
 

@@ -234,6 +234,17 @@ SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
 WHERE id >= :first AND owner = :owner AND updated_at >= :since AND json_extract(ending, '$.stats') IS NOT NULL
 ORDER BY updated_at;
 
+-- name: insert_vector
+INSERT INTO vectors (session, position, model, data) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET model = excluded.model, data = excluded.data;
+
+-- name: drop_vectors
+DELETE FROM vectors WHERE session = :session AND position <= (SELECT position FROM vectors
+    WHERE session = :session ORDER BY position DESC LIMIT 1 OFFSET :keep);
+
+-- name: vectors
+SELECT position, model, data FROM vectors WHERE session = :session ORDER BY position;
+
 -- name: insert_artifact
 INSERT INTO artifacts (id, session, owner, ref, data) VALUES (:id, :session, :owner, :ref, :data);
 

@@ -82,6 +82,14 @@ CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT
     SELECT 'delete', row, session, text FROM messages_as_text WHERE row = old.row;
 END;
 
+CREATE TABLE vectors (
+    session  INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,
+    position INTEGER NOT NULL,
+    model    TEXT NOT NULL,
+    data     BLOB NOT NULL,
+    PRIMARY KEY (session, position)
+) WITHOUT ROWID;
+
 CREATE TABLE artifacts (
     id         TEXT PRIMARY KEY,
     session    INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,

@@ -1,0 +1,148 @@
+"""What is done when a window was cut, off the turn's path: vectors of what was evicted, a summary of it.
+
+Both are a help and no more: if one fails, what there is stays as it is, and the next cut tries again.
+"""
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Sequence
+from dataclasses import replace
+from typing import Any
+
+from sash.agent.engine import Engine
+from sash.agent.loop import guarded
+from sash.agent.recall import turns_of
+from sash.agent.redaction import redact
+from sash.errors import SashError, SessionChanged
+from sash.models.base import ModelRequest, Usage, collect
+from sash.models.embedder import Embedder, pack
+from sash.sessions import Session
+from sash.state import MessageEntry
+from sash.stats import Stats
+from sash.store import StoredMessage, Vector
+
+MOST_VECTORS = 1000
+BATCH = 64
+MOST_CHARS = 4000
+SUMMARY_TOKENS = 500
+TIMEOUT_S = 60.0
+
+SUMMARISE = (
+    "Summarise the earlier part of a conversation for the assistant that will go on with it. Keep names, "
+    "numbers, error codes, paths, decisions and open questions word for word. Write at most 300 words, and "
+    "nothing else."
+)
+
+_logger = logging.getLogger(__name__)
+
+
+class Upkeep:
+    """Looks after sessions whose windows were cut."""
+
+    def __init__(self, engine: Engine, *, summaries: bool, embedder: Embedder | None) -> None:
+        self._engine = engine
+        self._store = engine.store
+        self._summaries = summaries
+        self._embedder = embedder
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
+        """Begin what is to be done after a cut."""
+        if self._embedder is not None:
+            self._spawn("vectors", self._embed(self._embedder, session))
+        if self._summaries:
+            self._spawn("summary", self._summarise(session, evicted))
+
+    async def close(self) -> None:
+        """Stop, and leave undone what is not done."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def settled(self) -> None:
+        """Wait until nothing is left to do."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def _spawn(self, what: str, work: Coroutine[Any, Any, None]) -> None:
+        async def carefully() -> None:
+            try:
+                async with asyncio.timeout(TIMEOUT_S):
+                    await guarded(work)
+            except Exception as error:
+                _logger.warning("no %s was made: %s", what, redact(str(error) or type(error).__name__))
+
+        task = asyncio.create_task(carefully())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _embed(self, embedder: Embedder, session: Session) -> None:
+        """Embed the evicted turns that have no vector yet."""
+        known = await self._store.vectors(session.owner, session.id)
+        after = max((v.position for v in known if v.model == embedder.name), default=0)
+        while found := await self._store.messages(session.owner, session.id, after=after, limit=500):
+            after = found[-1].position
+            evicted = [m for m in found if not m.in_window]
+            turns = [turn for turn in turns_of(evicted) if _text(turn)]
+            for n in range(0, len(turns), BATCH):
+                await self._embed_batch(embedder, session, turns[n : n + BATCH])
+
+    async def _embed_batch(
+        self, embedder: Embedder, session: Session, turns: list[list[StoredMessage]]
+    ) -> None:
+        made = await embedder.embed([_text(turn) for turn in turns])
+        vectors = [
+            Vector(turn[0].position, embedder.name, pack(vector))
+            for turn, vector in zip(turns, made, strict=True)
+        ]
+        await self._store.add_vectors(session.owner, session.id, vectors, keep=MOST_VECTORS)
+
+    async def _summarise(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
+        """Let the model sum up what was evicted; the digest's lines for it go when the summary is there."""
+        engine, memory = self._engine, session.memory
+        text = "\n".join(f"{m.name or m.role}: {m.text[:MOST_CHARS]}" for m in evicted if m.text)
+        asked = f"The summary so far:\n{memory.summary}\n\n{text}" if memory.summary else text
+        older = memory.digest if not memory.summary else ""
+        if older:
+            asked = f"Notes on what came before:\n{older}\n\n{asked}"
+        config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
+        messages = [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": asked}]
+        answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
+        summary = redact(answer.content.strip())
+        usage = answer.usage
+        if not usage.input_tokens:
+            counted = sum(engine.counter.count_message(str(m["content"])) for m in messages)
+            usage = Usage(counted, engine.counter.count_text(answer.content))
+        cost = engine.catalog.price(usage.model or engine.name(config), usage)
+        spent = Stats(
+            model_calls=1,
+            input_tokens=usage.input_tokens,
+            cached_tokens=usage.cached_tokens,
+            output_tokens=usage.output_tokens,
+            reasoning_tokens=usage.reasoning_tokens,
+            cost_usd=cost or 0.0,
+            unpriced_calls=int(cost is None),
+        )
+        await self._save(session, summary, spent)
+
+    async def _save(self, session: Session, summary: str, spent: Stats) -> None:
+        covered = session.memory.digest
+        while True:
+            latest = await self._store.get_session(session.owner, session.id)
+            memory = latest.memory
+            if summary and memory.digest.startswith(covered):
+                memory = replace(memory, summary=summary, digest=memory.digest[len(covered) :].lstrip("\n"))
+            try:
+                await self._store.save_session(replace(latest, memory=memory, stats=latest.stats + spent))
+                return
+            except SessionChanged:
+                await asyncio.sleep(0)
+            except SashError as error:
+                _logger.warning("the summary of session %s was not kept: %s", session.id, error.message)
+                return
+
+
+def _text(turn: Sequence[StoredMessage]) -> str:
+    """Return what was said in a turn, for an embedder; tool results would drown it."""
+    said = [m.message.text for m in turn if m.message.role in ("user", "assistant") and m.message.text]
+    return "\n".join(said)[:MOST_CHARS]
