@@ -49,6 +49,7 @@ from sash.intents.memory import MemoryIntents
 from sash.models.base import Model, close
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
+from sash.models.offline import OfflineModel
 from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
     SESSION_IDLE_DAYS,
@@ -95,6 +96,7 @@ _logger = logging.getLogger(__name__)
 class Runtime:
     """Sessions and their turns, on one store, with one model and a set of tools.
 
+    Without a `model` it is the one that needs no network, and understands little.
     `intents` understand sentences without the model, in their order. The tools `remember`, `forget` and
     `recall` are always there, unless `memory_tools` is False. With an `embedder` evicted turns are also found
     by their meaning; with `summaries` the model sums them up, off the turn's path. Days begin, and the time
@@ -104,7 +106,7 @@ class Runtime:
     def __init__(
         self,
         store: Store,
-        model: Model,
+        model: Model | None = None,
         tools: Iterable[ToolSpec] = (),
         *,
         intents: Iterable[Intents] | None = None,
@@ -127,7 +129,7 @@ class Runtime:
         own_tools = make_memory_tools(store, self._notebook, embedder) if memory_tools else ()
         self._engine = Engine(
             store,
-            model,
+            OfflineModel() if model is None else model,
             ToolRegistry.of([*tools, *own_tools]),
             self._hub,
             self._clock,
@@ -181,6 +183,8 @@ class Runtime:
         await self._upkeep.close()
         self._hub.wake_all()
         await close(self._engine.model)
+        if self._engine.embedder is not None:
+            await close(self._engine.embedder)
         await self.store.close()
 
     async def start_session(

@@ -64,7 +64,7 @@ class ScriptedModel:
             yield ToolCallDelta(index, call["id"], function["name"])
             yield ToolCallDelta(index, arguments=function["arguments"])
         yield answer.usage
-        yield Stop("tool_calls" if answer.tool_calls else "stop")
+        yield Stop("tool_calls" if answer.tool_calls else answer.stop_reason)
 
 
 class FaultyStore:

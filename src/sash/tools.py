@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import fastjsonschema
 
-from sash.checks import check_label, check_text
+from sash.checks import check_amount, check_label, check_text
 from sash.errors import InvalidInput, InvalidText, SashError
 from sash.sessions import Session
 from sash.steps import ArtifactRef
@@ -47,6 +47,7 @@ class ToolSpec:
     `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
     the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
     `action` marks a tool that changes something, and `service` names what it changes, for the policy.
+    `cost` is what one call costs in US dollars, if it has to be paid for.
     """
 
     name: str
@@ -67,6 +68,7 @@ class ToolSpec:
         if self.safety not in get_args(Safety):
             known = ", ".join(get_args(Safety))
             raise InvalidInput(f"the safety of tool {self.name} is one of {known}, not {self.safety!r}")
+        check_amount(f"the cost of tool {self.name}", self.cost)
         if self.safety == "verify" and self.verify is None:
             raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")
 

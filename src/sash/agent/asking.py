@@ -1,7 +1,7 @@
 """How a turn gets its next answer: without a model if the sentence is understood so, else from one."""
 
 import logging
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from sash.agent.context import Context, hints_text, time_text
@@ -16,7 +16,7 @@ from sash.digest import DIGEST_TOKENS
 from sash.errors import ModelUnreachable, SashError
 from sash.intents.base import Heard, ToolResult
 from sash.models.base import Answer, ModelRequest, Usage, collect
-from sash.sessions import last_k_for
+from sash.sessions import ModelConfig, last_k_for
 from sash.steps import NewStep
 from sash.store import Turn
 
@@ -25,6 +25,9 @@ ASK_AGAIN = 1
 # How many tokens of recalled turns a prompt may have, as a part of the window.
 PART_FOR_RECALL = 8
 MOST_RECALLED = 3
+# An answer of fewer tokens is none; every model can write more than the most.
+LEAST_OUTPUT = 16
+MOST_OUTPUT = 4096
 
 _logger = logging.getLogger(__name__)
 
@@ -60,9 +63,9 @@ class Asking:
             self._context = await self._build_context()
         context, said = self._context, progress.prompt()
         counted = context.tokens + self._engine.contexts.count_said(said)
-        await self._afford(counted)
+        config = await self._afford(counted)
         answer = await self._ask_model(
-            ModelRequest([*context.messages, *said], context.tools, self._config), counted
+            ModelRequest([*context.messages, *said], context.tools, config), counted
         )
         usage = answer.usage
         if not usage.input_tokens:
@@ -156,20 +159,38 @@ class Asking:
             [step] = self._journal.write([NewStep("retrieval", detail)])
             self._progress.add(step)
 
-    async def _afford(self, counted: int) -> None:
-        """Refuse a call that would pass a budget; what it will cost is taken without the provider's cache."""
-        budgets, spent = self._turn.session.budgets, self._progress.spent
+    async def _afford(self, counted: int) -> ModelConfig:
+        """Refuse a call that would pass a budget, and let one that comes near to it not write too much.
+
+        What it will cost is taken without the provider's cache, and as the provider has counted so far.
+        """
+        budgets, spent, config = self._turn.session.budgets, self._progress.spent, self._config
         if spent.total_tokens + counted > budgets.max_tokens_per_turn:
             raise BudgetReached("max_tokens_per_turn")
-        a_turn, a_day = budgets.max_cost_per_turn_usd, budgets.max_cost_per_day_usd
-        if a_turn is None and a_day is None:
-            return
-        usage = Usage(counted, self._config.max_output_tokens or 0)
-        cost = self._engine.catalog.price(self._engine.name(self._config), usage) or 0.0
-        if a_turn is not None and spent.cost_usd + cost > a_turn:
-            raise BudgetReached("max_cost_per_turn_usd")
-        if a_day is not None and await self._today() + spent.cost_usd + cost > a_day:
-            raise BudgetReached("max_cost_per_day_usd")
+        for budget, limit in (
+            ("max_cost_per_turn_usd", budgets.max_cost_per_turn_usd),
+            ("max_cost_per_day_usd", budgets.max_cost_per_day_usd),
+        ):
+            if limit is None:
+                continue
+            others = await self._today() if budget == "max_cost_per_day_usd" else 0.0
+            most = self._most_output(counted, limit - others - spent.cost_usd)
+            if most < LEAST_OUTPUT:
+                raise BudgetReached(budget)
+            if most < min(MOST_OUTPUT, config.max_output_tokens or MOST_OUTPUT):
+                config = replace(config, max_output_tokens=most)
+        return config
+
+    def _most_output(self, counted: int, money: float) -> int:
+        """Return how many tokens of answer so much money is enough for, behind a prompt of so many."""
+        catalog, model = self._engine.catalog, self._engine.name(self._config)
+        known = self._turn.session.stats + self._progress.spent
+        drift = max(1.0, known.reported_tokens / known.counted_tokens) if known.counted_tokens else 1.0
+        prompt = catalog.price(model, Usage(input_tokens=round(counted * drift)))
+        thousand = catalog.price(model, Usage(output_tokens=1000))
+        if prompt is None or not thousand:
+            return MOST_OUTPUT if money >= (prompt or 0.0) else 0
+        return max(0, int(1000 * (money - prompt) / thousand))
 
     async def _today(self) -> float:
         """Return what the owner's other turns have cost today, those that are under way here as well."""

@@ -112,7 +112,8 @@ class Loop:
             if not answer.tool_calls:
                 if self._is_true(progress, answer):
                     progress.count(usage)
-                    return Outcome("answered", progress, answer, usage)
+                    cut_off = "max_output_tokens" if answer.stop_reason == "length" else None
+                    return Outcome("answered", progress, answer, usage, cut_off)
                 if progress.sent_back is not None:
                     progress.count(usage)
                     return Outcome("answered", progress, replace(answer, content=_truth(progress)), usage)
@@ -240,7 +241,7 @@ class Loop:
             return
         self.tools.check_output(spec, result)
         text, artifact = await as_text(redact_result(result), context)
-        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact)
+        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact, spec.cost)
 
     def _cut_off(self, progress: Progress, call: Call) -> None:
         """Answer a call that the time budget has cut off."""
@@ -258,8 +259,11 @@ class Loop:
         content: str,
         action: Action | None = None,
         artifact: ArtifactRef | None = None,
+        cost_usd: float = 0.0,
     ) -> None:
         detail: dict[str, Any] = {"call_id": call.id, "name": call.name, "content": content}
+        if cost_usd:
+            detail["cost_usd"] = cost_usd
         if action is not None:
             detail["action"] = asdict(action)
         if artifact is not None:

@@ -145,6 +145,8 @@ class Progress:
                 "name": detail["name"],
             }
         )
+        if cost := detail.get("cost_usd"):
+            self.spent += Stats(cost_usd=cost)
         if action := detail.get("action"):
             self.actions.append(Action(**action))
         if artifact := detail.get("artifact"):

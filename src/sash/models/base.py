@@ -87,7 +87,7 @@ def text_of(message: dict[str, Any]) -> str:
     return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
-async def close(model: Model) -> None:
+async def close(model: object) -> None:
     """Let go of a model's connections, if it has any; it may be asked again, and makes new ones then."""
     if (end := getattr(model, "close", None)) is not None:
         await end()

@@ -1,0 +1,443 @@
+"""A conversation with a house, made up by a seeded generator: always the same one for the same seed.
+
+People stay with a topic and a room for a few turns, then come to another one. A third of the turns look
+something up with one or two tool calls, whose results are JSON as Home Assistant has it.
+"""
+
+import json
+import random
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+STARTED_AT = datetime(2026, 11, 2, 6, 40, tzinfo=UTC)
+
+SHARE_WITH_TOOLS = 1 / 3
+SHARE_WITH_TWO_CALLS = 0.35
+# Of the turns with two calls, those in which the second one waits for the result of the first.
+SHARE_ONE_AFTER_THE_OTHER = 0.5
+SHARE_OF_FOLLOW_UPS = 0.3
+
+ROOMS = (
+    "kitchen",
+    "hallway",
+    "living room",
+    "bedroom",
+    "office",
+    "cellar",
+    "garage",
+    "bathroom",
+    "attic",
+    "guest room",
+    "laundry room",
+    "nursery",
+)
+PEOPLE = ("Mara", "Jonas", "Edith", "Paul", "the neighbour", "grandma")
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+FOLLOW_UPS = (
+    "And in the {other}?",
+    "Is that more than yesterday?",
+    "Since when?",
+    "Are you sure about that?",
+    "Thanks, that helps.",
+    "Hm, that is strange. What could be the reason?",
+    "And what was it at {clock}?",
+    "OK, leave it like that for now.",
+    "Can {person} see that on the tablet as well?",
+    "Then let us look at it again on {day}.",
+)
+
+# What people ask about, the entities they mean, and what they are told.
+TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
+    (
+        (
+            "How warm is it in the {room} right now?",
+            "It feels chilly in the {room}, has the heating been on at all since {clock}?",
+            "What is the target temperature of the thermostat in the {room} for tonight?",
+            "{person} says the {room} never gets above {t} degrees. Is that true for the last week?",
+            "Which of the rooms is the coldest at the moment, and by how much?",
+        ),
+        ("climate.{r}", "sensor.{r}_temperature", "sensor.{r}_humidity", "binary_sensor.{r}_window"),
+        (
+            "The {room} is at {t}.{d} °C and {pct} % humidity, the thermostat is set to {t2} °C.",
+            "The radiator valve has been open to {pct} % since {clock}, so it should warm up within the hour.",
+            "Over the last seven days it was between {t}.{d} and {t2} °C, coldest in the early morning.",
+            "A window in the {room} was open from {clock} for {n} minutes, which explains most of the drop.",
+        ),
+    ),
+    (
+        (
+            "Did I leave a light on in the {room}?",
+            "Which lamps are still burning downstairs?",
+            "Why does the ceiling light in the {room} go out while I am still sitting there?",
+            "How bright is the reading lamp in the {room} set, in percent?",
+            "The colour of the lamp in the {room} looks odd, what is it set to?",
+        ),
+        ("light.{r}_ceiling", "light.{r}_lamp", "binary_sensor.{r}_motion", "sensor.{r}_illuminance"),
+        (
+            "The ceiling light in the {room} is on at {pct} % brightness, the lamp beside it is off.",
+            "It goes out {n} minutes after the last motion; the detector looks past the armchair.",
+            "Nothing else is burning downstairs, only the night light in the {other}.",
+            "The colour temperature is {k} kelvin, which is the evening scene that begins at {clock}.",
+        ),
+    ),
+    (
+        (
+            "Are all windows closed? It is going to rain.",
+            "Is the front door locked?",
+            "Who opened the garage door at {clock}?",
+            "Has the back door been opened since we left on {day}?",
+            "Please check every contact on the ground floor before I go to bed.",
+        ),
+        ("binary_sensor.{r}_window", "lock.front_door", "cover.garage_door", "binary_sensor.back_door"),
+        (
+            "All windows are closed except the tilted one in the {room}, open since {clock}.",
+            "The front door is locked; {person} locked it at {clock} with the keypad.",
+            "The garage door was opened at {clock} by the remote in the car and closed {n} minutes later.",
+            "The contact in the {room} last reported {n} minutes ago and its battery is at {pct} %.",
+        ),
+    ),
+    (
+        (
+            "How much electricity did we use yesterday, and what was the biggest consumer?",
+            "What does the dryer draw when it is on standby?",
+            "Our bill went up by {pct} percent. Can you see since when we need more power?",
+            "Is the socket in the {room} worth a closer look, or is {w} watts normal for it?",
+            "Compare the consumption of this week with the same week a month ago.",
+        ),
+        ("sensor.house_energy_daily", "sensor.{r}_socket_power", "sensor.dryer_power", "sensor.grid_import"),
+        (
+            "Yesterday it was {kwh}.{d} kWh, of which the heat pump took {pct} % and the oven {kw}.{d} kWh.",
+            "The socket in the {room} draws {w} W around the clock, about {n} kWh a month.",
+            "The base load has risen from {w} W to {w2} W since {day}, at the time the freezer was moved.",
+            "Compared with a month ago you need {pct} % more, mostly between {clock} and midnight.",
+        ),
+    ),
+    (
+        (
+            "What are the panels on the roof producing at the moment?",
+            "Will the battery last until tomorrow morning?",
+            "Should I run the dishwasher now or wait for the sun?",
+            "How much did we feed into the grid on {day}?",
+            "Why is the inverter showing a warning?",
+        ),
+        ("sensor.solar_power", "sensor.battery_charge", "sensor.grid_export", "sensor.inverter_status"),
+        (
+            "The panels deliver {kw}.{d} kW, the house takes {w} W of it and the rest charges the battery.",
+            "The battery is at {pct} % and would be empty at about {clock} if the evening is as usual.",
+            "Waiting pays off: the forecast shows sun from {clock} on, with a surplus of some {kw}.{d} kW.",
+            "The inverter reports code F{n}: grid voltage at the limit for {d} minutes. It recovered by itself.",
+        ),
+    ),
+    (
+        (
+            "Is the washing machine done yet?",
+            "How long does the dryer still need?",
+            "Which programme did {person} start on the dishwasher?",
+            "The fridge is beeping. What is wrong with it?",
+            "Was the oven on when we left the house at {clock}?",
+        ),
+        ("sensor.washing_machine_state", "sensor.dryer_remaining", "sensor.dishwasher_programme", "sensor.fridge_temperature"),
+        (
+            "The washing machine finished at {clock}; the laundry has been lying there for {n} minutes.",
+            "The dryer needs another {n} minutes, it is in its second phase.",
+            "The fridge is at {d} °C because its door stood open for {n} minutes; it is cooling down again.",
+            "The oven was switched off at {clock}, its plate was still warm then, at {pct} degrees.",
+        ),
+    ),
+    (
+        (
+            "The boiler makes a noise again. Has it reported an error?",
+            "What is the water pressure of the heating circuit?",
+            "When was the filter of the ventilation changed last?",
+            "Is there enough hot water for two baths?",
+            "What flow temperature did the heat pump run with last night?",
+        ),
+        ("sensor.boiler_pressure", "sensor.boiler_error", "sensor.hot_water_temperature", "climate.heat_pump"),
+        (
+            "The circuit is at 1.{d} bar, which is fine; below 1.0 bar it would have to be refilled.",
+            "There is an entry E{n} from {clock}: ignition failed once, the second attempt succeeded.",
+            "The tank has {pct} litres at {t2} degrees, enough for one bath and two showers.",
+            "The flow temperature was between {t2} and {t3} °C last night, following the outside sensor.",
+        ),
+    ),
+    (
+        (
+            "Do the tomatoes need water today?",
+            "How much rain did we have since {day}?",
+            "Did the sprinkler behind the hedge run this morning?",
+            "Is the soil in the raised bed still moist?",
+            "Will there be frost tonight? I would bring the lemon tree in.",
+        ),
+        ("sensor.raised_bed_moisture", "sensor.rain_today", "switch.sprinkler_hedge", "weather.home"),
+        (
+            "The soil is at {pct} %, so watering can wait until {day}.",
+            "The gauge has collected {n}.{d} millimetres since {day}, most of it in one shower at {clock}.",
+            "The sprinkler ran for {n} minutes from {clock} on and used {pct} litres.",
+            "The forecast says {d} degrees at the lowest, towards six in the morning; the lemon tree may stay.",
+        ),
+    ),
+    (
+        (
+            "How far is the car charged?",
+            "Can I make it to the airport and back with what is in the battery?",
+            "At what time does the cheap tariff begin tonight?",
+            "Did the wallbox stop by itself on {day}?",
+            "What did charging cost us this month?",
+        ),
+        ("sensor.car_battery", "sensor.wallbox_power", "sensor.tariff_price", "switch.wallbox"),
+        (
+            "The car is at {pct} % and charges with {kw}.{d} kW; it will be full at about {clock}.",
+            "The airport and back is {pct} kilometres, so you would come home with some {n} % left.",
+            "The cheap hours begin at {clock} with {n} cents a kilowatt hour.",
+            "The wallbox paused on {day} at {clock} because the house needed more than {kw} kW.",
+        ),
+    ),
+    (
+        (
+            "Was somebody at the door while I was in the shower?",
+            "What did the camera in the driveway see last night?",
+            "Is the alarm armed?",
+            "Has {person} come home yet?",
+            "The motion detector in the {room} went off at {clock}. Do you know why?",
+        ),
+        ("camera.driveway", "alarm_control_panel.house", "person.{p}", "binary_sensor.{r}_motion"),
+        (
+            "The bell rang at {clock}: a courier, who left a parcel behind the bin.",
+            "The camera has {d} recordings, a fox at {clock} and otherwise headlights of passing cars.",
+            "The alarm is armed for the night, with the {room} left out because of the cat.",
+            "{person} arrived at {clock}; the phone has been in the wireless network since then.",
+        ),
+    ),
+    (
+        (
+            "The wireless network is slow in the {room}. Is something overloaded?",
+            "Which devices are offline?",
+            "Which batteries will I have to change soon?",
+            "The voice satellite in the {room} does not answer. What happened to it?",
+            "Is there an update that I should install?",
+        ),
+        ("sensor.router_load", "sensor.{r}_satellite_signal", "update.firmware", "sensor.{r}_battery"),
+        (
+            "Two devices are offline: the plug in the {room} since {clock} and the scale in the {other}.",
+            "The access point in the {other} serves {n} devices and is busy at {pct} %.",
+            "The lowest batteries are the button in the {room} with {d} % and the leak sensor with {n} %.",
+            "The satellite lost its connection at {clock} and has a signal of −{pct} dBm, which is too weak.",
+        ),
+    ),
+    (
+        (
+            "Which automations ran this morning before {clock}?",
+            "Why did the blinds come down at noon on {day}?",
+            "What would the holiday mode do, exactly?",
+            "I want the {room} to be warm when {person} gets up. Is there a schedule for it?",
+            "Something switched the radio on in the middle of the night. What was it?",
+        ),
+        ("automation.morning", "cover.{r}_blind", "schedule.{r}_heating", "media_player.{r}"),
+        (
+            "Three automations ran: the coffee machine at {clock}, the blinds {n} minutes later, and the heating.",
+            "The blinds came down because the sun sensor passed {k} lux with {t2} °C inside.",
+            "There is a schedule for the {room}: from {clock} to {t} °C on working days, an hour later at weekends.",
+            "The radio was started at {clock} by the alarm clock of {person}, which is still set for {day}.",
+        ),
+    ),
+    (
+        (
+            "What is on the shopping list?",
+            "When do they collect the paper bin?",
+            "I am cooking for {n} guests on {day}, any idea how early to heat the dining table corner?",
+            "Tell me something about the house that I do not know yet.",
+            "What is the plan for tomorrow?",
+        ),
+        ("todo.shopping", "calendar.waste", "calendar.family", "sensor.{r}_temperature"),
+        (
+            "The list has {d} things: oat milk, dishwasher tabs, light bulbs E{n} and cinnamon among them.",
+            "The paper bin is collected on {day}, it has to be at the road by {clock}.",
+            "Tomorrow {person} has the dentist at {clock}, and the chimney sweep comes after that.",
+            "With {n} people in the room it warms up by itself; starting {d}0 minutes earlier is enough.",
+        ),
+    ),
+)  # fmt: skip
+
+STATES: dict[str, tuple[str, ...]] = {
+    "binary_sensor": ("on", "off"),
+    "light": ("on", "off"),
+    "switch": ("on", "off"),
+    "lock": ("locked", "unlocked"),
+    "cover": ("open", "closed"),
+    "climate": ("heat", "off", "auto"),
+    "person": ("home", "not_home"),
+    "automation": ("on", "off"),
+    "update": ("on", "off"),
+    "camera": ("idle", "recording"),
+    "alarm_control_panel": ("armed_night", "disarmed"),
+    "media_player": ("playing", "idle", "off"),
+    "weather": ("sunny", "cloudy", "rainy"),
+    "calendar": ("on", "off"),
+    "schedule": ("on", "off"),
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool call and what comes of it."""
+
+    id: str
+    name: str
+    arguments: dict[str, Any]
+    result: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    """A question, the plans with their calls, the answer, and how long it took until the next question."""
+
+    question: str
+    plans: tuple[tuple[Call, ...], ...]
+    answer: str
+    minutes: int
+
+    def steps(self) -> Iterator[list[dict[str, Any]]]:
+        """Give the turn's messages as they come in: the question, each plan with its results, the answer."""
+        yield [{"role": "user", "content": self.question}]
+        for plan in self.plans:
+            calls = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+                }
+                for call in plan
+            ]
+            yield [
+                {"role": "assistant", "content": "", "tool_calls": calls},
+                *({"role": "tool", "content": c.result, "tool_call_id": c.id, "name": c.name} for c in plan),
+            ]
+        yield [{"role": "assistant", "content": self.answer}]
+
+
+def talk(seed: int) -> Iterator[Turn]:
+    """Give the turns of a conversation that does not end."""
+    rng, now, stay = random.Random(seed), STARTED_AT, 0
+    questions: tuple[str, ...]
+    while True:
+        if not stay:
+            stay, room = rng.randint(1, 4), rng.choice(ROOMS)
+            questions, entities, answers = rng.choice(TOPICS)
+        stay -= 1
+        fill = _filler(rng, room)
+        follows = stay and rng.random() < SHARE_OF_FOLLOW_UPS
+        question = fill(rng.choice(FOLLOW_UPS if follows else questions))
+        plans: tuple[tuple[Call, ...], ...] = ()
+        if rng.random() < SHARE_WITH_TOOLS:
+            meant = [fill(entity) for entity in entities]
+            calls = [_call(rng, meant, room, now) for _ in range(1 + (rng.random() < SHARE_WITH_TWO_CALLS))]
+            apart = len(calls) > 1 and rng.random() < SHARE_ONE_AFTER_THE_OTHER
+            plans = tuple((call,) for call in calls) if apart else (tuple(calls),)
+        said = rng.sample(answers, rng.choices((1, 2, 3, 4), (3, 4, 2, 2))[0])
+        minutes = rng.randint(1, 9)
+        now += timedelta(minutes=minutes)
+        yield Turn(question, plans, " ".join(map(fill, said)), minutes)
+
+
+def _filler(rng: random.Random, room: str) -> Callable[[str], str]:
+    """Return what puts rooms, people, times and numbers into a sentence."""
+    person, other = rng.choice(PEOPLE), rng.choice([name for name in ROOMS if name != room])
+
+    def fill(text: str) -> str:
+        return text.format(
+            room=room,
+            r=room.replace(" ", "_"),
+            other=other,
+            person=person,
+            p=person.split()[-1].lower(),
+            day=rng.choice(DAYS),
+            clock=f"{rng.randrange(24):02}:{rng.randrange(60):02}",
+            t=rng.randrange(16, 22),
+            t2=rng.randrange(22, 40),
+            t3=rng.randrange(40, 55),
+            d=rng.randrange(1, 10),
+            n=rng.randrange(3, 60),
+            pct=rng.randrange(8, 99),
+            w=rng.randrange(20, 400),
+            w2=rng.randrange(400, 900),
+            kw=rng.randrange(1, 9),
+            kwh=rng.randrange(8, 30),
+            k=rng.randrange(22, 65) * 100,
+        )
+
+    return fill
+
+
+def _call(rng: random.Random, entities: list[str], room: str, now: datetime) -> Call:
+    """Make one look at the house."""
+    call_id = f"call_{rng.getrandbits(96):024x}"
+    match rng.choice(("get_states", "get_states", "get_history", "search_index")):
+        case "get_states":
+            asked = rng.sample(entities, rng.randint(1, len(entities)))
+            states = [_state(rng, entity, now) for entity in asked]
+            return Call(call_id, "get_states", {"entity_ids": asked}, _json(states))
+        case "get_history":
+            entity = rng.choice(entities)
+            hours = rng.choice((6, 12, 24))
+            count = rng.randint(3, 13)
+            changes = [
+                {
+                    "state": _value(rng, entity),
+                    "last_changed": _stamp(now - timedelta(minutes=hours * 60 * n / count)),
+                }
+                for n in range(count, 0, -1)
+            ]
+            result = {"entity_id": entity, "changes": changes}
+            return Call(call_id, "get_history", {"entity_id": entity, "hours": hours}, _json(result))
+        case _:
+            words = f"{room} {rng.choice(entities).partition('.')[2].replace('_', ' ')}"
+            names = [entity for entity in entities for _ in range(rng.randint(1, 2))]
+            found = [
+                {
+                    "entity_id": f"{entity}_{n}" if n else entity,
+                    "name": entity.partition(".")[2].replace("_", " ").capitalize(),
+                    "area": room,
+                    "score": round(rng.uniform(0.3, 0.99), 2),
+                }
+                for n, entity in enumerate(names)
+            ]
+            return Call(call_id, "search_index", {"query": words, "limit": 8}, _json(found))
+
+
+def _state(rng: random.Random, entity: str, now: datetime) -> dict[str, Any]:
+    """Write a state as Home Assistant does."""
+    attributes: dict[str, Any] = {"friendly_name": entity.partition(".")[2].replace("_", " ").title()}
+    if entity.startswith("sensor."):
+        attributes |= {
+            "unit_of_measurement": rng.choice(("°C", "%", "W", "kWh")),
+            "state_class": "measurement",
+        }
+    elif entity.startswith("climate."):
+        attributes |= {
+            "temperature": rng.randrange(18, 23),
+            "current_temperature": rng.randrange(160, 230) / 10,
+        }
+    elif entity.startswith("light."):
+        attributes |= {"brightness": rng.randrange(256), "color_mode": "color_temp"}
+    return {
+        "entity_id": entity,
+        "state": _value(rng, entity),
+        "attributes": attributes,
+        "last_changed": _stamp(now - timedelta(minutes=rng.randrange(600))),
+    }
+
+
+def _value(rng: random.Random, entity: str) -> str:
+    values = STATES.get(entity.partition(".")[0])
+    return rng.choice(values) if values else f"{rng.uniform(0, 99):.1f}"
+
+
+def _stamp(at: datetime) -> str:
+    return at.isoformat(timespec="seconds")
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,229 @@
+"""What calls cost, what is counted, and which calls are not made."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from sash.errors import ModelUnreachable
+from sash.models.base import Answer, Usage
+from sash.models.catalog import Catalog, ModelFacts
+from sash.sessions import Budgets, ModelConfig
+from sash.testing import ScriptedModel, calling
+from sash.tools import ToolSpec
+from tests.runtime.talk import answer, turn
+
+# A dollar for a thousand tokens, so that a few turns are worth a cap.
+DEAR = Catalog({"dear": ModelFacts(input_usd=1000, output_usd=2000, cached_usd=100)})
+USED = Usage(input_tokens=1000, output_tokens=100, cached_tokens=500, reasoning_tokens=40, model="dear")
+DEAR_MODEL = ModelConfig(name="dear")
+PRICE = 0.5 + 0.05 + 0.2
+
+
+def saying(text, usage=USED):
+    return Answer(text, usage=usage)
+
+
+async def look(arguments, context):
+    return "seen"
+
+
+LOOK = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+
+
+async def test_tokens_and_money_are_counted_by_step_turn_session_and_day(run, clock):
+    model = ScriptedModel(replace(calling("look"), usage=USED), saying("I see."))
+    runtime = await run(model=model, tools=[LOOK], catalog=DEAR)
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    by_step = {step.type: step.detail.get("usage") for step in result.steps}
+    assert by_step["plan"]["cost_usd"] == pytest.approx(PRICE)
+    assert by_step["summary"]["cost_usd"] == pytest.approx(PRICE)
+    assert by_step["plan"]["model"] == "dear"
+    stats = result.continuation.stats
+    assert (stats.model_calls, stats.tool_calls, stats.input_tokens, stats.cached_tokens) == (
+        2,
+        1,
+        2000,
+        1000,
+    )
+    assert (stats.output_tokens, stats.reasoning_tokens) == (200, 80)
+    assert stats.cost_usd == pytest.approx(2 * PRICE)
+    await turn(runtime, session)
+    after = await runtime.get_session(session.id)
+    assert after.stats.cost_usd == pytest.approx(3 * PRICE)
+    assert after.stats.turns == 2
+    clock.advance(24 * 3600)
+    await turn(runtime, session)
+    said = await runtime.statistics(days=3)
+    assert said["estimated_cost_usd"] == pytest.approx(4 * PRICE)
+    assert said["today"]["estimated_cost_usd"] == pytest.approx(PRICE)
+    assert [day["total_requests"] for day in said["days"]] == [0, 2, 1]
+    assert said["cached_share"] == 0.5
+    stored = await runtime.store.get_continuation("local", result.continuation.id)
+    assert stored.stats == stats
+
+
+async def test_statistics_have_what_the_seed_asks_for(run, clock):
+    def slow(request):
+        clock.advance(2)
+        return "hello"
+
+    model = ScriptedModel("quick", slow, ModelUnreachable("gone"))
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    for message in ("hi", "hi", "remember that the key is under the mat", "hi"):
+        await turn(runtime, session, message)
+    said = await runtime.statistics()
+    assert said["sessions"] == 1
+    assert (said["total_requests"], said["local_count"], said["model_count"]) == (4, 1, 3)
+    assert (said["local_share"], said["model_share"]) == (0.25, 0.75)
+    assert (said["failed_requests"], said["errors"]) == (1, {"model_unreachable": 1})
+    assert said["mean_ms"] == 500
+    assert 1800 <= said["p95_ms"] <= 2200
+    assert said["tool_calls"] == 1
+    assert said["unpriced_calls"] == 2
+
+
+async def test_drift_compares_our_count_with_the_provider_s(run):
+    def counted_twice(request):
+        return saying(
+            "ok", Usage(input_tokens=2 * sum(len(str(m)) for m in request.messages), output_tokens=1)
+        )
+
+    runtime = await run(model=ScriptedModel(counted_twice))
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    usage = result.steps[-1].detail["usage"]
+    assert not usage["estimated"]
+    drift = usage["counted_tokens"] / usage["input_tokens"] - 1
+    assert (await runtime.statistics())["token_drift"] == pytest.approx(drift, abs=1e-3)
+
+
+async def test_a_model_that_reports_nothing_is_counted_for_it(run):
+    runtime = await run("a few words of answer")
+    session = await runtime.start_session()
+    result = await turn(runtime, session, "a question of some words")
+    usage = result.steps[-1].detail["usage"]
+    assert usage["estimated"]
+    report = await runtime.context_report(session.id)
+    assert usage["output_tokens"] > 4
+    assert 0 < usage["input_tokens"] < report["total_tokens"]
+    assert (await runtime.statistics())["token_drift"] == 0
+
+
+async def test_tokens_of_a_silent_model_are_bounded_too(run):
+    model = ScriptedModel(lambda request: calling("look", f"c{len(request.messages)}"))
+    runtime = await run(model=model, tools=[LOOK])
+    session = await runtime.start_session(budgets=Budgets(max_tokens_per_turn=1500, max_steps=100))
+    result = await turn(runtime, session)
+    assert result.response.stopped_by == "max_tokens_per_turn"
+    assert result.continuation.stats.total_tokens <= 1500
+    assert len(model.requests) > 1
+
+
+async def test_a_call_that_could_pass_the_turn_s_money_is_not_made(run):
+    model = ScriptedModel(lambda request: replace(calling("look", f"c{len(request.messages)}"), usage=USED))
+    runtime = await run(model=model, tools=[LOOK], catalog=DEAR)
+    budgets = Budgets(max_cost_per_turn_usd=2.0, max_steps=100)
+    session = await runtime.start_session(budgets=budgets, model=DEAR_MODEL)
+    result = await turn(runtime, session)
+    assert result.response.stopped_by == "max_cost_per_turn_usd"
+    assert 0 < len(model.requests) < 4
+    assert result.continuation.stats.cost_usd <= 2.0
+
+
+async def test_an_answer_may_not_be_longer_than_the_money_reaches(run):
+    model = ScriptedModel(saying("Hello."))
+    runtime = await run(model=model, catalog=DEAR)
+    session = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=1.0), model=DEAR_MODEL)
+    result = await turn(runtime, session)
+    [request] = model.requests
+    counted = result.steps[-1].detail["usage"]["counted_tokens"]
+    assert request.config.max_output_tokens == int((1.0 - counted / 1000) / 2 * 1000)
+    rich = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=1000), model=DEAR_MODEL)
+    await turn(runtime, rich)
+    assert model.requests[-1].config.max_output_tokens is None
+
+
+async def test_past_the_day_s_money_local_intents_still_answer(run, clock):
+    model = ScriptedModel(saying("Hello."))
+    runtime = await run(model=model, catalog=DEAR)
+    budgets = Budgets(max_cost_per_day_usd=2.0)
+    first = await runtime.start_session(budgets=budgets, model=DEAR_MODEL)
+    second = await runtime.start_session(budgets=budgets, model=DEAR_MODEL)
+    foreign = await runtime.start_session(budgets=budgets, model=DEAR_MODEL, owner="bob")
+    for n in range(9):
+        result = await turn(runtime, (first, second)[n % 2])
+        if result.response.stopped_by:
+            break
+    asked = len(model.requests)
+    assert result.response.stopped_by == "max_cost_per_day_usd"
+    assert "budget" in result.response.final_message
+    assert (await runtime.statistics())["today"]["estimated_cost_usd"] <= 2.0
+    assert await answer(runtime, first, "remember that I like tea") == "I will remember: I like tea"
+    assert len(model.requests) == asked
+    assert (
+        await runtime.await_continuation(
+            (await runtime.send_message(foreign.id, "hi", owner="bob")).id, owner="bob", timeout_s=10
+        )
+    ).response.final_message == "Hello."
+    clock.advance(24 * 3600)
+    assert await answer(runtime, first) == "Hello."
+
+
+async def test_turns_under_way_count_for_the_day(run):
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(arguments, context):
+        started.set()
+        await go_on.wait()
+        return "waited"
+
+    waiting = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
+    runtime = await run(model=model, tools=[waiting], catalog=DEAR)
+    budgets = Budgets(max_cost_per_day_usd=0.9)
+    sessions = [await runtime.start_session(budgets=budgets, model=DEAR_MODEL) for _ in range(2)]
+    sent = await runtime.send_message(sessions[0].id, "go")
+    await asyncio.wait_for(started.wait(), 10)
+    assert (await turn(runtime, sessions[1])).response.stopped_by == "max_cost_per_day_usd"
+    go_on.set()
+    await runtime.await_continuation(sent.id, timeout_s=10)
+
+
+async def test_the_money_of_a_cancelled_turn_is_not_forgotten(run):
+    started = asyncio.Event()
+
+    class Stuck(ScriptedModel):
+        async def stream(self, request):
+            if len(self.requests) == 1:
+                started.set()
+                await asyncio.Event().wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    runtime = await run(model=Stuck(replace(calling("look"), usage=USED)), tools=[LOOK], catalog=DEAR)
+    session = await runtime.start_session(model=DEAR_MODEL)
+    sent = await runtime.send_message(session.id, "go")
+    await asyncio.wait_for(started.wait(), 10)
+    await runtime.cancel(sent.id)
+    stats = (await runtime.store.get_continuation("local", sent.id)).stats
+    assert (stats.turns, stats.cancelled_turns, stats.model_calls) == (1, 1, 2)
+    assert stats.cost_usd > PRICE
+    said = await runtime.statistics()
+    assert said["estimated_cost_usd"] == pytest.approx(stats.cost_usd)
+    assert said["cancelled_requests"] == 1
+
+
+async def test_a_tool_that_has_to_be_paid_for_is(run):
+    paid = replace(LOOK, cost=0.25)
+    runtime = await run(calling("look"), "ok", tools=[paid])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).continuation.stats.cost_usd == 0.25
+
+
+async def test_an_answer_that_ran_out_of_tokens_says_so(run):
+    runtime = await run(Answer("To begin with, the", stop_reason="length"))
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).response.stopped_by == "max_output_tokens"
