@@ -22,7 +22,7 @@ from sash.sessions import Pin, Session, SessionMemory
 from sash.state import MessageEntry
 from sash.stats import Stats
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
-from sash.store import Artifact, Bundle, Cut, Evicted, Finish, Hands
+from sash.store import Artifact, Bundle, Cut, Evicted, Finish, Hands, Vector
 
 PLAN = NewStep("plan", {"content": "thinking"})
 
@@ -640,3 +640,139 @@ async def test_a_worker_that_knows_the_window_is_not_sent_it_again(store, start,
     await store.finish(turn.lease, completed(*said("two")))
     turn = (await begin(session, known=known)).turn
     assert [m.text for m in turn.window.messages] == ["one", "two"]
+
+
+async def test_a_continuation_can_be_given_back_to_be_resumed(store, start, begin, clock):
+    session = await start()
+    turn = (await begin(session)).turn
+    clock.advance(3)
+    await store.append(turn.lease, [PLAN], give_back="interrupted")
+    waiting = await store.get_continuation("ann", turn.continuation.id)
+    assert (waiting.status, waiting.updated_at) == ("interrupted", clock.now())
+    with pytest.raises(LeaseLost):
+        await store.append(turn.lease, [PLAN])
+    assert [c.id for c in await store.waiting()] == [waiting.id]
+    assert (await begin(session)).turn is not None, "what is interrupted holds nothing"
+
+
+async def test_what_a_turn_took_is_kept_with_it_and_with_the_session(store, start, begin, clock, reopen):
+    session = await start()
+    done = Stats(turns=1, cost_usd=0.5, errors={"e": 1}, durations={3: 1})
+    gone = Stats(turns=1, cancelled_turns=1, cost_usd=0.25)
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(stats=done))
+    clock.advance(60)
+    other = (await begin(session)).turn
+    cancelled = await store.cancel("ann", other.continuation.id, "why", stats=gone)
+    assert cancelled.stats == gone
+    again = await reopen()
+    assert (await again.get_session("ann", session.id)).stats == done + gone
+    assert (await again.get_continuation("ann", turn.continuation.id)).stats == done
+    assert (await again.get_continuation("ann", other.continuation.id)).stats == gone
+
+
+async def test_the_stats_of_turns_are_found_by_when_they_ended(store, start, begin, clock):
+    mine, other = await start(), await start("bob")
+    ended = []
+    for hours, session in ((0, mine), (1, other), (2, mine), (30, mine)):
+        clock.advance(hours * 3600)
+        turn = (await begin(session)).turn
+        await store.finish(turn.lease, completed(stats=Stats(turns=1, steps=hours + 1)))
+        ended.append(clock.now())
+    await begin(mine)
+    assert await store.turn_stats("ann", ended[0]) == [
+        (ended[0], Stats(turns=1, steps=1)),
+        (ended[2], Stats(turns=1, steps=3)),
+        (ended[3], Stats(turns=1, steps=31)),
+    ]
+    assert [stats.steps for _, stats in await store.turn_stats("ann", ended[2])] == [3, 31]
+    assert await store.turn_stats("ann", ended[3] + timedelta(seconds=1)) == []
+
+
+@pytest.fixture
+def say(store, begin):
+    async def say(session, *texts, evicted=(), role="user"):
+        """Finish a turn that says texts, and evicts messages."""
+        turn = (await begin(session)).turn
+        messages = said(*texts, role=role)
+        cut = without(*evicted) if evicted else None
+        await store.finish(turn.lease, completed(*messages, cut=cut))
+        return messages
+
+    return say
+
+
+async def test_evicted_messages_are_recalled_by_the_beginnings_of_their_words(store, start, say):
+    session, other = await start(), await start()
+    first = await say(
+        session, "The boiler leaks", "Boilers are OLD", "boil the kettle, E-500", 'a "quoted" word'
+    )
+    foreign = await say(other, "another boiler")
+    await say(other, "x", evicted=foreign)
+    await say(session, "a boiler in the window", evicted=first)
+
+    async def recalled(*beginnings, **options):
+        found = await store.recall("ann", session.id, beginnings, **options)
+        assert not any(m.in_window for m in found)
+        return [(m.position, m.message.text) for m in found]
+
+    assert await recalled("boiler") == [(1, "The boiler leaks"), (2, "Boilers are OLD")]
+    assert [at for at, _ in await recalled("boil")] == [1, 2, 3]
+    assert [at for at, _ in await recalled("old", "kettl")] == [2, 3]
+    assert [at for at, _ in await recalled("500")] == [3]
+    assert [at for at, _ in await recalled("boil", limit=1)] == [3]
+    assert [at for at, _ in await recalled("boil", "leak", limit=1)] == [1, 3]
+    assert await recalled("window") == []
+    assert await recalled("another") == []
+    for odd in ('"', "quoted", "AND", "text : x", "boil* OR", "*", "", "é", "'"):
+        await recalled(odd)
+    with pytest.raises(SessionNotFound):
+        await store.recall("bob", session.id, ["boil"])
+
+
+async def test_an_imported_transcript_can_be_recalled(store, start, say):
+    session = await start()
+    messages = await say(session, "the boiler leaks")
+    await say(session, "later", evicted=messages)
+    bundle = await store.export_session("ann", session.id)
+    await store.delete_session("ann", session.id)
+    assert await store.search("ann", "boiler") == []
+    await store.import_session(bundle)
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1]
+
+
+async def test_what_was_kept_of_an_older_turn_is_not_recalled(store, start, say):
+    session = await start()
+    messages = await say(session, "boiler one", "boiler two", "boiler three")
+    await say(session, "later", evicted=[messages[0], messages[2]])
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3]
+
+
+async def test_images_are_not_searched_for_words(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,boiler"}}
+    text = {"type": "text", "text": "a photo of the meter"}
+    message = MessageEntry("user", [text, picture])
+    await store.finish(turn.lease, completed(message))
+    [found] = await store.search("ann", "photo meter")
+    assert found.message == message
+    assert await store.search("ann", "boiler") == []
+    await store.erase("ann")
+    assert await store.search("ann", "photo") == []
+
+
+async def test_vectors_are_bounded_and_go_with_the_session(store, start, reopen):
+    session = await start()
+    vectors = [Vector(n, "m", bytes([n, 255])) for n in range(1, 8)]
+    await store.add_vectors("ann", session.id, vectors[:4], keep=5)
+    await store.add_vectors("ann", session.id, [*vectors[4:], replace(vectors[3], model="n")], keep=5)
+    kept = [replace(vectors[3], model="n") if v.position == 4 else v for v in vectors[2:]]
+    assert await store.vectors("ann", session.id) == kept
+    again = await reopen()
+    assert await again.vectors("ann", session.id) == kept
+    with pytest.raises(SessionNotFound):
+        await again.vectors("bob", session.id)
+    await again.delete_session("ann", session.id)
+    with pytest.raises(SessionNotFound):
+        await again.vectors("ann", session.id)

@@ -56,7 +56,8 @@ _claim = re.compile(
 # What speaks of another time, or of what is not so.
 _elsewhen = re.compile(
     r"\b(?:ago|earlier|already|yesterday|previously|last (?:night|week|time|turn)|this morning|before|if|when"
-    r"|once|unless|at \d|since|bereits|schon|gestern|vorhin|vor \d|wenn|falls|déjà|ayer|ieri|già|gisteren)\b",
+    r"|once|unless|\d{1,2}(?::\d\d| ?[ap]m| o['’]clock| uhr)|since|bereits|schon|gestern|vorhin|vor \d+|wenn"
+    r"|falls|déjà|ayer|ieri|già|gisteren)\b",
     re.IGNORECASE,
 )
 _sentence = re.compile(r"[^.!?\n]+[.!?]*")

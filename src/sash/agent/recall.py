@@ -189,8 +189,8 @@ def _telling(word: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    """Cut off the ending, of words that are long enough to have one."""
-    return word if word.isdigit() else word[: max(4, len(word) - 2)]
+    """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
+    return word if any(map(str.isdigit, word)) else word[: max(4, len(word) - 2)]
 
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], asked: set[str]) -> dict[int, float]:

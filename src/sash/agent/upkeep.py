@@ -23,6 +23,7 @@ from sash.store import StoredMessage, Vector
 
 MOST_VECTORS = 1000
 BATCH = 64
+PAGE = 500
 MOST_CHARS = 4000
 SUMMARY_TOKENS = 500
 TIMEOUT_S = 60.0
@@ -80,12 +81,16 @@ class Upkeep:
         """Embed the evicted turns that have no vector yet."""
         known = await self._store.vectors(session.owner, session.id)
         after = max((v.position for v in known if v.model == embedder.name), default=0)
-        while found := await self._store.messages(session.owner, session.id, after=after, limit=500):
-            after = found[-1].position
-            evicted = [m for m in found if not m.in_window]
-            turns = [turn for turn in turns_of(evicted) if _text(turn)]
-            for n in range(0, len(turns), BATCH):
-                await self._embed_batch(embedder, session, turns[n : n + BATCH])
+        while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
+            turns = turns_of([m for m in found if not m.in_window])
+            if len(found) == PAGE and len(turns) > 1:
+                turns.pop()  # the rest of it comes with the next page
+            whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]
+            for n in range(0, len(whole), BATCH):
+                await self._embed_batch(embedder, session, whole[n : n + BATCH])
+            if len(found) < PAGE or not turns:
+                return
+            after = turns[-1][-1].position
 
     async def _embed_batch(
         self, embedder: Embedder, session: Session, turns: list[list[StoredMessage]]

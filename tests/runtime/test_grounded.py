@@ -1,0 +1,123 @@
+"""An answer that claims an action that no tool has done does not reach the user."""
+
+import asyncio
+
+import pytest
+
+from sash.agent.loop import NOTHING_DONE
+from sash.sessions import SessionPolicy
+from sash.testing import ScriptedModel, calling
+from sash.tools import ToolSpec
+from tests.runtime.talk import transcript, turn
+
+LIE = "I've turned on the kitchen light."
+OPEN = SessionPolicy(allow_actuation=True, allowlisted_services=("light",))
+
+
+async def switch(arguments, context):
+    if arguments.get("broken"):
+        raise RuntimeError("the lamp does not answer")
+    return {"state": "on"}
+
+
+LIGHT = ToolSpec("light.turn_on", "Turn a light on.", {"type": "object"}, switch, action=True)
+
+
+async def test_a_lie_is_sent_back_once_and_the_truth_is_told(run):
+    model = ScriptedModel(LIE, "The kitchen light is off; I cannot switch it.")
+    runtime = await run(model=model, tools=[LIGHT])
+    session = await runtime.start_session()
+    result = await turn(runtime, session, "turn on the light")
+    assert result.response.final_message == "The kitchen light is off; I cannot switch it."
+    assert [s.type for s in result.steps] == ["observed_event", "summary"]
+    sent_back = model.requests[1].messages[-2:]
+    assert sent_back[0] == {"role": "assistant", "content": LIE}
+    assert "no tool has done" in sent_back[1]["content"]
+    assert await transcript(runtime, session) == [
+        ("user", "turn on the light"),
+        ("assistant", "The kitchen light is off; I cannot switch it."),
+    ]
+    assert result.continuation.stats.model_calls == 2
+
+
+async def test_who_lies_twice_is_not_heard(run):
+    runtime = await run(LIE, tools=[LIGHT])
+    session = await runtime.start_session()
+    result = await turn(runtime, session, "turn on the light")
+    assert result.response.final_message == NOTHING_DONE
+    assert result.response.actions == ()
+    assert (await transcript(runtime, session))[-1] == ("assistant", NOTHING_DONE)
+    assert len(runtime._engine.model.requests) == 2
+
+
+async def test_who_is_sent_back_can_do_it_then(run):
+    model = ScriptedModel(LIE, calling("light.turn_on"), LIE)
+    runtime = await run(model=model, tools=[LIGHT])
+    session = await runtime.start_session(policy=OPEN)
+    result = await turn(runtime, session, "turn on the light")
+    assert result.response.final_message == LIE
+    assert [a.outcome for a in result.response.actions] == ["done"]
+    assert [role for role, _ in await transcript(runtime, session)] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+    roles = [m["role"] for m in model.requests[2].messages[2:]]
+    assert roles == ["user", "assistant", "user", "assistant", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments", "outcome"),
+    [(SessionPolicy(), {}, "denied"), (OPEN, {"broken": True}, "failed")],
+)
+async def test_an_action_that_was_denied_or_failed_is_none(run, policy, arguments, outcome):
+    runtime = await run(calling("light.turn_on", **arguments), LIE, tools=[LIGHT])
+    session = await runtime.start_session(policy=policy)
+    result = await turn(runtime, session, "turn on the light")
+    assert result.response.final_message == f"{NOTHING_DONE} (light.turn_on: {outcome})"
+
+
+async def test_what_was_done_may_be_said(run):
+    model = ScriptedModel(calling("light.turn_on"), LIE)
+    runtime = await run(model=model, tools=[LIGHT])
+    session = await runtime.start_session(policy=OPEN)
+    assert (await turn(runtime, session, "turn on the light")).response.final_message == LIE
+    assert len(model.requests) == 2
+
+
+async def test_who_does_not_want_it_checked_is_not_bothered(run):
+    runtime = await run(LIE, tools=[LIGHT])
+    session = await runtime.start_session(policy=SessionPolicy(grounded_answers=False))
+    assert (await turn(runtime, session)).response.final_message == LIE
+
+
+async def test_where_nothing_can_be_switched_nothing_is_checked(run):
+    runtime = await run("I've set the variable to 5 in the code below.")
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).response.final_message.startswith("I've set")
+
+
+async def test_a_lie_is_known_after_a_crash(run, make_store, clock):
+    asked = asyncio.Event()
+
+    class Stuck(ScriptedModel):
+        async def stream(self, request):
+            if self.requests:
+                asked.set()
+                await asyncio.Event().wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    store = make_store()
+    first = await run(model=Stuck(LIE), store=store, tools=[LIGHT])
+    session = await first.start_session()
+    sent = await first.send_message(session.id, "turn on the light")
+    await asyncio.wait_for(asked.wait(), 10)
+    await first.close()
+    clock.advance(31)
+    second = await run(LIE, store=store, tools=[LIGHT])
+    await second.resume(sent.id)
+    result = await second.await_continuation(sent.id, timeout_s=10)
+    assert result.response.final_message == NOTHING_DONE
+    assert len(second._engine.model.requests) == 1

@@ -1,0 +1,93 @@
+"""How evicted turns are ranked."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from sash.agent.recall import REACH, Recalled, beginnings, missing, rank, render, turns_of
+from sash.state import MessageEntry
+from sash.store import StoredMessage
+
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+
+
+def stored(position, role="user", text="words", at=NOON, **fields):
+    message = MessageEntry(role, text, timestamp=at, **fields)
+    return StoredMessage("s", position, message, in_window=False)
+
+
+def talk(count, minutes=1):
+    """Turns of a question and an answer."""
+    return [
+        stored(n + 1, "assistant" if n % 2 else "user", at=NOON + timedelta(minutes=minutes * n))
+        for n in range(2 * count)
+    ]
+
+
+def test_words_lose_their_endings_and_common_ones_are_left_out():
+    assert beginnings("What did I say about the kitchen lights, please?") == ["kitch", "ligh"]
+    assert beginnings("E-500 at port 8123") == ["500", "port", "8123"]
+    assert beginnings("is it on?") == []
+    assert len(beginnings(" ".join(f"word{n}" for n in range(99)))) == 12
+
+
+def test_only_what_the_window_lacks_is_missing():
+    assert missing(["kitch", "boil"], ["The KITCHEN is warm"]) == ["boil"]
+    assert missing([], ["x"]) == []
+
+
+def test_a_turn_takes_part_of_the_scores_around_it():
+    turns = rank(talk(5), {5: 1.0})
+    scores = {turn.key: turn.score for turn in turns}
+    bonus = 0.5 * (1.0 + 0.6 + 0.3) / 3
+    assert scores == pytest.approx({5: 1.0 + bonus, 7: 0.6 + bonus, 3: 0.3 + bonus})
+    assert [turn.key for turn in turns] == [5, 7, 3]
+
+
+def test_a_turn_has_the_scores_of_all_its_messages():
+    [best, *_] = rank(talk(3), {3: 1.0, 4: 1.0, 1: 1.5})
+    assert best.key == 3
+
+
+def test_a_stretch_of_good_turns_lifts_them_all():
+    near = talk(3)
+    far = [
+        stored(m.position + 6, m.message.role, at=m.message.timestamp + timedelta(days=1)) for m in talk(3)
+    ]
+    turns = rank([*near, *far], {1: 1.0, 3: 1.0, 5: 1.0, 11: 1.4})
+    assert next(turn.key for turn in turns) in (3, 5)
+    alone = rank([*near, *far], {1: 1.0, 11: 1.4})
+    assert alone[0].key == 11
+
+
+def test_what_is_not_adjacent_lends_nothing():
+    messages = [m for m in talk(5) if m.position not in (5, 6)]
+    turns = {turn.key: turn.score for turn in rank(messages, {3: 1.0})}
+    assert set(turns) == {1, 3}
+
+
+def test_turns_begin_with_a_question_or_behind_a_gap():
+    messages = [stored(1), stored(2, "assistant"), stored(5, "assistant"), stored(6)]
+    assert [[m.position for m in turn] for turn in turns_of(messages)] == [[1, 2], [5], [6]]
+
+
+def test_what_is_shown_has_its_date_and_fits():
+    turns = [
+        Recalled((stored(9, text="the newer one"), stored(10, "assistant", "yes")), 2.0),
+        Recalled((stored(1, text="the older one"), stored(2, "assistant", "no")), 1.0),
+        Recalled((stored(5, text="too long " * 99),), 0.5),
+    ]
+    text = render(turns, ["one"], len, 120)
+    assert text == (
+        "[2026-05-01 12:00]\nuser: the older one\nassistant: no\n"
+        "[2026-05-01 12:00]\nuser: the newer one\nassistant: yes"
+    )
+    assert render(turns, [], len, 10) == ""
+
+
+def test_a_long_result_is_cut_around_what_was_looked_for():
+    result = stored(1, "tool", "x" * 5000 + " the needle " + "y" * 5000, tool_call_id="c", name="find")
+    text = render([Recalled((result,), 1.0)], ["needl"], len, 9999)
+    assert "the needle" in text
+    assert len(text) < 400
+    assert REACH >= 4

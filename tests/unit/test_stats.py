@@ -1,0 +1,48 @@
+"""Numbers that add up."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sash.codec import decode, encode
+from sash.stats import Stats, summary, took
+
+
+def some_stats():
+    return st.builds(
+        Stats,
+        turns=st.integers(0, 9),
+        cost_usd=st.integers(0, 9).map(float),
+        durations=st.dictionaries(st.integers(0, 5), st.integers(1, 3)),
+        errors=st.dictionaries(st.sampled_from("abc"), st.integers(1, 3)),
+    )
+
+
+@given(some_stats(), some_stats(), some_stats())
+def test_adding_is_in_any_order_the_same_and_nothing_changes_nothing(one, two, three):
+    assert one + two == two + one
+    assert (one + two) + three == one + (two + three)
+    assert one + Stats() == one
+
+
+@given(some_stats())
+def test_they_are_written_and_read(stats):
+    assert decode(Stats, encode(stats)) == stats
+
+
+def test_adding_changes_neither():
+    one, two = Stats(errors={"a": 1}), Stats(errors={"a": 2})
+    assert (one + two).errors == {"a": 3}
+    assert (one.errors, two.errors) == ({"a": 1}, {"a": 2})
+
+
+def test_percentiles_are_right_to_the_width_of_a_bucket():
+    total = Stats()
+    for milliseconds in range(1, 1001):
+        total += took(milliseconds)
+    said = summary(total)
+    assert said["mean_ms"] in (500, 501)
+    assert 0.8 * 950 <= said["p95_ms"] <= 1.2 * 950
+
+
+def test_nothing_has_no_shares():
+    assert not any(summary(Stats()).values())
