@@ -1,0 +1,173 @@
+"""The model that needs no network: the same every time, through the same tools."""
+
+import socket
+
+import pytest
+
+from sash import Runtime
+from sash.models.base import ModelRequest, collect
+from sash.models.offline import CANNOT, NO_IMAGES, OfflineModel
+from sash.sessions import WindowLimits
+from sash.stores.memory import MemoryStore
+from sash.testing import FakeClock
+from sash.tools import ToolSpec
+
+HOUSE = {
+    "light.kitchen": {
+        "entity_id": "light.kitchen",
+        "name": "Kitchen light",
+        "area": "Kitchen",
+        "state": "on",
+    },
+    "sensor.attic": {"entity_id": "sensor.attic", "name": "Attic sensor", "state": "unavailable"},
+}
+
+
+def tool(name, answer):
+    async def invoke(arguments, context):
+        return answer(arguments)
+
+    return ToolSpec(name, name, {"type": "object"}, invoke, safety="idempotent")
+
+
+def search(arguments):
+    words = arguments["query"].lower()
+    return {"entities": [e for e in HOUSE.values() if e["name"].split()[0].lower() in words]}
+
+
+def search_names(arguments):
+    return {"entities": [{"entity_id": e["entity_id"]} for e in search(arguments)["entities"]]}
+
+
+def states(arguments):
+    return {"entities": [HOUSE[key] | {"state": "read"} for key in arguments["entity_ids"]]}
+
+
+def diagnose(arguments):
+    return {
+        "entity_id": arguments["entity_id"],
+        "status": "unavailable",
+        "current_state": "unavailable",
+        "root_causes": ["the battery is empty"],
+        "recommendations": [{"description": "change the battery"}],
+    }
+
+
+def errors(arguments):
+    return {"total_incidents": 1, "incidents": [{"message": f"timeout ({arguments['timeframe']})"}]}
+
+
+TOOLS = [
+    tool("search_index", search),
+    tool("diagnose_entity", diagnose),
+    tool("analyze_errors", errors),
+]
+
+
+@pytest.fixture
+async def talk():
+    opened = []
+
+    async def talk(*messages, tools=TOOLS, window=None, **options):
+        runtime = Runtime(MemoryStore(), tools=tools, clock=FakeClock())
+        await runtime.open()
+        opened.append(runtime)
+        session = await runtime.start_session(window=window)
+        for message in messages:
+            sent = await runtime.send_message(session.id, message, **options)
+            result = await runtime.await_continuation(sent.id, timeout_s=10)
+            assert result.status == "completed", result.continuation.error
+        return result
+
+    yield talk
+    for runtime in opened:
+        await runtime.close()
+
+
+async def test_questions_about_the_house_are_answered_from_the_tools(talk):
+    result = await talk("Is the kitchen light on?")
+    assert result.response.final_message == "Kitchen light (Kitchen): on"
+    assert [s.type for s in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
+    assert result.continuation.stats.cost_usd == 0
+    assert result.continuation.stats.unpriced_calls == 0
+
+
+async def test_an_index_without_states_is_followed_by_the_states(talk):
+    tools = [tool("search_index", search_names), tool("get_states", states)]
+    assert (await talk("Is the kitchen light on?", tools=tools)).response.final_message == (
+        "Kitchen light (Kitchen): read"
+    )
+
+
+async def test_what_is_not_in_the_house_is_not_made_up(talk):
+    assert "nothing by that name" in (await talk("Is the pool heated?")).response.final_message
+
+
+async def test_faults_are_diagnosed(talk):
+    said = (await talk("Why is the attic sensor unavailable?")).response.final_message
+    assert "the battery is empty" in said
+    assert "change the battery" in said
+
+
+@pytest.mark.parametrize(
+    ("question", "timeframe"),
+    [
+        ("Were there any errors today?", "24h"),
+        ("errors in the last week", "7d"),
+        ("Any problems in the last hour?", "1h"),
+    ],
+)
+async def test_errors_are_looked_up(talk, question, timeframe):
+    assert f"timeout ({timeframe})" in (await talk(question)).response.final_message
+
+
+async def test_it_finds_what_was_said_in_sight_and_out_of_sight(talk):
+    small = [f"this is talk number {n}" for n in range(8)]
+    asked = "What did I say about the boiler?"
+    for window, chatter in ((None, ()), (WindowLimits(max_turns=3), small)):
+        said = (
+            await talk("The boiler leaks at the valve", *chatter, asked, window=window)
+        ).response.final_message
+        assert "you: The boiler leaks at the valve" in said
+    assert "2026-01-01 00:00, you" in said
+    assert (
+        "nothing about that" in (await talk("hello", "What did I say about dragons?")).response.final_message
+    )
+
+
+async def test_it_knows_what_it_was_asked_to_remember(talk):
+    said = await talk("remember that the bins go out on Monday", "What do you remember about the bins?")
+    assert "the bins go out on Monday" in said.response.final_message
+    everything = await talk("remember that I like tea", "What do you know about me?")
+    assert "I like tea" in everything.response.final_message
+
+
+async def test_it_knows_the_time(talk):
+    assert (
+        await talk("What time is it?")
+    ).response.final_message == "It is Thursday, 2026-01-01 00:00 (UTC)."
+
+
+async def test_it_says_plainly_what_it_cannot_do(talk):
+    assert (await talk("Write me a poem about autumn")).response.final_message == CANNOT
+    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    assert (await talk("Look at this", attachments=[image])).response.final_message == NO_IMAGES
+    assert (await talk("Is the kitchen light on?", allow_tools=False)).response.final_message == CANNOT
+
+
+async def test_it_is_the_same_every_time_and_needs_no_network(talk, monkeypatch):
+    def refuse(*args, **kwargs):
+        raise AssertionError("the network was used")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    request = ModelRequest([{"role": "user", "content": "Is it warm?"}])
+    first, second = [await collect(OfflineModel().stream(request), lambda text: None) for _ in range(2)]
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "result", ["failed: the house is away", 5, [1, 2], {"odd": 1}, {"entities": "x"}, {}]
+)
+async def test_odd_results_are_told_as_they_are(talk, result):
+    said = (await talk("Is the kitchen light on?", tools=[tool("search_index", lambda a: result)])).response
+    assert said.final_message

@@ -1,0 +1,97 @@
+"""A prompt goes out as every chat template takes it."""
+
+from sash import Runtime
+from sash.models.endpoint import Endpoint
+from sash.models.openai_chat import OpenAIChat
+from sash.models.openai_responses import OpenAIResponses
+from sash.models.prompt import ALL_PARTS, plain
+from sash.stores.memory import MemoryStore
+from sash.testing import FakeClock
+from tests.models.wire import Reply, Wire, said
+
+IMAGE = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+TEXT = {"type": "text", "text": "look"}
+
+
+def system(text):
+    return {"role": "system", "content": text}
+
+
+def user(content):
+    return {"role": "user", "content": content}
+
+
+def written(*messages, takes=ALL_PARTS):
+    return list(plain(messages, takes))
+
+
+def test_one_system_message_at_the_head_and_none_elsewhere():
+    assert written(system("a"), system("b"), user("1"), system("c"), system("d"), user("2")) == [
+        system("a\n\nb"),
+        user("1"),
+        user("<context>\nc\n\nd\n</context>\n\n2"),
+    ]
+    assert written(system("a")) == [system("a")]
+    assert written(user("1")) == [user("1")]
+
+
+def test_parts_stay_parts():
+    assert written(user([TEXT, IMAGE])) == [user([TEXT, IMAGE])]
+    asked = written(user("1"), system("c"), user([TEXT, IMAGE]))[-1]
+    assert asked["content"] == [{"type": "text", "text": "<context>\nc\n</context>\n\n"}, TEXT, IMAGE]
+
+
+def test_what_a_model_cannot_take_is_left_out_and_said_so():
+    [message] = written(user([TEXT, IMAGE]), takes=frozenset())
+    assert message["content"][0] == TEXT
+    assert "left out" in message["content"][1]["text"]
+
+
+def test_nothing_that_was_given_is_changed():
+    given = [system("a"), user("1"), system("c"), user([TEXT, IMAGE])]
+    before = str(given)
+    written(*given, takes=frozenset())
+    assert str(given) == before
+
+
+async def test_a_turn_reaches_a_server_in_that_form():
+    text = {"type": "response.output_text.delta", "delta": "Hello.", "item_id": "i", "output_index": 0}
+    done = {"type": "response.completed", "response": RESPONSE}
+    for make, reply, path in (
+        (OpenAIChat, said("Hello."), "messages"),
+        (OpenAIResponses, Reply(chunks=[text, done]), "input"),
+    ):
+        async with Wire(reply) as wire:
+            model = make(Endpoint("m", "k", f"{wire.url}/v1"))
+            async with Runtime(MemoryStore(), model, clock=FakeClock()) as runtime:
+                session = await runtime.start_session(preferences={"language": "German"})
+                sent = await runtime.send_message(session.id, "what is this?", attachments=[IMAGE])
+                result = await runtime.await_continuation(sent.id, timeout_s=10)
+                assert result.status == "completed", result
+                sent = await runtime.send_message(session.id, "hi")
+                await runtime.await_continuation(sent.id, timeout_s=10)
+        asked = wire.requests[-1].body[path]
+        assert [m["role"] for m in asked] == ["system", "user", "assistant", "user"]
+        assert "language: German" in asked[0]["content"]
+        assert asked[-1]["content"] == "<context>\nIt is Thursday, 2026-01-01 00:00 (UTC).\n</context>\n\nhi"
+        assert len(asked[1]["content"]) == 2
+
+
+RESPONSE = {
+    "id": "r",
+    "object": "response",
+    "created_at": 1,
+    "model": "m",
+    "status": "completed",
+    "output": [],
+    "parallel_tool_calls": True,
+    "tool_choice": "auto",
+    "tools": [],
+    "usage": {
+        "input_tokens": 10,
+        "output_tokens": 1,
+        "total_tokens": 11,
+        "input_tokens_details": {"cached_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    },
+}

@@ -1,0 +1,250 @@
+"""What a model is shown, in which order, and what the report says about it."""
+
+import json
+from itertools import pairwise
+
+import pytest
+
+from sash.errors import InvalidInput, ModelFixed
+from sash.models.base import Answer
+from sash.models.catalog import Catalog, ModelFacts
+from sash.sessions import LAST_K, ModelConfig, SessionPolicy, WindowLimits
+from sash.testing import ScriptedModel, calling
+from sash.tokens import TokenCounter
+from sash.tools import ToolSpec
+from tests.runtime.talk import WAIT_S, answer, system_texts, transcript, turn
+
+PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+IMAGE = {"type": "image_url", "image_url": {"url": PIXEL}}
+AUDIO = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+BIG = Catalog({"big": ModelFacts(context_window=1_000_000), "small": ModelFacts(context_window=128_000)})
+
+
+class Named(ScriptedModel):
+    name = "small"
+
+
+async def test_the_stable_comes_first_and_the_volatile_last(run, clock):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=WindowLimits(max_turns=3, evict_to=0.5))
+    for n in range(5):
+        clock.advance(60)
+        await turn(runtime, session, f"message {n}", planner_hints={"area": f"room {n}"})
+    last = model.requests[-1].messages
+    assert [m["role"] for m in last] == ["system", "system", "user", "assistant", "system", "system", "user"]
+    assert "message 0" in last[1]["content"]
+    assert last[4]["content"] == "It is Thursday, 2026-01-01 00:05 (UTC)."
+    assert last[5]["content"] == "Hints for this turn:\narea: room 4"
+    assert last[6] == {"role": "user", "content": "message 4"}
+
+
+async def test_the_head_is_byte_identical_until_the_cut_moves(run, clock):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=WindowLimits(max_turns=10, evict_to=0.5))
+    heads = []
+    for n in range(40):
+        clock.advance(60)
+        await turn(runtime, session, f"message {n}")
+        heads.append(model.requests[-1].messages[:-2])
+    moved = 0
+    for before, after in pairwise(heads):
+        same = json.dumps(after[: len(before)]) == json.dumps(before)
+        moved += not same
+    assert 5 <= moved <= 8
+
+
+async def test_every_call_of_a_turn_begins_with_the_last_one(run):
+    async def look(arguments, context):
+        return "seen"
+
+    model = ScriptedModel(calling("look", "a"), calling("look", "b"), "ok")
+    tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+    runtime = await run(model=model, tools=[tool])
+    session = await runtime.start_session()
+    await turn(runtime, session)
+    first, second, third = (request.messages for request in model.requests)
+    assert second[: len(first)] == first
+    assert third[: len(second)] == second
+
+
+async def test_the_report_counts_what_the_model_is_sent(run, clock):
+    model = ScriptedModel("an answer of some words")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=WindowLimits(max_turns=3, evict_to=0.5))
+    assert (await runtime.context_report(session.id))["prefix_share"] is None
+    for n in range(9):
+        clock.advance(60)
+        report = await runtime.context_report(session.id)
+        await turn(runtime, session, f"message {n}")
+        sent = TokenCounter().count_messages(model.requests[-1].messages[:-1], model.requests[-1].tools)
+        assert report["total_tokens"] == sent == sum(p["tokens"] for p in report["parts"]) + 3
+    assert [p["name"] for p in report["parts"]] == ["system", "tools", "memory", "window", "time"]
+    assert [p["stable"] for p in report["parts"]] == [True, True, True, True, False]
+    assert [gone["reason"] for gone in report["evicted"]] == ["max_turns"] * len(report["evicted"]) != []
+    assert report["evicted_count"] > len(report["evicted"])
+    assert "message 0" in report["digest"]
+
+
+async def test_the_prefix_share_is_what_the_last_call_began_with(run, clock):
+    model = ScriptedModel("an answer of some words")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    for n in range(3):
+        await turn(runtime, session, f"message {n}")
+        clock.advance(60)
+    report = await runtime.context_report(session.id)
+    asked, counter = model.requests[-1], TokenCounter()
+    await turn(runtime, session, "next")
+    same = counter.count_tools(asked.tools)
+    for before, after in zip(asked.messages, model.requests[-1].messages, strict=False):
+        if before != after:
+            break
+        same += counter.count_message(before["content"])
+    assert report["prefix_share"] == pytest.approx(same / report["total_tokens"])
+    assert 0.5 < report["prefix_share"] < 1
+
+
+async def test_a_restarted_process_does_not_guess_what_was_asked(run, make_store):
+    store = make_store()
+    first = await run("ok", store=store)
+    session = await first.start_session()
+    await turn(first, session)
+    await first.close()
+    second = await run("ok", store=store)
+    assert (await second.context_report(session.id))["prefix_share"] is None
+
+
+async def test_another_model_for_one_turn_sees_a_digest_and_the_last_messages(run):
+    model = Named("ok")
+    runtime = await run(model=model, catalog=BIG)
+    session = await runtime.start_session()
+    for n in range(8):
+        await turn(runtime, session, f"message {n} about error E-{n}")
+    await turn(runtime, session, "and you?", model=ModelConfig(name="other", temperature=0.1))
+    visited = model.requests[-1]
+    assert (visited.config.name, visited.config.temperature) == ("other", 0.1)
+    shown = [m["content"] for m in visited.messages if m["role"] != "system"]
+    assert len(shown) == LAST_K + 1
+    assert shown[0] == "message 5 about error E-5"
+    assert all(f"E-{n}" in system_texts(visited)[1] for n in range(5))
+    await turn(runtime, session, "back again")
+    usual = model.requests[-1]
+    assert usual.config.name is None
+    assert len([m for m in usual.messages if m["role"] == "user"]) == 10
+
+
+async def test_a_visiting_model_with_a_large_context_sees_more(run):
+    model = Named("ok")
+    runtime = await run(model=model, catalog=BIG)
+    session = await runtime.start_session()
+    for n in range(20):
+        await turn(runtime, session, f"message {n}")
+    await turn(runtime, session, "and you?", model=ModelConfig(name="big"))
+    assert len([m for m in model.requests[-1].messages if m["role"] != "system"]) > 2 * LAST_K
+
+
+async def test_a_visitor_never_sees_half_a_call(run):
+    async def look(arguments, context):
+        return "seen"
+
+    tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+
+    def line(request):
+        if request.messages[-1]["role"] == "user" and request.config.name is None:
+            return calling("look")
+        return "ok"
+
+    model = ScriptedModel(line)
+    runtime = await run(model=model, tools=[tool])
+    session = await runtime.start_session()
+    for n in range(4):
+        await turn(runtime, session, f"message {n}")
+    await turn(runtime, session, "and you?", model=ModelConfig(name="other"))
+    roles = [m["role"] for m in model.requests[-1].messages if m["role"] != "system"]
+    assert roles == ["user", "assistant", "tool", "assistant"] * 2 + ["user"]
+
+
+async def test_a_fixed_model_is_not_changed(run):
+    runtime = await run(model=Named("ok"), catalog=BIG)
+    session = await runtime.start_session(policy=SessionPolicy(enforce_fixed_model=True))
+    with pytest.raises(ModelFixed) as error:
+        await runtime.send_message(session.id, "hi", model=ModelConfig(name="other"))
+    assert error.value.code == "model_fixed"
+    assert await answer(runtime, session, model=ModelConfig(name="small", temperature=0.5)) == "ok"
+    assert await answer(runtime, session, model=ModelConfig(temperature=0.5)) == "ok"
+
+
+async def test_a_retry_asks_the_same_model(run):
+    model = ScriptedModel(RuntimeError("no"), "ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    failed = await turn(runtime, session, model=ModelConfig(name="other"), attachments=[IMAGE])
+    again = await runtime.retry(failed.continuation.id)
+    await runtime.await_continuation(again.id, timeout_s=WAIT_S)
+    assert model.requests[1].config.name == "other"
+    assert model.requests[1].messages[-1] == model.requests[0].messages[-1]
+
+
+async def test_a_model_that_reads_much_gets_a_wide_window(run):
+    runtime = await run(model=Named("ok"), catalog=BIG)
+    usual = await runtime.start_session()
+    assert (usual.window.max_tokens, usual.memory.last_k) == (4000, LAST_K)
+    wide = await runtime.start_session(model=ModelConfig(name="big"))
+    assert (wide.window.max_tokens, wide.memory.last_k) == (15_625, 23)
+    own = await runtime.start_session(model=ModelConfig(name="big"), window=WindowLimits(max_tokens=500))
+    assert own.window.max_tokens == 500
+
+
+async def test_images_and_audio_reach_the_model_and_count(run):
+    model = ScriptedModel("a pixel")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    await turn(runtime, session, "what is this?", attachments=[IMAGE, AUDIO])
+    shown = model.requests[-1].messages[-1]["content"]
+    assert list(shown) == [{"type": "text", "text": "what is this?"}, IMAGE, AUDIO]
+    [first, _] = await runtime.store.messages("local", session.id)
+    assert first.message.token_count > 85 + 300
+    assert (await transcript(runtime, session))[0] == ("user", "what is this?")
+    await turn(runtime, session, "and now?")
+    assert model.requests[-1].messages[1]["content"][1] == IMAGE
+    assert len(await runtime.search("what is this")) == 1
+    data = json.loads(json.dumps(await runtime.export_session(session.id)))
+    await runtime.erase()
+    await runtime.import_session(data)
+    [again, *_] = await runtime.store.messages("local", session.id)
+    assert again.message == first.message
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        [{"type": "text", "text": "x"}],
+        ["x"],
+        [{"no": "type"}],
+        "x",
+        [{"type": "image_url", "image_url": 5}],
+        [{"type": "image_url", "image_url": {"url": "x" * (2**20)}}],
+    ],
+)
+async def test_attachments_are_checked(run, wrong):
+    runtime = await run()
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput):
+        await runtime.send_message(session.id, "hi", attachments=wrong)
+
+
+async def test_a_system_prompt_of_one_s_own(run):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model, system_prompt="You are a parrot.", memory_tools=False)
+    session = await runtime.start_session()
+    await turn(runtime, session)
+    assert system_texts(model.requests[0])[0] == "You are a parrot."
+    assert model.requests[0].tools == []
+
+
+async def test_empty_answers_are_answers(run):
+    runtime = await run(Answer(""))
+    session = await runtime.start_session()
+    assert await answer(runtime, session) == ""
