@@ -62,7 +62,7 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
         ("climate.{r}", "sensor.{r}_temperature", "sensor.{r}_humidity", "binary_sensor.{r}_window"),
         (
             "The {room} is at {t}.{d} °C and {pct} % humidity, the thermostat is set to {t2} °C.",
-            "The radiator valve has been open to {pct} % since {clock}, so it should warm up within the hour.",
+            "The radiator valve has been open to {pct} % since {clock}, it should warm up within the hour.",
             "Over the last seven days it was between {t}.{d} and {t2} °C, coldest in the early morning.",
             "A window in the {room} was open from {clock} for {n} minutes, which explains most of the drop.",
         ),
@@ -128,7 +128,7 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
             "The panels deliver {kw}.{d} kW, the house takes {w} W of it and the rest charges the battery.",
             "The battery is at {pct} % and would be empty at about {clock} if the evening is as usual.",
             "Waiting pays off: the forecast shows sun from {clock} on, with a surplus of some {kw}.{d} kW.",
-            "The inverter reports code F{n}: grid voltage at the limit for {d} minutes. It recovered by itself.",
+            "The inverter reports code F{n}: grid voltage at the limit for {d} minutes. It has recovered.",
         ),
     ),
     (
@@ -139,7 +139,12 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
             "The fridge is beeping. What is wrong with it?",
             "Was the oven on when we left the house at {clock}?",
         ),
-        ("sensor.washing_machine_state", "sensor.dryer_remaining", "sensor.dishwasher_programme", "sensor.fridge_temperature"),
+        (
+            "sensor.washing_machine_state",
+            "sensor.dryer_remaining",
+            "sensor.dishwasher_programme",
+            "sensor.fridge_temperature",
+        ),
         (
             "The washing machine finished at {clock}; the laundry has been lying there for {n} minutes.",
             "The dryer needs another {n} minutes, it is in its second phase.",
@@ -155,7 +160,12 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
             "Is there enough hot water for two baths?",
             "What flow temperature did the heat pump run with last night?",
         ),
-        ("sensor.boiler_pressure", "sensor.boiler_error", "sensor.hot_water_temperature", "climate.heat_pump"),
+        (
+            "sensor.boiler_pressure",
+            "sensor.boiler_error",
+            "sensor.hot_water_temperature",
+            "climate.heat_pump",
+        ),
         (
             "The circuit is at 1.{d} bar, which is fine; below 1.0 bar it would have to be refilled.",
             "There is an entry E{n} from {clock}: ignition failed once, the second attempt succeeded.",
@@ -176,7 +186,7 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
             "The soil is at {pct} %, so watering can wait until {day}.",
             "The gauge has collected {n}.{d} millimetres since {day}, most of it in one shower at {clock}.",
             "The sprinkler ran for {n} minutes from {clock} on and used {pct} litres.",
-            "The forecast says {d} degrees at the lowest, towards six in the morning; the lemon tree may stay.",
+            "The forecast says {d} degrees at the lowest, towards six in the morning; the tree may stay.",
         ),
     ),
     (
@@ -237,9 +247,9 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
         ),
         ("automation.morning", "cover.{r}_blind", "schedule.{r}_heating", "media_player.{r}"),
         (
-            "Three automations ran: the coffee machine at {clock}, the blinds {n} minutes later, and the heating.",
+            "Three ran: the coffee machine at {clock}, the blinds {n} minutes later, and the heating.",
             "The blinds came down because the sun sensor passed {k} lux with {t2} °C inside.",
-            "There is a schedule for the {room}: from {clock} to {t} °C on working days, an hour later at weekends.",
+            "There is a schedule for the {room}: from {clock} to {t} °C on working days, later at weekends.",
             "The radio was started at {clock} by the alarm clock of {person}, which is still set for {day}.",
         ),
     ),
@@ -259,8 +269,24 @@ TOPICS: tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
             "With {n} people in the room it warms up by itself; starting {d}0 minutes earlier is enough.",
         ),
     ),
-)  # fmt: skip
+)
 
+UNITS = {
+    "temperature": "°C",
+    "humidity": "%",
+    "battery": "%",
+    "moisture": "%",
+    "load": "%",
+    "power": "W",
+    "energy": "kWh",
+    "grid": "kWh",
+    "pressure": "bar",
+    "illuminance": "lx",
+    "signal": "dBm",
+    "remaining": "min",
+    "rain": "mm",
+    "price": "EUR/kWh",
+}
 STATES: dict[str, tuple[str, ...]] = {
     "binary_sensor": ("on", "off"),
     "light": ("on", "off"),
@@ -277,6 +303,7 @@ STATES: dict[str, tuple[str, ...]] = {
     "weather": ("sunny", "cloudy", "rainy"),
     "calendar": ("on", "off"),
     "schedule": ("on", "off"),
+    "todo": ("3", "5", "8"),
 }
 
 
@@ -336,10 +363,10 @@ def talk(seed: int) -> Iterator[Turn]:
             calls = [_call(rng, meant, room, now) for _ in range(1 + (rng.random() < SHARE_WITH_TWO_CALLS))]
             apart = len(calls) > 1 and rng.random() < SHARE_ONE_AFTER_THE_OTHER
             plans = tuple((call,) for call in calls) if apart else (tuple(calls),)
-        said = rng.sample(answers, rng.choices((1, 2, 3, 4), (3, 4, 2, 2))[0])
+        said = map(fill, rng.sample(answers, rng.choices((1, 2, 3, 4), (3, 4, 2, 2))[0]))
         minutes = rng.randint(1, 9)
         now += timedelta(minutes=minutes)
-        yield Turn(question, plans, " ".join(map(fill, said)), minutes)
+        yield Turn(_capital(question), plans, " ".join(map(_capital, said)), minutes)
 
 
 def _filler(rng: random.Random, room: str) -> Callable[[str], str]:
@@ -409,19 +436,17 @@ def _call(rng: random.Random, entities: list[str], room: str, now: datetime) -> 
 
 def _state(rng: random.Random, entity: str, now: datetime) -> dict[str, Any]:
     """Write a state as Home Assistant does."""
-    attributes: dict[str, Any] = {"friendly_name": entity.partition(".")[2].replace("_", " ").title()}
+    attributes: dict[str, Any] = {}
     if entity.startswith("sensor."):
-        attributes |= {
-            "unit_of_measurement": rng.choice(("°C", "%", "W", "kWh")),
-            "state_class": "measurement",
-        }
+        if unit := next((unit for word, unit in UNITS.items() if word in entity), None):
+            attributes |= {"unit_of_measurement": unit}
+        attributes |= {"state_class": "measurement"}
     elif entity.startswith("climate."):
-        attributes |= {
-            "temperature": rng.randrange(18, 23),
-            "current_temperature": rng.randrange(160, 230) / 10,
-        }
+        warm = rng.randrange(160, 230) / 10
+        attributes |= {"temperature": rng.randrange(18, 23), "current_temperature": warm}
     elif entity.startswith("light."):
         attributes |= {"brightness": rng.randrange(256), "color_mode": "color_temp"}
+    attributes |= {"friendly_name": entity.partition(".")[2].replace("_", " ").title()}
     return {
         "entity_id": entity,
         "state": _value(rng, entity),
@@ -441,3 +466,7 @@ def _stamp(at: datetime) -> str:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+def _capital(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]

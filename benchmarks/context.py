@@ -32,7 +32,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -182,6 +182,12 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
             limit=number | {"description": "How many to return at most."},
         ),
     ]
+
+
+def schemas(conversation: Sequence[Turn]) -> list[Message]:
+    """Return the schemas of all tools: the home's, and those of Sash's memory."""
+    runtime = Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation))
+    return runtime._engine.tools.schemas  # noqa: SLF001
 
 
 async def play_sash(conversation: Sequence[Turn], budget: int, costs: Costs) -> list[Prompt]:
@@ -442,13 +448,269 @@ def add_up(measured: Sequence[Measured]) -> Measured:
 async def compare(seed: int, budget: int) -> dict[str, Measured]:
     """Play one conversation to all contestants."""
     conversation = list(itertools.islice(talk(seed), TURNS))
-    async with Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation)) as runtime:
-        costs = Costs(runtime._engine.tools.schemas)  # noqa: SLF001
+    costs = Costs(schemas(conversation))
     sash = await play_sash(conversation, budget, costs)
     prompts = {SASH: sash, AT_THE_HEAD: with_time_at_the_head(sash)}
     for name, player in CONTESTANTS.items():
         prompts[name] = await player(conversation, budget, costs)
     return {name: judge(asked, budget, costs) for name, asked in prompts.items()}
+
+
+async def without_tools(seed: int, budget: int) -> Measured:
+    """Play the questions and answers of a conversation to Sash, without its tool calls."""
+    conversation = [replace(turn, plans=()) for turn in itertools.islice(talk(seed), TURNS)]
+    costs = Costs(schemas(conversation))
+    return judge(await play_sash(conversation, budget, costs), budget, costs)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A session with a long transcript, and a turn of it that is about to ask the model."""
+
+    engine: Engine
+    turn: StoreTurn
+    known: KnownWindow
+
+    async def build(self, message: str) -> tuple[float, str | None]:
+        """Build the context for a message; return how many seconds that took, and what was recalled."""
+        request = ContinuationRequest(message)
+        turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
+        progress, engine = Progress.of(request, ()), self.engine
+        journal = Journal(engine.store, turn, engine.hub, engine.new_id)
+        asking = Asking(engine, turn, progress, journal)
+        asking.known = self.known
+        started = time.perf_counter()
+        await asking._build_context()  # noqa: SLF001
+        took = time.perf_counter() - started
+        await journal.settle()
+        return took, progress.recalled
+
+
+def long_transcript(size: int) -> tuple[list[MessageEntry], frozenset[str]]:
+    """Make up `size` messages, and say which of them are in the window at their end."""
+    counter, window, entries, now = TokenCounter(), Window(Limits(evict_to=0.75)), [], STARTED_AT
+    for turn in talk(0):
+        for message in itertools.chain.from_iterable(turn.steps()):
+            entry = _entry(message, now, counter)
+            entries.append(entry)
+            window.add(entry)
+        if len(entries) >= size and window.tokens > 0.85 * BUDGETS[0]:
+            return entries, frozenset(entry.id for entry in window)
+        now += timedelta(minutes=turn.minutes)
+    raise AssertionError
+
+
+def _entry(message: Message, now: datetime, counter: TokenCounter) -> MessageEntry:
+    role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
+    return MessageEntry(
+        role,
+        message["content"],
+        now,
+        counter.count_message(message["content"], calls, name),
+        built_in_tags(role, bool(calls)),
+        tool_calls=tuple(calls),
+        tool_call_id=message.get("tool_call_id"),
+        name=name,
+    )
+
+
+async def open_place(
+    stack: AsyncExitStack, folder: Path, said: Sequence[MessageEntry], shown: frozenset[str]
+) -> Place:
+    """Write a transcript into a store of its own, and begin a turn."""
+    counter, now = TokenCounter(), said[-1].timestamp
+    evicted = [entry for entry in said if entry.id not in shown]
+    memory = SessionMemory(digest=digest(turns(evicted[-500:]), counter.count_text), cut_at=now)
+    session = Session(new_id(), "local", STARTED_AT, now, memory=memory)
+    messages = tuple(
+        StoredMessage(session.id, n, entry, entry.id in shown) for n, entry in enumerate(said, 1)
+    )
+    store = SqliteStore(folder / f"{len(said)}.db", synchronous="NORMAL")
+    runtime = await stack.enter_async_context(Runtime(store, ScriptedModel("Yes."), home_tools(())))
+    await store.import_session(Bundle(session, messages=messages, evicted_count=len(evicted)))
+    continuation = Continuation(
+        new_id(), session.id, "local", "running", now, now, ContinuationRequest("What now?")
+    )
+    begun = await store.begin(continuation, Hands("bench", lease_s=3600))
+    if begun.turn is None or begun.turn.window is None:
+        raise SystemExit("the turn was not begun")
+    return Place(runtime._engine, begun.turn, KnownWindow(Window.restore(begun.turn.window)))  # noqa: SLF001
+
+
+def questions(window: Window) -> dict[str, str]:
+    """Return a message about what the window speaks of, one about what was said once, one about a topic."""
+    texts = [entry.text for entry in window]
+    asked = [entry.text for entry in window if entry.role == "user"]
+    elsewhere = (
+        question.format(person="Mara", room="house", clock="12:00", day="Monday", t=20, pct=5, w=90, n=6)
+        for topic, _, _ in TOPICS
+        for question in topic
+    )
+    often = next(question for question in elsewhere if len(missing(beginnings(question), texts)) >= 2)
+    return {
+        "nothing to recall": max(asked, key=len),
+        "recalls what was said once": ASKS_WHAT_WAS_SAID_ONCE,
+        "recalls a topic": often,
+    }
+
+
+async def measure_building(sizes: Sequence[int], repeats: int, console: Console) -> list[Row]:
+    """Time the building of a context at each size, the sizes and messages taking turns."""
+    said, shown = long_transcript(max(sizes))
+    once = [
+        _entry({"role": role, "content": text}, STARTED_AT, TokenCounter())
+        for role, text in zip(("user", "assistant"), SAID_ONCE, strict=True)
+    ]
+    times: dict[tuple[str, int], list[float]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        async with AsyncExitStack() as stack:
+            places = {
+                size: await open_place(stack, Path(folder), [*once, *said[2 - size :]], shown)
+                for size in sizes
+            }
+            asked = questions(next(iter(places.values())).known.window)
+            for what, message in asked.items():
+                console.print(f"  {what}: “{message}”")
+            for (what, message), size in itertools.product(asked.items(), sizes):
+                _, recalled = await places[size].build(message)
+                if size != min(sizes) and (recalled is None) != (what == "nothing to recall"):
+                    raise SystemExit(f"{what}, {size:,} messages: {recalled!r}")
+            gc.collect()
+            gc.disable()
+            for _ in range(repeats):
+                for (what, message), size in itertools.product(asked.items(), sizes):
+                    took, _ = await places[size].build(message)
+                    times.setdefault((what, size), []).append(took)
+            gc.enable()
+    return [
+        Row("context", what, "build", statistics.median(took) * 1e6, "µs", {"messages": size})
+        for (what, size), took in times.items()
+    ]
+
+
+def rows_of(name: str, budget: int, measured: Measured) -> list[Row]:
+    """Return what was measured for a contestant."""
+    params = {"max_tokens": budget, "turns": TURNS, "calls": measured.calls}
+    values = {
+        "cached share": (measured.share, ""),
+        **{f"price, cached at {price}": (measured.price(price), "") for price in CACHED_PRICES},
+        "prompt tokens a call": (measured.tokens / measured.calls, "tokens"),
+        "window shown": (measured.shown, ""),
+        "cuts": (measured.cuts, ""),
+        "broken prompts": (measured.broken, ""),
+        **{f"uncached, {cause}": (count / measured.tokens, "") for cause, count in measured.causes.items()},
+    }
+    return [Row("context", name, metric, value, unit, params) for metric, (value, unit) in values.items()]
+
+
+def show(budget: int, results: dict[str, list[Measured]], console: Console) -> None:
+    """Print how the contestants did at one budget."""
+    table = Table(
+        title=f"{TURNS} turns with a house, window of {budget:,} tokens, steady state · {machine()}"
+    )
+    table.add_column("")
+    for column in ("cached share", "from – to", "price at 0.1", "at 0.5", "prompt tokens", "paid at 0.1"):
+        table.add_column(column, justify="right")
+    for column in ("window shown", "cuts", "broken prompts"):
+        table.add_column(column, justify="right")
+    for name, measured in results.items():
+        total, shares = add_up(measured), [m.share for m in measured]
+        mean = total.tokens / total.calls
+        table.add_row(
+            name,
+            f"{total.share:.1%}",
+            f"{min(shares):.1%} – {max(shares):.1%}",
+            *(f"{total.price(price):.2f}" for price in CACHED_PRICES),
+            f"{mean:,.0f}",
+            f"{mean * total.price(CACHED_PRICES[0]):,.0f}",
+            f"{total.shown:.1%}",
+            f"{total.cuts / len(measured):.0f}",
+            f"{total.broken}",
+            style="bold green" if name == SASH else "",
+        )
+    console.print(table)
+    sash = add_up(results[SASH])
+    console.print(f"  what of Sash's prompts is not cached, {1 - sash.share:.1%}:")
+    for cause, text in CAUSES.items():
+        console.print(f"    {sash.causes[cause] / sash.tokens:5.1%}  {text}")
+
+
+def show_building(rows: Sequence[Row], sizes: Sequence[int], console: Console) -> None:
+    """Print what building a context costs."""
+    of = {(row.system, row.params["messages"]): row.value for row in rows}
+    table = Table(title=f"building a context at a window of {BUDGETS[0]:,} tokens, µs · {machine()}")
+    table.add_column("messages in the transcript")
+    for size in sizes:
+        table.add_column(f"{size:,}", justify="right")
+    for what in dict.fromkeys(row.system for row in rows):
+        table.add_row(what, *(f"{of[what, size]:,.0f}" for size in sizes))
+    console.print(table)
+
+
+def verdicts(
+    results: dict[int, dict[str, list[Measured]]], building: Sequence[Row], sizes: Sequence[int]
+) -> Iterator[tuple[str, str, bool]]:
+    """Say which figures are reached."""
+    for budget, (share, shown) in TO_REACH.items():
+        sash = add_up(results[budget][SASH])
+        text = f"cached share at {budget:,} tokens: at least {share:.0%}"
+        yield text, f"{sash.share:.1%}", sash.share >= share
+        text = f"window shown at {budget:,} tokens: at least {shown:.0%}"
+        yield text, f"{sash.shown:.1%}", sash.shown >= shown
+    broken = sum(m.broken for at_budget in results.values() for m in at_budget[SASH])
+    yield "prompts of Sash with a broken tool pair: none", str(broken), not broken
+    of = {(row.system, row.params["messages"]): row.value for row in building}
+    largest = max(sizes)
+    for what in dict.fromkeys(row.system for row in building):
+        grown = of[what, largest] / of[what, COMPARED_SIZE]
+        text = f"building, {what}, {largest:,} messages against {COMPARED_SIZE:,}: at most {FLAT} ×"
+        yield text, f"{grown:.2f} ×", grown <= FLAT
+
+
+def main() -> None:
+    options, console = arguments(__doc__ or ""), Console(width=150)
+    seeds, sizes, repeats = (SEEDS[:1], SIZES[:3], 50) if options.quick else (SEEDS, SIZES, 300)
+    rows: list[Row] = []
+    results: dict[int, dict[str, list[Measured]]] = {}
+    for budget in BUDGETS:
+        at_budget: dict[str, list[Measured]] = {}
+        for seed in seeds:
+            with console.status(f"{budget:,} tokens, conversation {seed} …"):
+                for name, measured in asyncio.run(compare(seed, budget)).items():
+                    at_budget.setdefault(name, []).append(measured)
+        results[budget] = at_budget
+        show(budget, at_budget, console)
+        with console.status("without tool calls …"):
+            plain = add_up([asyncio.run(without_tools(seed, budget)) for seed in seeds])
+        console.print(
+            f"  the same questions and answers without tool calls: {plain.share:.1%} cached, "
+            f"{plain.shown:.1%} shown, {plain.cuts / len(seeds):.0f} cuts"
+        )
+        rows += [
+            row for name, measured in at_budget.items() for row in rows_of(name, budget, add_up(measured))
+        ]
+        rows += rows_of(f"{SASH}, without tool calls", budget, plain)
+    with console.status("building contexts …"):
+        building = asyncio.run(measure_building(sizes, repeats, console))
+    show_building(building, sizes, console)
+    show_talk(seeds, console)
+    for text, value, reached in verdicts(results, building, sizes):
+        console.print(f"{'[green]✓[/]' if reached else '[red]✗[/]'} {text}: [bold]{value}[/]")
+    write_json(rows + building, options.json)
+
+
+def show_talk(seeds: Sequence[int], console: Console) -> None:
+    """Print what the conversations are like."""
+    said = [turn for seed in seeds for turn in itertools.islice(talk(seed), TURNS)]
+    costs, looked = Costs([]), [turn for turn in said if turn.plans]
+    tokens = statistics.mean(costs.all([*itertools.chain(*turn.steps())]) for turn in said)
+    bare = statistics.mean(costs.all([*itertools.chain(*replace(turn, plans=()).steps())]) for turn in said)
+    results = [TokenCounter().count_text(c.result) for turn in looked for plan in turn.plans for c in plan]
+    console.print(
+        f"  the conversations: {len(seeds)} of {TURNS} turns, {tokens:.0f} tokens a turn ({bare:.0f} without tool "
+        f"calls), {len(looked) / len(said):.0%} of the turns with tools, results of {min(results)} to "
+        f"{max(results)} tokens, {statistics.mean(results):.0f} on average"
+    )
 
 
 if __name__ == "__main__":

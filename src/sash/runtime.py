@@ -574,13 +574,15 @@ class Runtime:
             )
 
     def _check_attachments(self, attachments: Any) -> tuple[dict[str, Any], ...]:
+        if attachments == ():
+            return ()
         parts = check_parts(attachments)
         for part in parts:
             if part["type"] not in ("image_url", "input_audio"):
                 raise InvalidInput(
                     f"an attachment is an image_url or input_audio part, not {part['type']!r:.80}"
                 )
-        check_size(len(json.dumps(parts)) if parts else 0, self._max_message_bytes)
+        check_size(len(json.dumps(parts)), self._max_message_bytes)
         return parts
 
     def _check_message(self, message: Any) -> str:

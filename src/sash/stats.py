@@ -1,8 +1,8 @@
 """What turns have done and cost: numbers that add up, from a call to a turn, a session, a day, an owner."""
 
 import math
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 # Durations are counted in buckets that grow by a fifth, so that they add up and percentiles can be read off.
 _BUCKETS_PER_DOUBLING = 4
@@ -36,7 +36,26 @@ class Stats:
     errors: dict[str, int] = field(default_factory=dict)
 
     def __add__(self, other: "Stats") -> "Stats":
-        return Stats(*map(_add, _values(self), _values(other)))
+        return Stats(
+            self.turns + other.turns,
+            self.failed_turns + other.failed_turns,
+            self.cancelled_turns + other.cancelled_turns,
+            self.local_turns + other.local_turns,
+            self.steps + other.steps,
+            self.model_calls + other.model_calls,
+            self.tool_calls + other.tool_calls,
+            self.input_tokens + other.input_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.output_tokens + other.output_tokens,
+            self.reasoning_tokens + other.reasoning_tokens,
+            self.counted_tokens + other.counted_tokens,
+            self.reported_tokens + other.reported_tokens,
+            self.cost_usd + other.cost_usd,
+            self.unpriced_calls + other.unpriced_calls,
+            self.duration_ms + other.duration_ms,
+            _merge(self.durations, other.durations),
+            _merge(self.errors, other.errors),
+        )
 
     @property
     def total_tokens(self) -> int:
@@ -44,23 +63,17 @@ class Stats:
 
 
 NO_STATS = Stats()
-_NAMES = tuple(f.name for f in fields(Stats))
+
+K = TypeVar("K")
 
 
-def _values(stats: Stats) -> list[Any]:
-    return [getattr(stats, name) for name in _NAMES]
-
-
-def _add(one: Any, other: Any) -> Any:
-    if type(one) is not dict:
-        return one + other
+def _merge(one: dict[K, int], other: dict[K, int]) -> dict[K, int]:
     return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}} if other else one
 
 
-def took(milliseconds: float) -> Stats:
-    """Return the statistics of one duration."""
-    bucket = round(_BUCKETS_PER_DOUBLING * math.log2(max(milliseconds, 1)))
-    return Stats(duration_ms=round(milliseconds), durations={bucket: 1})
+def bucket(milliseconds: float) -> int:
+    """Return the bucket in which a duration is counted."""
+    return round(_BUCKETS_PER_DOUBLING * math.log2(max(milliseconds, 1)))
 
 
 def summary(stats: Stats) -> dict[str, Any]:
@@ -98,8 +111,8 @@ def _share(part: int, whole: int) -> float:
 def _percentile(durations: dict[int, int], share: float) -> int:
     """Return the duration that this share of the turns did not exceed, to the width of its bucket."""
     wanted = math.ceil(share * sum(durations.values()))
-    for bucket in sorted(durations):
-        wanted -= durations[bucket]
+    for n in sorted(durations):
+        wanted -= durations[n]
         if wanted <= 0:
-            return round(2 ** (bucket / _BUCKETS_PER_DOUBLING))
+            return round(2 ** (n / _BUCKETS_PER_DOUBLING))
     return 0

@@ -75,10 +75,15 @@ class ToolSpec:
 
 @dataclass(slots=True)
 class ToolRegistry:
-    """The tools by name, each with its compiled schema; `schemas` has them as a model's API takes them."""
+    """The tools by name, each with its compiled schema; `schemas` has them as a model's API takes them.
+
+    `can_act` says whether one of them changes something.
+    """
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
     schemas: list[dict[str, Any]] = field(default_factory=list)
+    names: frozenset[str] = frozenset()
+    can_act: bool = False
     _check_input: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
     _check_output: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
 
@@ -97,17 +102,14 @@ class ToolRegistry:
         if spec.output_schema is not None:
             self._check_output[spec.name] = _compile(spec.name, "output", spec.output_schema)
         self.specs[spec.name] = spec
+        self.names |= {spec.name}
+        self.can_act = self.can_act or spec.action
         function = {
             "name": spec.name,
             "description": spec.description,
             "parameters": spec.input_schema,
         }
         self.schemas.append({"type": "function", "function": function})
-
-    @property
-    def can_act(self) -> bool:
-        """Whether there is a tool that changes something."""
-        return any(spec.action for spec in self.specs.values())
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
         """Read and check a call's arguments; what is wrong is for the model to mend."""

@@ -235,7 +235,7 @@ class Window:
             first = next((m for m in self if not (preserved and m.role == "system")), None)
             heads = (next(iter(queue)) for queue in self._groups if queue)
             group = next((group for group in heads if group.messages[0] is first), None)
-            if first is None or first.role == "user" or group is None:
+            if first is None or first.role not in ("assistant", "tool") or group is None:
                 return
             del self._groups[group.rank][group]
             self._evict(group, "max_turns", evicted)

@@ -1,8 +1,7 @@
 """How a turn gets its next answer: without a model if the sentence is understood so, else from one."""
 
 import logging
-from dataclasses import asdict, replace
-from typing import Any
+from dataclasses import replace
 
 from sash.agent.context import Context, hints_text, time_text
 from sash.agent.engine import Engine
@@ -51,7 +50,7 @@ class Asking:
     def cut_short(self) -> None:
         """Count a call that is under way when the turn is cancelled: it will have to be paid for."""
         if self._being_asked:
-            self._progress.count(self._priced(Usage(input_tokens=self._being_asked), self._being_asked))
+            self._progress.count(self._engine.bill(self._config, Answer(), self._being_asked))
 
     async def __call__(self) -> Asked:
         """Get the next answer: without a model if the sentence is understood so, else from the model."""
@@ -67,11 +66,7 @@ class Asking:
         answer = await self._ask_model(
             ModelRequest([*context.messages, *said], context.tools, config), counted
         )
-        usage = answer.usage
-        if not usage.input_tokens:
-            output = self._engine.counter.count_message(answer.content, answer.tool_calls)
-            return Asked(answer, self._priced(Usage(counted, output, model=usage.model), counted))
-        return Asked(answer, self._priced(usage, counted, estimated=False))
+        return Asked(answer, self._engine.bill(config, answer, counted))
 
     async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
         """Ask the model; an answer that is cut off in the middle is asked for again."""
@@ -97,13 +92,12 @@ class Asking:
 
     async def _understand(self) -> Answer | None:
         """Let those who understand some sentences without a model try."""
-        request, tools = self._turn.continuation.request, self._engine.tools.specs
+        request = self._turn.continuation.request
         if request.attachments:
             return None
-        results = tuple(
-            ToolResult(m["name"], m["content"]) for m in self._progress.transcript() if m["role"] == "tool"
-        )
-        names = frozenset(tools) if request.allow_tools else frozenset()
+        said = self._progress.transcript() if self._progress.tool_calls else ()
+        results = tuple(ToolResult(m["name"], m["content"]) for m in said if m["role"] == "tool")
+        names = self._engine.tools.names if request.allow_tools else frozenset()
         heard = Heard(request.message, self._turn.session, names, results)
         for intents in self._engine.intents:
             try:
@@ -121,17 +115,16 @@ class Asking:
             ("time", time_text(engine.local_time())),
             ("hints", hints_text(request.planner_hints)),
         ]
-        usual = engine.name(session.model)
-        name = engine.name(self._config)
-        window_size = engine.catalog.context_window(name) if name != usual else None
+        name, last_k = engine.name(self._config), None
+        if name != engine.name(session.model):
+            last_k = max(session.memory.last_k, last_k_for(engine.catalog.context_window(name)))
         return engine.contexts.build(
             session,
             self.known.window,
             tuple(self.known.rendered.values()),
             engine.tools.schemas if request.allow_tools else [],
             tail,
-            visiting=name != usual,
-            last_k=max(session.memory.last_k, last_k_for(window_size)),
+            last_k=last_k,
         )
 
     async def _recall(self) -> None:
@@ -140,7 +133,7 @@ class Asking:
         if not window.evicted_count or self._progress.recalled is not None:
             return
         message = self._turn.continuation.request.message
-        unknown = missing(beginnings(message), (entry.text for entry in window))
+        unknown = missing(beginnings(message), self.known.texts.values())
         if not unknown and engine.embedder is None:
             return
         try:
@@ -164,8 +157,8 @@ class Asking:
 
         What it will cost is taken without the provider's cache, and as the provider has counted so far.
         """
-        budgets, spent, config = self._turn.session.budgets, self._progress.spent, self._config
-        if spent.total_tokens + counted > budgets.max_tokens_per_turn:
+        budgets, progress, config = self._turn.session.budgets, self._progress, self._config
+        if progress.total_tokens + counted > budgets.max_tokens_per_turn:
             raise BudgetReached("max_tokens_per_turn")
         for budget, limit in (
             ("max_cost_per_turn_usd", budgets.max_cost_per_turn_usd),
@@ -174,7 +167,7 @@ class Asking:
             if limit is None:
                 continue
             others = await self._today() if budget == "max_cost_per_day_usd" else 0.0
-            most = self._most_output(counted, limit - others - spent.cost_usd)
+            most = self._most_output(counted, limit - others - progress.cost_usd)
             if most < LEAST_OUTPUT:
                 raise BudgetReached(budget)
             if most < min(MOST_OUTPUT, config.max_output_tokens or MOST_OUTPUT):
@@ -199,19 +192,7 @@ class Asking:
             ended_today = await engine.store.turn_stats(owner, engine.today())
             self._spent_today = sum(stats.cost_usd for _, stats in ended_today)
         return self._spent_today + sum(
-            progress.spent.cost_usd
+            progress.cost_usd
             for whose, progress in engine.running.values()
             if whose == owner and progress is not self._progress
         )
-
-    def _priced(self, usage: Usage, counted: int, *, estimated: bool = True) -> dict[str, Any]:
-        """Return what a call took, as the journal keeps it. An estimate is made if nobody reports."""
-        model = usage.model or self._engine.name(self._config) or ""
-        cost = self._engine.catalog.price(model, usage)
-        return {
-            **asdict(usage),
-            "model": model,
-            "counted_tokens": counted,
-            "estimated": estimated,
-            "cost_usd": cost,
-        }

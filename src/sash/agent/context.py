@@ -48,7 +48,7 @@ class Context:
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        return list(chain.from_iterable(part.messages for part in self.parts))
+        return [message for part in self.parts for message in part.messages]
 
     @property
     def tokens(self) -> int:
@@ -72,23 +72,22 @@ class ContextBuilder:
         tools: list[dict[str, Any]],
         tail: Sequence[tuple[str, str]],
         *,
-        visiting: bool = False,
-        last_k: int = 0,
+        last_k: int | None = None,
     ) -> Context:
         """Put the parts in their order. `tail` has what is new in this turn, by name.
 
-        A visiting model is asked for this turn only and has nothing in its cache: of the window it sees the
-        last `last_k` messages word for word, and a digest of those before them.
+        A model that is asked for this turn only has nothing in its cache: of the window it sees the `last_k`
+        messages word for word, and a digest of those before them.
         """
         parts = [
             self._text("system", self._system_prompt, stable=True),
             Part("tools", (), self._count_tools(tools), stable=True),
             self._text("memory", _memory(session), stable=True),
         ]
-        if visiting:
-            parts += self._transfer(window, last_k)
-        else:
+        if last_k is None:
             parts.append(Part("window", tuple(rendered), window.tokens, stable=True))
+        else:
+            parts += self._transfer(window, last_k)
         parts.append(self._text("notes", _new_notes(session), stable=False))
         parts += [self._text(name, text, stable=False) for name, text in tail]
         return Context(tuple(part for part in parts if part.tokens), tools)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from typing import Any
 
 from sash.agent.context import ContextBuilder
 from sash.agent.progress import Progress
@@ -11,7 +12,7 @@ from sash.clock import Clock
 from sash.events import Hub
 from sash.ids import Ulids
 from sash.intents.base import Intents
-from sash.models.base import Model, name_of
+from sash.models.base import Answer, Model, Usage, name_of
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
 from sash.sessions import ModelConfig, Session
@@ -62,6 +63,24 @@ class Engine:
             config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
             config.options | asked.options,
         )
+
+    def bill(self, config: ModelConfig, answer: Answer, counted: int) -> dict[str, Any]:
+        """Return what an answer took, as the journal keeps it; if nobody has counted, Sash's count stands."""
+        usage, estimated = answer.usage, not answer.usage.input_tokens
+        if estimated:
+            output = self.counter.count_message(answer.content, answer.tool_calls)
+            usage = Usage(counted, output, model=usage.model)
+        model = usage.model or self.name(config) or ""
+        return {
+            "model": model,
+            "input_tokens": usage.input_tokens,
+            "cached_tokens": usage.cached_tokens,
+            "output_tokens": usage.output_tokens,
+            "reasoning_tokens": usage.reasoning_tokens,
+            "counted_tokens": counted,
+            "estimated": estimated,
+            "cost_usd": self.catalog.price(model, usage),
+        }
 
     def name(self, config: ModelConfig) -> str | None:
         return config.name or name_of(self.model)

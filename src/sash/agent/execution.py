@@ -3,7 +3,6 @@
 import logging
 import traceback
 from collections import deque
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -17,7 +16,7 @@ from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS, digest
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError
 from sash.state import MessageEntry, built_in_tags, turns
-from sash.stats import Stats, took
+from sash.stats import Stats, bucket
 from sash.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
 from sash.store import Cut, Evicted, Finish, Turn, after_turn, ended
 from sash.window import Eviction, Window
@@ -80,7 +79,7 @@ class Execution:
     def cancelled(self) -> Stats:
         """Return what the turn has taken if it is cancelled now."""
         self._asking.cut_short()
-        return replace(self._stats(), cancelled_turns=1)
+        return self._stats(cancelled_turns=1)
 
     async def _read_window(self) -> KnownWindow:
         """Read the window that this process knew when it took the turn, and has forgotten since."""
@@ -116,7 +115,7 @@ class Execution:
             artifacts=tuple(progress.artifacts),
             messages=messages,
             cut=self._cut(evicted) if evicted else None,
-            stats=replace(self._stats(), local_turns=int(outcome.answer.local)),
+            stats=self._stats(local_turns=int(outcome.answer.local)),
         )
         at = await self._finish(end)
         session = after_turn(self._turn.session, end, at)
@@ -142,7 +141,7 @@ class Execution:
             "failed",
             (NewStep("error", {"status": "failed", "code": code, "message": clean}),),
             error=ContinuationError(code, clean),
-            stats=replace(self._stats(), failed_turns=1, errors={code: 1}),
+            stats=self._stats(failed_turns=1, errors={code: 1}),
         )
         await self.journal.stop()
         self.unwritten = end
@@ -156,17 +155,16 @@ class Execution:
         self.next_waits = finished.next_waits
         return at
 
-    def _stats(self) -> Stats:
-        """Return what the turn has taken so far."""
-        progress = self.progress
-        time = took((self._engine.clock.now() - self._started_at).total_seconds() * 1000)
-        return replace(
-            progress.spent,
+    def _stats(self, **outcome: Any) -> Stats:
+        """Return what the turn has taken so far, and how it came out."""
+        progress, time = self.progress, self._engine.clock.now() - self._started_at
+        milliseconds = time.total_seconds() * 1000
+        return progress.spent + Stats(
             turns=1,
             steps=progress.plans + 1,
-            tool_calls=progress.tool_calls,
-            duration_ms=time.duration_ms,
-            durations=time.durations,
+            duration_ms=round(milliseconds),
+            durations={bucket(milliseconds): 1},
+            **outcome,
         )
 
     def _entry(self, said: dict[str, Any], tag: frozenset[str]) -> MessageEntry:

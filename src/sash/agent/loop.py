@@ -132,7 +132,7 @@ class Loop:
             return "max_steps"
         if progress.tool_calls > budgets.max_tool_calls:
             return "max_tool_calls"
-        if progress.spent.total_tokens >= budgets.max_tokens_per_turn:
+        if progress.total_tokens >= budgets.max_tokens_per_turn:
             return "max_tokens_per_turn"
         return None
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from sash.stats import NO_STATS, Stats
+from sash.stats import Stats
 from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
 
 NOT_TRUE = (
@@ -50,8 +50,9 @@ class Progress:
     artifacts: list[ArtifactRef] = field(default_factory=list)
     plans: int = 0
     tool_calls: int = 0
-    asked_a_model: bool = False
-    spent: Stats = NO_STATS
+    usages: list[dict[str, Any]] = field(default_factory=list)
+    total_tokens: int = 0
+    tools_usd: float = 0.0
 
     @classmethod
     def of(cls, request: ContinuationRequest, steps: tuple[Step, ...]) -> "Progress":
@@ -119,20 +120,33 @@ class Progress:
 
     def count(self, usage: dict[str, Any] | None) -> None:
         """Add what a model call cost; nothing, if no model was asked."""
-        if usage is None:
-            return
-        self.asked_a_model = True
-        reported = not usage["estimated"]
-        self.spent += Stats(
-            model_calls=1,
-            input_tokens=usage["input_tokens"],
-            cached_tokens=usage["cached_tokens"],
-            output_tokens=usage["output_tokens"],
-            reasoning_tokens=usage["reasoning_tokens"],
-            counted_tokens=usage["counted_tokens"] if reported else 0,
-            reported_tokens=usage["input_tokens"] if reported else 0,
-            cost_usd=usage["cost_usd"] or 0.0,
-            unpriced_calls=int(usage["cost_usd"] is None),
+        if usage is not None:
+            self.usages.append(usage)
+            self.total_tokens += usage["input_tokens"] + usage["output_tokens"]
+
+    @property
+    def asked_a_model(self) -> bool:
+        return bool(self.usages)
+
+    @property
+    def cost_usd(self) -> float:
+        return sum((usage["cost_usd"] or 0.0 for usage in self.usages), self.tools_usd)
+
+    @property
+    def spent(self) -> Stats:
+        """What the calls of models and tools add up to."""
+        reported = [usage for usage in self.usages if not usage["estimated"]]
+        return Stats(
+            tool_calls=self.tool_calls,
+            model_calls=len(self.usages),
+            input_tokens=_sum(self.usages, "input_tokens"),
+            cached_tokens=_sum(self.usages, "cached_tokens"),
+            output_tokens=_sum(self.usages, "output_tokens"),
+            reasoning_tokens=_sum(self.usages, "reasoning_tokens"),
+            counted_tokens=_sum(reported, "counted_tokens"),
+            reported_tokens=_sum(reported, "input_tokens"),
+            cost_usd=self.cost_usd,
+            unpriced_calls=sum(usage["cost_usd"] is None for usage in self.usages),
         )
 
     def _result(self, detail: dict[str, Any]) -> None:
@@ -146,7 +160,7 @@ class Progress:
             }
         )
         if cost := detail.get("cost_usd"):
-            self.spent += Stats(cost_usd=cost)
+            self.tools_usd += cost
         if action := detail.get("action"):
             self.actions.append(Action(**action))
         if artifact := detail.get("artifact"):
@@ -165,3 +179,7 @@ class Progress:
             case "approval":
                 call = self.open_calls[detail["call_id"]]
                 call.approved, call.suspect = detail["approved"], False
+
+
+def _sum(usages: list[dict[str, Any]], name: str) -> int:
+    return sum(usage[name] for usage in usages)

@@ -73,10 +73,9 @@ def beginnings(text: str) -> list[str]:
     return list(dict.fromkeys(map(_stem, telling)))[:MOST_WORDS]
 
 
-def missing(stems: Iterable[str], texts: Iterable[str]) -> list[str]:
-    """Return the beginnings that no text has: what the window does not speak of."""
-    text = "\n".join(texts).casefold()
-    return [stem for stem in stems if stem not in text]
+def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
+    """Return the beginnings that no text has: what the window does not speak of. Texts are casefolded."""
+    return [stem for stem in stems if not any(stem in text for text in texts)]
 
 
 async def recall(
@@ -185,7 +184,7 @@ def _around_hit(text: str, stems: Sequence[str]) -> str:
 
 
 def _telling(word: str) -> bool:
-    return (len(word) > 3 and word not in _COMMON) or any(map(str.isdigit, word))
+    return (len(word) > 3 and word not in _COMMON) or (len(word) > 2 and any(map(str.isdigit, word)))
 
 
 def _stem(word: str) -> str:

@@ -11,10 +11,11 @@ from typing import Any
 
 from sash.agent.engine import Engine
 from sash.agent.loop import guarded
+from sash.agent.progress import Progress
 from sash.agent.recall import turns_of
 from sash.agent.redaction import redact
 from sash.errors import SashError, SessionChanged
-from sash.models.base import ModelRequest, Usage, collect
+from sash.models.base import ModelRequest, collect
 from sash.models.embedder import Embedder, pack
 from sash.sessions import Session
 from sash.state import MessageEntry
@@ -114,21 +115,9 @@ class Upkeep:
         messages = [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": asked}]
         answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
         summary = redact(answer.content.strip())
-        usage = answer.usage
-        if not usage.input_tokens:
-            counted = sum(engine.counter.count_message(str(m["content"])) for m in messages)
-            usage = Usage(counted, engine.counter.count_text(answer.content))
-        cost = engine.catalog.price(usage.model or engine.name(config), usage)
-        spent = Stats(
-            model_calls=1,
-            input_tokens=usage.input_tokens,
-            cached_tokens=usage.cached_tokens,
-            output_tokens=usage.output_tokens,
-            reasoning_tokens=usage.reasoning_tokens,
-            cost_usd=cost or 0.0,
-            unpriced_calls=int(cost is None),
-        )
-        await self._save(session, summary, spent)
+        bill = Progress()
+        bill.count(engine.bill(config, answer, engine.contexts.count_said(messages)))
+        await self._save(session, summary, bill.spent)
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
         covered = session.memory.digest

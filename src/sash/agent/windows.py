@@ -14,20 +14,22 @@ MOST_WINDOWS = 256
 class KnownWindow:
     """A window with its messages as a model takes them, made once; nobody may change what is rendered.
 
-    `asked` is what a model was asked last with this window.
+    `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window.
     """
 
     def __init__(self, window: Window) -> None:
         self.window = window
         self.asked: list[dict[str, Any]] | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: m.to_openai() for m in window}
+        self.texts: dict[str, str] = {m.id: m.text.casefold() for m in window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
         """Add a message and return what it pushed out."""
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
+        self.texts[message.id] = message.text.casefold()
         for gone in evicted:
-            del self.rendered[gone.message.id]
+            del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted
 
 
