@@ -13,9 +13,9 @@ every call after a contestant's first eviction.
 * LangChain `trim_messages`, strategy "last", opening on a human message, with Sash's exact counts; its limit
   is given the system prompt's tokens on top.
 
-FIFO and LangChain come in two kinds: cut at every call, with the turn under way inside the limit, which is how
-they are used; and cut once a turn, without it, which is how Sash does it and is kinder to the cache. All have
-the same system prompt and tools, and the time behind the history and before the turn's own messages.
+FIFO and LangChain come in two kinds: cut at every call, with the turn under way inside the limit, which is
+how they are used; and cut once a turn, without it, which is how Sash does it and is kinder to the cache. All
+have the same system prompt and tools, and the time behind the history and before the turn's own messages.
 
 What building a context costs is measured with `Asking` on sessions whose transcripts are of 100 to 100,000
 messages and end with the same window: wall time, the median of many, the sizes taking turns.
@@ -25,6 +25,7 @@ import asyncio
 import gc
 import itertools
 import json
+import random
 import statistics
 import tempfile
 import time
@@ -52,7 +53,7 @@ from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
 from sash.agent.asking import Asking
-from sash.agent.context import SYSTEM_PROMPT, Context, time_text
+from sash.agent.context import SYSTEM_PROMPT, Context
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
 from sash.agent.progress import Progress
@@ -85,7 +86,7 @@ SIZES = (100, 1_000, 10_000, 100_000)
 COMPARED_SIZE = 1_000
 FLAT = 1.5
 SAID_ONCE = (
-    "The plumber wrote down that the expansion vessel has the serial number XK-4471-B, keep that for the warranty.",
+    "The plumber wrote down that the expansion vessel has the serial number XK-4471-B, for the warranty.",
     "The expansion vessel has the serial number XK-4471-B.",
 )
 ASKS_WHAT_WAS_SAID_ONCE = "Which serial number did the plumber write down for the expansion vessel?"
@@ -344,7 +345,7 @@ async def play(
     history, prompts, now = kind(budget, costs), [], STARTED_AT
     system = {"role": "system", "content": SYSTEM_PROMPT}
     for turn in conversation:
-        told = {"role": "system", "content": time_text(now)}
+        told = {"role": "system", "content": f"It is {now:%A, %Y-%m-%d %H:%M} (UTC)."}
         before, evicted = await history.chosen()
         *asking, answer = turn.steps()
         own: list[Message] = []
@@ -539,10 +540,10 @@ async def open_place(
 
 def questions(window: Window) -> dict[str, str]:
     """Return a message about what the window speaks of, one about what was said once, one about a topic."""
-    texts = [entry.text for entry in window]
+    texts = [entry.text.casefold() for entry in window]
     asked = [entry.text for entry in window if entry.role == "user"]
     elsewhere = (
-        question.format(person="Mara", room="house", clock="12:00", day="Monday", t=20, pct=5, w=90, n=6)
+        question.format(person="Mara", room="kitchen", clock="12:00", day="Monday", t=20, pct=5, w=90, n=6)
         for topic, _, _ in TOPICS
         for question in topic
     )
@@ -577,14 +578,16 @@ async def measure_building(sizes: Sequence[int], repeats: int, console: Console)
                     raise SystemExit(f"{what}, {size:,} messages: {recalled!r}")
             gc.collect()
             gc.disable()
+            order, rng = list(itertools.product(asked.items(), sizes)), random.Random(7)
             for _ in range(repeats):
-                for (what, message), size in itertools.product(asked.items(), sizes):
+                rng.shuffle(order)
+                for (what, message), size in order:
                     took, _ = await places[size].build(message)
                     times.setdefault((what, size), []).append(took)
             gc.enable()
     return [
-        Row("context", what, "build", statistics.median(took) * 1e6, "µs", {"messages": size})
-        for (what, size), took in times.items()
+        Row("context", what, "build", statistics.median(times[what, size]) * 1e6, "µs", {"messages": size})
+        for what, size in itertools.product(asked, sizes)
     ]
 
 
@@ -707,8 +710,8 @@ def show_talk(seeds: Sequence[int], console: Console) -> None:
     bare = statistics.mean(costs.all([*itertools.chain(*replace(turn, plans=()).steps())]) for turn in said)
     results = [TokenCounter().count_text(c.result) for turn in looked for plan in turn.plans for c in plan]
     console.print(
-        f"  the conversations: {len(seeds)} of {TURNS} turns, {tokens:.0f} tokens a turn ({bare:.0f} without tool "
-        f"calls), {len(looked) / len(said):.0%} of the turns with tools, results of {min(results)} to "
+        f"  the conversations: {len(seeds)} of {TURNS} turns, {tokens:.0f} tokens a turn ({bare:.0f} without "
+        f"tool calls), {len(looked) / len(said):.0%} of the turns with tools, results of {min(results)} to "
         f"{max(results)} tokens, {statistics.mean(results):.0f} on average"
     )
 

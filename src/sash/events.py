@@ -89,8 +89,12 @@ class Hub:
 
     def write(self, session_id: str, continuation_id: str, part: int, text: str) -> None:
         """Note how far a model has written; the subscribers are woken every half second."""
-        writing = self._writing.setdefault(session_id, {})
-        writing[continuation_id] = _Writing(part, text)
+        turns = self._writing.setdefault(session_id, {})
+        writing = turns.get(continuation_id)
+        if writing is None:
+            turns[continuation_id] = _Writing(part, text)
+        else:
+            writing.part, writing.text = part, text
         if session_id not in self._due and session_id in self._subscribers:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)

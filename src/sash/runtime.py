@@ -10,7 +10,7 @@ from datetime import timedelta, tzinfo
 from typing import Any, Self
 
 from sash.agent.bundle import read_bundle
-from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report, time_text
+from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
 from sash.agent.engine import Engine
 from sash.agent.memory_tools import memory_tools as make_memory_tools
 from sash.agent.notebook import Notebook
@@ -458,7 +458,7 @@ class Runtime:
         session, engine = await self.store.get_session(owner, session_id), self._engine
         window = await self.store.window(owner, session_id)
         rendered = [message.to_openai() for message in window.messages]
-        tail = [("time", time_text(engine.local_time()))]
+        tail = [("time", engine.time_text())]
         context = engine.contexts.build(session, Window.restore(window), rendered, engine.tools.schemas, tail)
         asked = engine.windows.asked(session_id, session.version)
         evicted = await self.store.evicted(owner, session_id)

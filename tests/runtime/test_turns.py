@@ -7,9 +7,12 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
     ContinuationFinal,
     ContinuationNotFound,
     InvalidInput,
+    ModelUnreachable,
     SashError,
     SessionBusy,
     SessionEnded,
@@ -660,3 +663,42 @@ async def test_a_store_that_cannot_be_written_fails_the_call_and_not_the_process
     assert (failed.status, failed.continuation.error.code) == ("failed", "store_unavailable")
     assert (await turn(runtime, session, "again")).status == "completed"
     assert [t for _, t in await transcript(runtime, session)] == ["again", "ok"]
+
+
+async def test_a_turn_whose_model_fails_after_a_call_goes_on_later_and_holds_up_nobody(run):
+    made = []
+    look = tool("look", lambda a, c: made.append(c.call_id) or "seen")
+    model = ScriptedModel(calling("look"), ModelUnreachable("no network"), "the other one", "I saw it.")
+    runtime = await run(model=model, tools=[look])
+    session = await runtime.start_session()
+    first = await runtime.send_message(session.id, "look")
+    second = await runtime.send_message(session.id, "and then?", busy="enqueue")
+    served = await runtime.await_continuation(second.id, timeout_s=WAIT_S)
+    assert served.response.final_message == "the other one"
+    waiting = await runtime.await_continuation(first.id, timeout_s=WAIT_S)
+    assert waiting.status == "interrupted"
+    assert waiting.steps[-1].detail == {
+        "event": "interrupted",
+        "code": "model_unreachable",
+        "message": "no network",
+    }
+    await runtime.resume(first.id)
+    result = await runtime.await_continuation(first.id, timeout_s=WAIT_S)
+    assert result.response.final_message == "I saw it."
+    assert made == ["call"]
+    assert result.continuation.stats.tool_calls == 1
+
+
+@pytest.mark.parametrize("error", [ContentFiltered("no"), ContextTooLong("no"), RuntimeError("no")])
+async def test_what_cannot_get_better_fails(run, error):
+    look = tool("look", lambda a, c: "seen")
+    runtime = await run(calling("look"), error, tools=[look])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session)).status == "failed"
+
+
+async def test_without_a_call_a_model_that_fails_fails_the_turn(run):
+    runtime = await run(ModelUnreachable("no network"))
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    assert (result.status, result.continuation.error.code) == ("failed", "model_unreachable")

@@ -3,7 +3,7 @@
 import logging
 from dataclasses import replace
 
-from sash.agent.context import Context, hints_text, time_text
+from sash.agent.context import Context, hints_text
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
 from sash.agent.loop import Asked, BudgetReached, guarded
@@ -112,7 +112,7 @@ class Asking:
         await self._recall()
         tail = [
             ("recalled", self._progress.recalled or ""),
-            ("time", time_text(engine.local_time())),
+            ("time", engine.time_text()),
             ("hints", hints_text(request.planner_hints)),
         ]
         name, last_k = engine.name(self._config), None
@@ -177,7 +177,7 @@ class Asking:
     def _most_output(self, counted: int, money: float) -> int:
         """Return how many tokens of answer so much money is enough for, behind a prompt of so many."""
         catalog, model = self._engine.catalog, self._engine.name(self._config)
-        known = self._turn.session.stats + self._progress.spent
+        known = self._turn.session.stats + self._progress.spent()
         drift = max(1.0, known.reported_tokens / known.counted_tokens) if known.counted_tokens else 1.0
         prompt = catalog.price(model, Usage(input_tokens=round(counted * drift)))
         thousand = catalog.price(model, Usage(output_tokens=1000))

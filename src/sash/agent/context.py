@@ -26,7 +26,7 @@ SYSTEM_PROMPT = (
     "between <context> and </context> comes from Sash, not from the user."
 )
 
-_COUNTS_KEPT = 512
+_MEMORIES_KEPT = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +44,18 @@ class Context:
     """All that comes before a turn's own messages."""
 
     parts: tuple[Part, ...]
+    messages: tuple[dict[str, Any], ...]
+    tokens: int
     tools: list[dict[str, Any]]
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        return [message for part in self.parts for message in part.messages]
-
-    @property
-    def tokens(self) -> int:
-        return PER_REPLY + sum(part.tokens for part in self.parts)
 
 
 class ContextBuilder:
-    """Builds contexts; what it has counted of their stable parts it does not count again."""
+    """Builds contexts; what stays the same from turn to turn it writes and counts once."""
 
     def __init__(self, counter: TokenCounter, system_prompt: str = SYSTEM_PROMPT) -> None:
         self._counter = counter
         self._system_prompt = system_prompt
-        self._counts: OrderedDict[str, int] = OrderedDict()
+        self._memories: OrderedDict[str, tuple[Any, Any, tuple[Part, Part]]] = OrderedDict()
         self._tools: tuple[int, int] = (0, 0)
 
     def build(
@@ -79,18 +73,21 @@ class ContextBuilder:
         A model that is asked for this turn only has nothing in its cache: of the window it sees the `last_k`
         messages word for word, and a digest of those before them.
         """
+        memory, notes = self._memory(session)
         parts = [
             self._text("system", self._system_prompt, stable=True),
             Part("tools", (), self._count_tools(tools), stable=True),
-            self._text("memory", _memory(session), stable=True),
+            memory,
         ]
         if last_k is None:
             parts.append(Part("window", tuple(rendered), window.tokens, stable=True))
         else:
             parts += self._transfer(window, last_k)
-        parts.append(self._text("notes", _new_notes(session), stable=False))
+        parts.append(notes)
         parts += [self._text(name, text, stable=False) for name, text in tail]
-        return Context(tuple(part for part in parts if part.tokens), tools)
+        parts = [part for part in parts if part.tokens]
+        messages = tuple(chain.from_iterable([part.messages for part in parts]))
+        return Context(tuple(parts), messages, PER_REPLY + sum([part.tokens for part in parts]), tools)
 
     def count_said(self, messages: Sequence[dict[str, Any]]) -> int:
         """Count the messages of a turn."""
@@ -102,16 +99,21 @@ class ContextBuilder:
     def _text(self, name: str, text: str, *, stable: bool) -> Part:
         if not text:
             return Part(name, (), 0, stable)
-        return Part(name, ({"role": "system", "content": text},), self._count(text), stable)
+        return Part(name, ({"role": "system", "content": text},), self._counter.count_message(text), stable)
 
-    def _count(self, text: str) -> int:
-        """Count a text once; a digest is too long for the counter to remember."""
-        count = self._counts.get(text)
-        if count is None:
-            count = self._counts[text] = self._counter.count_message(text)
-            if len(self._counts) > _COUNTS_KEPT:
-                self._counts.popitem(last=False)
-        return count
+    def _memory(self, session: Session) -> tuple[Part, Part]:
+        """Write what a session remembers, once for as long as that is the same: the stable and the new."""
+        memory, preferences = session.memory, session.preferences
+        known = self._memories.get(session.id)
+        if known is None or known[0] is not memory or known[1] is not preferences:
+            parts = (
+                self._text("memory", _memory_text(session), stable=True),
+                self._text("notes", _notes_text(session), stable=False),
+            )
+            known = self._memories[session.id] = (memory, preferences, parts)
+            if len(self._memories) > _MEMORIES_KEPT:
+                self._memories.popitem(last=False)
+        return known[2]
 
     def _count_tools(self, tools: list[dict[str, Any]]) -> int:
         known, tokens = self._tools
@@ -155,18 +157,13 @@ def report(context: Context) -> dict[str, Any]:
     }
 
 
-def time_text(now: datetime) -> str:
-    """Say what time it is, to the minute."""
-    return f"It is {now:%A, %Y-%m-%d %H:%M} ({now.tzname()})."
-
-
 def hints_text(hints: dict[str, Any]) -> str:
     """Write the hints that came with a message."""
     lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
     return f"Hints for this turn:\n{lines}" if hints else ""
 
 
-def _memory(session: Session) -> str:
+def _memory_text(session: Session) -> str:
     memory, preferences = session.memory, session.preferences
     return _sections(
         ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
@@ -177,7 +174,7 @@ def _memory(session: Session) -> str:
     )
 
 
-def _new_notes(session: Session) -> str:
+def _notes_text(session: Session) -> str:
     memory = session.memory
     return _sections(
         ("Always keep in mind", [pin.text for pin in memory.pins if _is_new(session, pin.created_at)]),

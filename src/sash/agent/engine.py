@@ -39,6 +39,7 @@ class Engine:
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
     time_zone: tzinfo | None = None
+    _minute: tuple[int, str] = (-1, "")
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
 
@@ -51,6 +52,14 @@ class Engine:
 
     def local_time(self) -> datetime:
         return self.clock.now().astimezone(self.time_zone)
+
+    def time_text(self) -> str:
+        """Say what time it is, to the minute."""
+        minute = int(self.clock.now().timestamp() // 60)
+        if minute != self._minute[0]:
+            now = self.local_time()
+            self._minute = (minute, f"It is {now:%A, %Y-%m-%d %H:%M} ({now.tzname()}).")
+        return self._minute[1]
 
     def model_config(self, turn: Turn) -> ModelConfig:
         """Return which model answers a turn, and how: what the message says, then what the session does."""

@@ -133,6 +133,7 @@ class Execution:
         _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
         step = NewStep("observed_event", {"event": "interrupted", "code": error.code, "message": message})
         await self.journal.hand_back([step], "interrupted")
+        self.next_waits = True
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
@@ -159,7 +160,7 @@ class Execution:
         """Return what the turn has taken so far, and how it came out."""
         progress, time = self.progress, self._engine.clock.now() - self._started_at
         milliseconds = time.total_seconds() * 1000
-        return progress.spent + Stats(
+        return progress.spent(
             turns=1,
             steps=progress.plans + 1,
             duration_ms=round(milliseconds),
@@ -176,7 +177,7 @@ class Execution:
             said["content"],
             timestamp=now,
             token_count=engine.counter.count_message(said["content"], calls, name),
-            tags=built_in_tags(role, bool(calls)) | tag,
+            tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
             id=engine.ulids.new(now),
             tool_calls=tuple(calls),
             tool_call_id=said.get("tool_call_id"),

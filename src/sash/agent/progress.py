@@ -132,9 +132,8 @@ class Progress:
     def cost_usd(self) -> float:
         return sum((usage["cost_usd"] or 0.0 for usage in self.usages), self.tools_usd)
 
-    @property
-    def spent(self) -> Stats:
-        """What the calls of models and tools add up to."""
+    def spent(self, **outcome: Any) -> Stats:
+        """Return what the calls of models and tools add up to, with what else is known of the turn."""
         reported = [usage for usage in self.usages if not usage["estimated"]]
         return Stats(
             tool_calls=self.tool_calls,
@@ -146,7 +145,8 @@ class Progress:
             counted_tokens=_sum(reported, "counted_tokens"),
             reported_tokens=_sum(reported, "input_tokens"),
             cost_usd=self.cost_usd,
-            unpriced_calls=sum(usage["cost_usd"] is None for usage in self.usages),
+            unpriced_calls=sum([usage["cost_usd"] is None for usage in self.usages]),
+            **outcome,
         )
 
     def _result(self, detail: dict[str, Any]) -> None:
@@ -182,4 +182,4 @@ class Progress:
 
 
 def _sum(usages: list[dict[str, Any]], name: str) -> int:
-    return sum(usage[name] for usage in usages)
+    return sum([usage[name] for usage in usages])

@@ -69,8 +69,8 @@ class Recalled:
 
 def beginnings(text: str) -> list[str]:
     """Return the words that a text is about, without their endings, in the order in which they come."""
-    telling = (word for word in words(text) if _telling(word))
-    return list(dict.fromkeys(map(_stem, telling)))[:MOST_WORDS]
+    stems = {_stem(word): None for word in words(text) if _is_telling(word)}
+    return list(stems)[:MOST_WORDS]
 
 
 def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
@@ -183,13 +183,13 @@ def _around_hit(text: str, stems: Sequence[str]) -> str:
     return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG_RESULT < len(text))}"
 
 
-def _telling(word: str) -> bool:
-    return (len(word) > 3 and word not in _COMMON) or (len(word) > 2 and any(map(str.isdigit, word)))
+def _is_telling(word: str) -> bool:
+    return word not in _COMMON if len(word) > 3 else len(word) == 3 and not word.isalpha()
 
 
 def _stem(word: str) -> str:
     """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
-    return word if any(map(str.isdigit, word)) else word[: max(4, len(word) - 2)]
+    return word[: max(4, len(word) - 2)] if word.isalpha() else word
 
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], asked: set[str]) -> dict[int, float]:

@@ -117,7 +117,7 @@ class Upkeep:
         summary = redact(answer.content.strip())
         bill = Progress()
         bill.count(engine.bill(config, answer, engine.contexts.count_said(messages)))
-        await self._save(session, summary, bill.spent)
+        await self._save(session, summary, bill.spent())
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
         covered = session.memory.digest

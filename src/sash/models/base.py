@@ -98,23 +98,22 @@ async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) 
     content, reasoning, usage, stop = "", "", Usage(), "stop"
     calls: dict[int, dict[str, Any]] = {}
     async for delta in deltas:
-        match delta:
-            case TextDelta(text):
-                content += text
-                on_text(content)
-            case ReasoningDelta(text):
-                reasoning += text
-            case ToolCallDelta(index, call_id, name, arguments):
-                call = calls.setdefault(
-                    index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-                )
-                call["id"] = call["id"] or call_id
-                call["function"]["name"] += name
-                call["function"]["arguments"] += arguments
-            case Usage():
-                usage = delta
-            case Stop(reason):
-                stop = reason
+        if isinstance(delta, TextDelta):
+            content += delta.text
+            on_text(content)
+        elif isinstance(delta, ToolCallDelta):
+            call = calls.setdefault(
+                delta.index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+            )
+            call["id"] = call["id"] or delta.id
+            call["function"]["name"] += delta.name
+            call["function"]["arguments"] += delta.arguments
+        elif isinstance(delta, ReasoningDelta):
+            reasoning += delta.text
+        elif isinstance(delta, Usage):
+            usage = delta
+        else:
+            stop = delta.reason
     for call in calls.values():
         call["id"] = well_formed(call["id"])
         call["function"] = {key: well_formed(text) for key, text in call["function"].items()}
