@@ -17,8 +17,8 @@ FIFO and LangChain come in two kinds: cut at every call, with the turn under way
 how they are used; and cut once a turn, without it, which is how Sash does it and is kinder to the cache. All
 have the same system prompt and tools, and the time behind the history and before the turn's own messages.
 
-What building a context costs is measured with `Asking` on sessions whose transcripts are of 100 to 100,000
-messages and end with the same window: wall time, the median of many, the sizes taking turns.
+What building a context costs is measured with `Asking` on sessions that have lived through 100 to 100,000
+messages, turn by turn, and end with the same window: wall time, the median of many, the sizes taking turns.
 """
 
 import asyncio
@@ -62,17 +62,17 @@ from sash.agent.windows import KnownWindow
 from sash.digest import digest
 from sash.ids import new_id
 from sash.models.base import Answer
-from sash.sessions import Session, SessionMemory, WindowLimits
+from sash.sessions import Session, WindowLimits
 from sash.state import MessageEntry, built_in_tags, turns
 from sash.steps import Continuation, ContinuationRequest
-from sash.store import Bundle, Hands, StoredMessage
+from sash.store import Cut, Evicted, Finish, Hands, after_turn
 from sash.store import Turn as StoreTurn
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.tokens import PER_REPLY, TokenCounter
 from sash.tools import ToolContext, ToolSpec
-from sash.window import Limits, Window
+from sash.window import Eviction, Limits, Window
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -84,6 +84,8 @@ TO_REACH = {4_000: (0.90, 0.83), 16_000: (0.96, 0.86)}
 
 SIZES = (100, 1_000, 10_000, 100_000)
 COMPARED_SIZE = 1_000
+# Recall looks at what was said around a hit: behind what is said once these turns stand at all sizes.
+NEIGHBOURS = 8
 FLAT = 1.5
 SAID_ONCE = (
     "The plumber wrote down that the expansion vessel has the serial number XK-4471-B, for the warranty.",
@@ -487,18 +489,46 @@ class Place:
         return took, progress.recalled
 
 
-def long_transcript(size: int) -> tuple[list[MessageEntry], frozenset[str]]:
-    """Make up `size` messages, and say which of them are in the window at their end."""
-    counter, window, entries, now = TokenCounter(), Window(Limits(evict_to=0.75)), [], STARTED_AT
+class Said(NamedTuple):
+    """A turn of a long transcript, and what left the window with its end."""
+
+    messages: tuple[MessageEntry, ...]
+    evicted: tuple[Eviction, ...] = ()
+
+
+def long_transcript(size: int) -> list[Said]:
+    """Make up a transcript of `size` messages or some more, with all cuts; it ends with a window quite full."""
+    counter, window, said, now, count = TokenCounter(), Window(Limits(evict_to=0.75)), [], STARTED_AT, 0
     for turn in talk(0):
-        for message in itertools.chain.from_iterable(turn.steps()):
-            entry = _entry(message, now, counter)
-            entries.append(entry)
-            window.add(entry)
-        if len(entries) >= size and window.tokens > 0.85 * BUDGETS[0]:
-            return entries, frozenset(entry.id for entry in window)
+        messages = tuple(_entry(m, now, counter) for m in itertools.chain.from_iterable(turn.steps()))
+        said.append(Said(messages, tuple(itertools.chain.from_iterable(map(window.add, messages)))))
+        count += len(messages)
+        if count >= size and window.tokens > 0.85 * BUDGETS[0]:
+            break
         now += timedelta(minutes=turn.minutes)
-    raise AssertionError
+    return said
+
+
+def end_of(transcript: Sequence[Said], size: int) -> list[Said]:
+    """Return a transcript of about `size` messages that begins with what is said once and ends as all do."""
+    said_once = tuple(
+        _entry({"role": role, "content": text}, STARTED_AT, TokenCounter())
+        for role, text in zip(("user", "assistant"), SAID_ONCE, strict=True)
+    )
+    beginning = [Said(said_once), *(Said(turn.messages) for turn in transcript[:NEIGHBOURS])]
+    count, first = sum(len(turn.messages) for turn in beginning), len(transcript)
+    while count < size and first > NEIGHBOURS:
+        first -= 1
+        count += len(transcript[first].messages)
+    gone = [Eviction(message, "max_tokens") for turn in beginning for message in turn.messages]
+    there = {message.id for turn in transcript[first:] for message in turn.messages}
+    end = []
+    for messages, evicted in transcript[first:]:
+        mine = [eviction for eviction in evicted if eviction.message.id in there]
+        if mine:
+            mine, gone = gone + mine, []
+        end.append(Said(messages, tuple(mine)))
+    return beginning + end
 
 
 def _entry(message: Message, now: datetime, counter: TokenCounter) -> MessageEntry:
@@ -515,27 +545,34 @@ def _entry(message: Message, now: datetime, counter: TokenCounter) -> MessageEnt
     )
 
 
-async def open_place(
-    stack: AsyncExitStack, folder: Path, said: Sequence[MessageEntry], shown: frozenset[str]
-) -> Place:
-    """Write a transcript into a store of its own, and begin a turn."""
-    counter, now = TokenCounter(), said[-1].timestamp
-    evicted = [entry for entry in said if entry.id not in shown]
-    memory = SessionMemory(digest=digest(turns(evicted[-500:]), counter.count_text), cut_at=now)
-    session = Session(new_id(), "local", STARTED_AT, now, memory=memory)
-    messages = tuple(
-        StoredMessage(session.id, n, entry, entry.id in shown) for n, entry in enumerate(said, 1)
-    )
-    store = SqliteStore(folder / f"{len(said)}.db", synchronous="NORMAL")
+async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Said]) -> Place:
+    """Let a session live through a transcript, in a store of its own, and begin one more turn."""
+    store = SqliteStore(path, synchronous="NORMAL")
     runtime = await stack.enter_async_context(Runtime(store, ScriptedModel("Yes."), home_tools(())))
-    await store.import_session(Bundle(session, messages=messages, evicted_count=len(evicted)))
-    continuation = Continuation(
-        new_id(), session.id, "local", "running", now, now, ContinuationRequest("What now?")
-    )
-    begun = await store.begin(continuation, Hands("bench", lease_s=3600))
-    if begun.turn is None or begun.turn.window is None:
+    session = await runtime.start_session(window=WindowLimits(max_tokens=BUDGETS[0]))
+    for messages, evicted in transcript:
+        turn = await _begin(store, session, session)
+        cut = Cut(tuple(Evicted(gone.message.id, gone.reason) for gone in evicted), (), "")
+        end = Finish("completed", (), messages=messages, cut=cut if evicted else None)
+        await store.finish(turn.lease, end)
+        session = after_turn(session, end, messages[-1].timestamp)
+    gone = [eviction.message for turn in transcript for eviction in turn.evicted]
+    left = digest(turns(gone[-500:]), TokenCounter().count_text)
+    session = await store.get_session("local", session.id)
+    await store.save_session(replace(session, memory=replace(session.memory, digest=left)))
+    turn = await _begin(store, session)
+    if turn.window is None:
+        raise SystemExit("the turn came without its window")
+    return Place(runtime._engine, turn, KnownWindow(Window.restore(turn.window)))  # noqa: SLF001
+
+
+async def _begin(store: SqliteStore, session: Session, known: Session | None = None) -> StoreTurn:
+    now = session.updated_at
+    new = Continuation(new_id(), session.id, "local", "running", now, now, ContinuationRequest("Go on."))
+    begun = await store.begin(new, Hands("bench", 3600, known))
+    if begun.turn is None:
         raise SystemExit("the turn was not begun")
-    return Place(runtime._engine, begun.turn, KnownWindow(Window.restore(begun.turn.window)))  # noqa: SLF001
+    return begun.turn
 
 
 def questions(window: Window) -> dict[str, str]:
@@ -557,16 +594,12 @@ def questions(window: Window) -> dict[str, str]:
 
 async def measure_building(sizes: Sequence[int], repeats: int, console: Console) -> list[Row]:
     """Time the building of a context at each size, the sizes and messages taking turns."""
-    said, shown = long_transcript(max(sizes))
-    once = [
-        _entry({"role": role, "content": text}, STARTED_AT, TokenCounter())
-        for role, text in zip(("user", "assistant"), SAID_ONCE, strict=True)
-    ]
+    transcript = long_transcript(max(sizes))
     times: dict[tuple[str, int], list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         async with AsyncExitStack() as stack:
             places = {
-                size: await open_place(stack, Path(folder), [*once, *said[2 - size :]], shown)
+                size: await open_place(stack, Path(folder) / f"{size}.db", end_of(transcript, size))
                 for size in sizes
             }
             asked = questions(next(iter(places.values())).known.window)

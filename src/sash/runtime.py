@@ -1,7 +1,6 @@
 """The use cases: the only verbs that any surface calls."""
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
@@ -16,20 +15,17 @@ from sash.agent.memory_tools import memory_tools as make_memory_tools
 from sash.agent.notebook import Notebook
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact, redact_json
+from sash.agent.requests import read_model, read_request
 from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
 from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
-    check_count,
     check_flag,
     check_json,
     check_kind,
     check_label,
     check_limit,
-    check_parts,
-    check_size,
-    check_text,
 )
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter
@@ -69,7 +65,6 @@ from sash.stats import Stats, summary
 from sash.steps import (
     FINAL,
     Continuation,
-    ContinuationRequest,
     NewStep,
     Step,
 )
@@ -199,7 +194,7 @@ class Runtime:
     ) -> Session:
         """Begin a session. Without a `window` its width is chosen for the model."""
         now, engine = self._clock.now(), self._engine
-        config = _without_secrets(check_kind("model", model, ModelConfig))
+        config = read_model(model)
         reads = engine.catalog.context_window(engine.name(config))
         session = Session(
             engine.new_id(),
@@ -236,20 +231,19 @@ class Runtime:
 
         `model` answers this turn only. `attachments` are images and audio as OpenAI's content parts.
         """
-        if model is not None:
-            await self._check_model(owner, session_id, check_kind("model", model, ModelConfig))
-        request = ContinuationRequest(
-            message=redact(self._check_message(message)),
-            allow_tools=check_flag("allow_tools", allow_tools),
-            max_steps=None if max_steps is None else check_count("max_steps", max_steps),
-            time_budget_ms=(
-                None if time_budget_ms is None else check_count("time_budget_ms", time_budget_ms)
-            ),
-            planner_hints=redact_json(check_json("planner_hints", planner_hints)),
-            idempotency_key=None if idempotency_key is None else _check_key(idempotency_key),
-            model=None if model is None else _without_secrets(model),
-            attachments=self._check_attachments(attachments),
+        request = read_request(
+            self._max_message_bytes,
+            message,
+            allow_tools=allow_tools,
+            max_steps=max_steps,
+            time_budget_ms=time_budget_ms,
+            planner_hints=planner_hints,
+            idempotency_key=idempotency_key,
+            model=model,
+            attachments=attachments,
         )
+        if request.model is not None:
+            await self._check_model(owner, session_id, request.model)
         now = self._clock.now()
         new = Continuation(
             self._engine.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
@@ -572,32 +566,3 @@ class Runtime:
                 f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
                 "start another session"
             )
-
-    def _check_attachments(self, attachments: Any) -> tuple[dict[str, Any], ...]:
-        if attachments == ():
-            return ()
-        parts = check_parts(attachments)
-        for part in parts:
-            if part["type"] not in ("image_url", "input_audio"):
-                raise InvalidInput(
-                    f"an attachment is an image_url or input_audio part, not {part['type']!r:.80}"
-                )
-        check_size(len(json.dumps(parts)), self._max_message_bytes)
-        return parts
-
-    def _check_message(self, message: Any) -> str:
-        if not isinstance(message, str) or not message.strip():
-            raise InvalidInput("message must be a non-empty string")
-        check_size(len(check_text(message).encode()), self._max_message_bytes)
-        return message
-
-
-def _check_key(key: Any) -> str:
-    """Refuse an idempotency key with a secret in it: it is kept, and cannot be changed."""
-    if redact(check_label("idempotency_key", key)) != key:
-        raise InvalidInput("the idempotency_key looks like it has a secret in it: use a random id")
-    return str(key)
-
-
-def _without_secrets(model: ModelConfig) -> ModelConfig:
-    return replace(model, options=redact_json(check_json("options", model.options)))

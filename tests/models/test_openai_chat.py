@@ -196,3 +196,17 @@ async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_
             assert made == ["c1"]
             assert result.response.final_message == "All is well."
         assert model.endpoint._client is None, "a runtime that is closed keeps no connection"
+
+
+async def test_a_turn_is_billed_at_the_price_of_the_model_that_answered(tmp_path):
+    counted = usage(1_000_000, 100_000, 400_000) | {"model": "gpt-4o-mini-2024-07-18"}
+    async with Wire(Reply(chunks=[chunk("Hello."), chunk(finish="stop"), counted])) as wire:
+        model = OpenAIChat(Endpoint("my-deployment", "sk-test", f"{wire.url}/v1"))
+        async with Runtime(SqliteStore(tmp_path / "sash.db"), model) as runtime:
+            session = await runtime.start_session()
+            sent = await runtime.send_message(session.id, "hi")
+            result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            bill = result.steps[-1].detail["usage"]
+            assert bill["model"] == "gpt-4o-mini-2024-07-18"
+            assert bill["cost_usd"] == pytest.approx(0.6 * 0.15 + 0.4 * 0.075 + 0.1 * 0.6)
+            assert (await runtime.statistics())["cached_share"] == 0.4

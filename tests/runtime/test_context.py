@@ -248,3 +248,12 @@ async def test_empty_answers_are_answers(run):
     runtime = await run(Answer(""))
     session = await runtime.start_session()
     assert await answer(runtime, session) == ""
+
+
+async def test_the_address_of_an_image_gives_no_password_away(run):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    image = {"type": "image_url", "image_url": {"url": "https://ann:hunter2xyz@cam.example.com/now.png"}}
+    await turn(runtime, session, "what is this?", attachments=[image])
+    assert "hunter2xyz" not in json.dumps(await runtime.export_session(session.id))

@@ -85,6 +85,13 @@ def test_what_is_shown_has_its_date_and_fits():
     assert render(turns, [], len, 10) == ""
 
 
+def test_what_does_not_fit_is_cut_around_what_was_looked_for():
+    long = Recalled((stored(1, text="x" * 600 + " the needle " + "y" * 600),), 1.0)
+    text = render([long], ["needl"], len, 400)
+    assert "the needle" in text
+    assert len(text) <= 400
+
+
 def test_a_long_result_is_cut_around_what_was_looked_for():
     result = stored(1, "tool", "x" * 5000 + " the needle " + "y" * 5000, tool_call_id="c", name="find")
     text = render([Recalled((result,), 1.0)], ["needl"], len, 9999)

@@ -33,7 +33,7 @@ _logger = logging.getLogger(__name__)
 _PREVIOUS, _NEXT, _STRETCH = 0.6, 0.3, 0.5
 _SPEAKER = 1.3
 _K1, _B = 1.2, 0.75
-_LONG_RESULT = 300
+_LONG = 300
 
 # Words that nobody means, in the languages that are spoken most to houses.
 _COMMON_WORDS = """
@@ -151,23 +151,28 @@ def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Re
 
 
 def render(turns: Sequence[Recalled], stems: Sequence[str], count: Callable[[str], int], budget: int) -> str:
-    """Write the best turns that fit into so many tokens, with their dates, oldest first."""
+    """Write the best turns that fit into so many tokens, with their dates, oldest first.
+
+    Long tool results are cut around what was looked for, and so is all that was said if it does not fit.
+    """
     chosen: dict[int, str] = {}
     for turn in turns:
-        text = _text(turn, stems)
-        cost = count(text)
-        if cost <= budget:
-            budget -= cost
-            chosen[turn.key] = text
+        for cut in (("tool",), ("tool", "user", "assistant")):
+            text = _text(turn, stems, cut)
+            cost = count(text)
+            if cost <= budget:
+                budget -= cost
+                chosen[turn.key] = text
+                break
     return "\n".join(text for _, text in sorted(chosen.items()))
 
 
-def _text(turn: Recalled, stems: Sequence[str]) -> str:
+def _text(turn: Recalled, stems: Sequence[str], cut: Collection[str]) -> str:
     at = turn.messages[0].message.timestamp
     lines = [f"[{at:%Y-%m-%d %H:%M}]"]
     for stored in turn.messages:
         message, text = stored.message, stored.message.text
-        if message.role == "tool" and len(text) > _LONG_RESULT:
+        if message.role in cut and len(text) > _LONG:
             text = _around_hit(text, stems)
         if text:
             lines.append(f"{message.name or message.role}: {text}")
@@ -175,12 +180,12 @@ def _text(turn: Recalled, stems: Sequence[str]) -> str:
 
 
 def _around_hit(text: str, stems: Sequence[str]) -> str:
-    """Cut a long result around the first word that was looked for."""
+    """Cut a long text around the first word that was looked for."""
     lower = text.casefold()
     hits = [at for stem in stems if (at := lower.find(stem)) >= 0]
-    start = max(0, min(hits, default=0) - _LONG_RESULT // 2)
-    piece = text[start : start + _LONG_RESULT]
-    return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG_RESULT < len(text))}"
+    start = max(0, min(hits, default=0) - _LONG // 2)
+    piece = text[start : start + _LONG]
+    return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG < len(text))}"
 
 
 def _is_telling(word: str) -> bool:
