@@ -368,10 +368,10 @@ async def play(
 
 
 CONTESTANTS: dict[str, Callable[[Sequence[Turn], int, Costs], Any]] = {
-    "exact FIFO, at every call": partial(play, Fifo, True),
+    "exact FIFO, every call": partial(play, Fifo, True),
     "exact FIFO, once a turn": partial(play, Fifo, False),
-    "LangChain trim_messages, at every call": partial(play, LangChain, True),
-    "LangChain trim_messages, once a turn": partial(play, LangChain, False),
+    "trim_messages, every call": partial(play, LangChain, True),
+    "trim_messages, once a turn": partial(play, LangChain, False),
 }
 
 
@@ -497,7 +497,7 @@ class Said(NamedTuple):
 
 
 def long_transcript(size: int) -> list[Said]:
-    """Make up a transcript of `size` messages or some more, with all cuts; it ends with a window quite full."""
+    """Make up a transcript of at least `size` messages, with its cuts; it ends with a window quite full."""
     counter, window, said, now, count = TokenCounter(), Window(Limits(evict_to=0.75)), [], STARTED_AT, 0
     for turn in talk(0):
         messages = tuple(_entry(m, now, counter) for m in itertools.chain.from_iterable(turn.steps()))
@@ -644,11 +644,10 @@ def show(budget: int, results: dict[str, list[Measured]], console: Console) -> N
     table = Table(
         title=f"{TURNS} turns with a house, window of {budget:,} tokens, steady state · {machine()}"
     )
-    table.add_column("")
-    for column in ("cached share", "from – to", "price at 0.1", "at 0.5", "prompt tokens", "paid at 0.1"):
-        table.add_column(column, justify="right")
-    for column in ("window shown", "cuts", "broken prompts"):
-        table.add_column(column, justify="right")
+    table.add_column("", no_wrap=True)
+    columns = "cached", "from – to", "price at 0.1", "at 0.5", "tokens a call", "paid at 0.1"
+    for column in (*columns, "window shown", "cuts", "broken"):
+        table.add_column(column, justify="right", no_wrap=True)
     for name, measured in results.items():
         total, shares = add_up(measured), [m.share for m in measured]
         mean = total.tokens / total.calls
