@@ -1,14 +1,14 @@
 """How much of a prompt a provider can serve from its cache, and what building one costs.
 
 A conversation of 300 turns with a house, a third of them with tools, is played to the end at windows of 4,000
-and 16,000 tokens. A provider serves what a prompt has in common with one of the last eight prompts: whole
-messages from the beginning (tool schemas first), at least 1,024 tokens, in steps of 128. The steady state is
-every call after a contestant's first eviction.
+and 16,000 tokens. A provider serves what a prompt has in common with one of the last eight prompts from the
+beginning (tool schemas first), at least 1,024 tokens, in steps of 128. The steady state is every call after a
+contestant's first eviction.
 
 * Sash: a real runtime on SQLite with a session's defaults (low-water mark 0.75, digest, recall), a scripted
   model that records what it is asked, and a clock that goes on by some minutes a turn.
-* Sash, time at the head: the same prompts, but for the time, which stands in the first system message with a
-  line about the state of the house, as many agents have it.
+* Sash, time at the head: the same prompts, but the time stands in the first system message with a line about
+  the state of the house, as many agents have it, and not before each question.
 * exact FIFO: `ConversationMemoryManager` as it comes, which is the seeds' exact FIFO.
 * LangChain `trim_messages`, strategy "last", opening on a human message, with Sash's exact counts; its limit
   is given the system prompt's tokens on top.
@@ -62,6 +62,7 @@ from sash.agent.windows import KnownWindow
 from sash.digest import digest
 from sash.ids import new_id
 from sash.models.base import Answer
+from sash.models.timed import untimed
 from sash.sessions import Session, WindowLimits
 from sash.state import MessageEntry, built_in_tags, turns
 from sash.steps import Continuation, ContinuationRequest
@@ -97,7 +98,7 @@ SASH, AT_THE_HEAD = "Sash", "Sash, time at the head"
 CAUSES = {
     "new": "what is new: the question, results, the last answer",
     "again": "the last turn again, now before the time",
-    "tail": "the time, recalled turns",
+    "tail": "the time, or recalled turns",
     "cut": "cuts: all behind the system prompt changes",
     "step": "steps of 128",
 }
@@ -153,6 +154,14 @@ class Costs:
     def all(self, messages: Sequence[Message]) -> int:
         return sum(map(self, messages))
 
+    def beginning(self, one: Message, other: Message) -> int:
+        """Count what two messages have in common from the beginning."""
+        if one["role"] != other["role"]:
+            return 0
+        pairs = zip(one["content"], other["content"], strict=False)
+        same = len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
+        return self._counter.count_text(one["content"][:same])
+
 
 def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
     """Return the home's tools; they answer what the conversation says that they did."""
@@ -166,23 +175,59 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         return ToolSpec(name, description, schema, look_up, safety="idempotent")
 
     text, number = {"type": "string"}, {"type": "integer"}
+    entity = text | {"description": "The id, as the index has it: light.kitchen, sensor.attic_battery."}
+    hours = number | {"description": "How far to look back, at most 240 hours."}
     return [
         tool(
+            "search_index",
+            "Find entities, devices and areas of the home by words, names, aliases and areas. Use it first "
+            "when you do not know the id of what the user speaks of.",
+            query=text | {"description": "Words of names, areas or kinds of device."},
+            limit=number | {"description": "How many to return at most."},
+        ),
+        tool(
             "get_states",
-            "Read the present states of entities, with their attributes.",
+            "Read the present states of entities, with their attributes and when they last changed.",
             entity_ids={"type": "array", "items": text, "description": "The ids, as the index has them."},
         ),
         tool(
             "get_history",
-            "Read how the state of an entity has changed.",
-            entity_id=text | {"description": "The id, as the index has it."},
-            hours=number | {"description": "How far to look back, at most 240 hours."},
+            "Read how the state of an entity has changed, with the least, the greatest and the mean of numbers.",
+            entity_id=entity,
+            hours=hours,
+            plot={"type": "boolean", "description": "Whether to draw the numbers as a picture as well."},
         ),
         tool(
-            "search_index",
-            "Find entities, devices and areas of the home by words.",
-            query=text | {"description": "Words of names, areas or kinds of device."},
-            limit=number | {"description": "How many to return at most."},
+            "get_logbook",
+            "Read what happened in the home: which entity changed, and by whom or which automation.",
+            entity_id=entity,
+            hours=hours,
+        ),
+        tool(
+            "diagnose_entity",
+            "Find out why an entity does not work: its state, device and area, likely causes, what else is "
+            "affected, and what to do.",
+            entity_id=entity,
+        ),
+        tool(
+            "analyze_errors",
+            "Sum up the errors and warnings of the home's log: incidents, what set off what, and what to do.",
+            timeframe=text | {"enum": ["1h", "24h", "7d"], "description": "How far to look back."},
+            severity=text | {"enum": ["warning", "error", "critical"], "description": "The least to report."},
+        ),
+        tool(
+            "call_service",
+            "Change something in the home. The state is read back afterwards; say what the result says.",
+            domain=text | {"description": "light, switch, cover, climate, media_player, fan, lock, scene."},
+            service=text | {"description": "turn_on, turn_off, toggle, open_cover, set_temperature, …"},
+            entity_ids={"type": "array", "items": text, "description": "What to change."},
+            data={"type": "object", "description": "What else the service takes, such as brightness_pct."},
+            dry_run={"type": "boolean", "description": "Only say what would be done."},
+        ),
+        tool(
+            "undo_last_action",
+            "Bring back the state before the last action, if nobody has changed it since.",
+            entity_id=entity,
         ),
     ]
 
@@ -258,18 +303,20 @@ async def _check_transcript(
 
 
 def with_time_at_the_head(prompts: Sequence[Prompt]) -> list[Prompt]:
-    """Move the time of Sash's prompts into the first system message, with the state of the house."""
+    """Take the time out of the messages of Sash's prompts and say it at the head, with the house's state."""
     moved = []
     for prompt in prompts:
-        at = max(n for n, place in enumerate(prompt.places) if place == "tail")
-        now = prompt.messages[at]["content"]
-        lit = len(now) * 7 % 5 + sum(map(ord, now)) % 6
+        asked = max(n for n, m in enumerate(prompt.messages) if m["role"] == "user")
+        now, _ = untimed(prompt.messages[asked]["content"])
+        lit = sum(map(ord, now or "")) % 11
         state = f"{lit} lights are on, {lit % 3} windows are open, it is {18 + lit / 10} °C inside."
-        head = {"role": "system", "content": f"{now} {state}\n{SYSTEM_PROMPT}"}
-        messages = [head, *prompt.messages[1:at], *prompt.messages[at + 1 :]]
-        places = [*prompt.places[:at], *prompt.places[at + 1 :]]
-        moved.append(replace(prompt, messages=messages, places=places))
+        head = {"role": "system", "content": f"It is {now}. {state}\n{SYSTEM_PROMPT}"}
+        moved.append(replace(prompt, messages=[head, *map(_without_time, prompt.messages[1:])]))
     return moved
+
+
+def _without_time(message: Message) -> Message:
+    return message | {"content": untimed(message["content"])[1]} if message["role"] == "user" else message
 
 
 class History:
@@ -384,8 +431,12 @@ def judge(prompts: Sequence[Prompt], budget: int, costs: Costs) -> Measured:
         if not prompt.evicted:
             continue
         earlier = prompts[max(0, n - CALLS_CACHED) : n]
-        same = max((_same(prompt.messages, other.messages) for other in earlier), default=0)
+        same, other = max(
+            ((_same(prompt.messages, o.messages), k) for k, o in enumerate(earlier)), default=(0, 0)
+        )
         common = costs.tools + sum(counts[n][:same])
+        if earlier and same < min(len(prompt.messages), len(earlier[other].messages)):
+            common += costs.beginning(prompt.messages[same], earlier[other].messages[same])
         hit = common // CACHE_STEP * CACHE_STEP if common >= LEAST_CACHED else 0
         total = PER_REPLY + costs.tools + sum(counts[n])
         calls, tokens, cached = calls + 1, tokens + total, cached + hit
@@ -478,7 +529,7 @@ class Place:
         """Build the context for a message; return how many seconds that took, and what was recalled."""
         request = ContinuationRequest(message)
         turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
-        progress, engine = Progress.of(request, ()), self.engine
+        progress, engine = Progress.of(message, ()), self.engine
         journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         asking = Asking(engine, turn, progress, journal)
         asking.known = self.known
@@ -563,7 +614,8 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
     turn = await _begin(store, session)
     if turn.window is None:
         raise SystemExit("the turn came without its window")
-    return Place(runtime._engine, turn, KnownWindow(Window.restore(turn.window)))  # noqa: SLF001
+    engine = runtime._engine  # noqa: SLF001
+    return Place(engine, turn, KnownWindow(Window.restore(turn.window), engine.render))
 
 
 async def _begin(store: SqliteStore, session: Session, known: Session | None = None) -> StoreTurn:
@@ -588,7 +640,7 @@ def questions(window: Window) -> dict[str, str]:
     return {
         "nothing to recall": max(asked, key=len),
         "recalls what was said once": ASKS_WHAT_WAS_SAID_ONCE,
-        "recalls a topic": often,
+        "looks up a habit, and recalls nothing": often,
     }
 
 
@@ -607,7 +659,7 @@ async def measure_building(sizes: Sequence[int], repeats: int, console: Console)
                 console.print(f"  {what}: “{message}”")
             for (what, message), size in itertools.product(asked.items(), sizes):
                 _, recalled = await places[size].build(message)
-                if size != min(sizes) and (recalled is None) != (what == "nothing to recall"):
+                if size != min(sizes) and (recalled is not None) != (message == ASKS_WHAT_WAS_SAID_ONCE):
                     raise SystemExit(f"{what}, {size:,} messages: {recalled!r}")
             gc.collect()
             gc.disable()

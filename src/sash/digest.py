@@ -1,12 +1,15 @@
 """What is left of evicted turns: one line each, with every identifier word for word, at no cost.
 
 Extractive: nothing is rephrased. A line has the turn's first words, and then each error code, path, host,
-entity id, number with its unit and quoted string that the first words did not show. The oldest lines go
-when the digest would outgrow its budget; the transcript still has them.
+entity id, number with its unit and quoted string that the first words did not show; of a result that is JSON
+the first names among its values. The oldest lines go when the digest would outgrow its budget; the transcript
+still has them.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 from sash.checks import check_limit
 from sash.errors import InvalidLimit
@@ -54,6 +57,8 @@ _identifier = re.compile(
     )
 )
 _telling = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
+_timestamp = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]|$)")
+_MOST_OF_A_RESULT = 12
 _NOT_A_NAME = frozenset({"and/or", "e.g", "i.e", "OK"})
 _TRAILING = ".,;:!?"
 
@@ -124,10 +129,38 @@ def _line(turn: Sequence[MessageEntry]) -> str:
 
 def _turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
     for message in turn:
-        yield from _identifiers(message.text)
+        if message.role == "tool" and (values := _values(message.text)) is not None:
+            found = dict.fromkeys(item for value in values for item in _identifiers(value))
+            yield from islice((item for item in found if not _is_bare(item)), _MOST_OF_A_RESULT)
+        else:
+            yield from _identifiers(message.text)
         for call in message.tool_calls:
             yield call["function"]["name"]
-            yield from _identifiers(call["function"]["arguments"])
+            arguments = call["function"]["arguments"]
+            for value in _values(arguments) or [arguments]:
+                yield from _identifiers(value)
+
+
+def _values(text: str) -> list[str] | None:
+    """Return the texts in a result that is JSON: its keys are the tool's words, and not what was found."""
+    try:
+        waiting, values = [json.loads(text)], []
+    except (ValueError, RecursionError):
+        return None
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            values.append(value)
+        elif isinstance(value, dict):
+            waiting += reversed(value.values())
+        elif isinstance(value, list):
+            waiting += reversed(value)
+    return values
+
+
+def _is_bare(item: str) -> bool:
+    """Whether an identifier out of a result is only a number or a time, of which results have plenty."""
+    return not any(map(str.isalpha, item)) or _timestamp.match(item) is not None
 
 
 def _shorten(line: str, count_text: Callable[[str], int], budget: int) -> str:

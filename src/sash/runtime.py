@@ -313,7 +313,7 @@ class Runtime:
         waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
             raise InvalidInput(f"continuation {continuation_id} is {waiting.status}, not awaiting approval")
-        calls = Progress.of(waiting.continuation.request, waiting.steps).open_calls
+        calls = Progress.of(waiting.continuation.request.message, waiting.steps).open_calls
         if call_id not in calls or not calls[call_id].waits:
             known = ", ".join(call.id for call in calls.values() if call.waits)
             raise InvalidInput(f"no call {call_id} waits for a yes; these do: {known}")
@@ -451,9 +451,8 @@ class Runtime:
         """
         session, engine = await self.store.get_session(owner, session_id), self._engine
         window = await self.store.window(owner, session_id)
-        rendered = [message.to_openai() for message in window.messages]
-        tail = [("time", engine.time_text())]
-        context = engine.contexts.build(session, Window.restore(window), rendered, engine.tools.schemas, tail)
+        rendered = [engine.render(message) for message in window.messages]
+        context = engine.contexts.build(session, Window.restore(window), rendered, engine.tools.schemas)
         asked = engine.windows.asked(session_id, session.version)
         evicted = await self.store.evicted(owner, session_id)
         return {

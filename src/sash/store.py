@@ -304,9 +304,12 @@ class Store(Protocol):
         """Return the transcript behind a position."""
 
     async def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50, said: bool = False
     ) -> list[StoredMessage]:
-        """Find evicted messages by words that begin so: for each beginning the newest, by position."""
+        """Find evicted messages by words that begin so: for each beginning the newest, by position.
+
+        `said` leaves out what tools have returned.
+        """
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         """Keep vectors; of a session's vectors only the `keep` with the highest positions stay."""

@@ -8,6 +8,8 @@ the results of those calls. Groups wait in three queues, and leave in this order
 first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
 messages (while `preserve_system`), `pinned` groups (a pinned answer with its question), and the turn being
 added: its groups are queued when the next turn begins. A limit by turns evicts whole turns, in that order.
+With a low-water mark, and by turns, the window then opens on a question: some providers refuse a call of
+tools that nobody has asked for.
 """
 
 from collections import OrderedDict
@@ -147,10 +149,11 @@ class Window:
         too_many_turns = limits.max_turns is not None and self.turns > limits.max_turns
         if limits.max_turns is not None and too_many_turns:
             self._shed_turns(limits.max_turns, evicted)
-        if limits.max_tokens is not None and self.tokens > limits.max_tokens:
+        too_many_tokens = limits.max_tokens is not None and self.tokens > limits.max_tokens
+        if limits.max_tokens is not None and too_many_tokens:
             self._shed_tokens(limits.max_tokens, evicted)
-        if too_many_turns:
-            self._shed_leading_answers(evicted)
+        if too_many_turns or (too_many_tokens and limits.evict_to < 1):
+            self._shed_leading_answers("max_turns" if too_many_turns else "max_tokens", evicted)
         self.evicted_count += len(evicted)
         return tuple(evicted)
 
@@ -228,7 +231,7 @@ class Window:
             while queue and self.tokens > low_water:
                 self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
 
-    def _shed_leading_answers(self, evicted: list[Eviction]) -> None:
+    def _shed_leading_answers(self, reason: Reason, evicted: list[Eviction]) -> None:
         """Let the window open on a question, not on a greeting or on what is left of an older turn."""
         while True:
             preserved = self.limits.preserve_system
@@ -238,7 +241,7 @@ class Window:
             if first is None or first.role not in ("assistant", "tool") or group is None:
                 return
             del self._groups[group.rank][group]
-            self._evict(group, "max_turns", evicted)
+            self._evict(group, reason, evicted)
 
     def _evict(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
         turn = group.turn

@@ -1,5 +1,7 @@
 """A prompt goes out as every chat template takes it."""
 
+from datetime import UTC
+
 from sash import Runtime
 from sash.models.endpoint import Endpoint
 from sash.models.openai_chat import OpenAIChat
@@ -63,17 +65,18 @@ async def test_a_turn_reaches_a_server_in_that_form():
     ):
         async with Wire(reply) as wire:
             model = make(Endpoint("m", "k", f"{wire.url}/v1"))
-            async with Runtime(MemoryStore(), model, clock=FakeClock()) as runtime:
+            async with Runtime(MemoryStore(), model, clock=FakeClock(), time_zone=UTC) as runtime:
                 session = await runtime.start_session(preferences={"language": "German"})
                 sent = await runtime.send_message(session.id, "what is this?", attachments=[IMAGE])
                 result = await runtime.await_continuation(sent.id, timeout_s=10)
                 assert result.status == "completed", result
-                sent = await runtime.send_message(session.id, "hi")
+                sent = await runtime.send_message(session.id, "hi", planner_hints={"area": "kitchen"})
                 await runtime.await_continuation(sent.id, timeout_s=10)
         asked = wire.requests[-1].body[path]
         assert [m["role"] for m in asked] == ["system", "user", "assistant", "user"]
         assert "language: German" in asked[0]["content"]
-        assert asked[-1]["content"] == "<context>\nIt is Thursday, 2026-01-01 00:00 (UTC).\n</context>\n\nhi"
+        hints = "<context>\nHints for this turn:\narea: kitchen\n</context>\n\n"
+        assert asked[-1]["content"] == f"{hints}[Thu 2026-01-01 00:00] hi"
         assert len(asked[1]["content"]) == 2
 
 

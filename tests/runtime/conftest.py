@@ -1,5 +1,7 @@
 """A runtime on each embedded store, with a model that says what the test tells it to."""
 
+from datetime import UTC
+
 import pytest
 
 from sash import Runtime
@@ -27,9 +29,7 @@ async def run(make_store, clock):
             store or make_store(),
             model or ScriptedModel(*(lines or ("ok",))),
             tools,
-            clock=clock,
-            partial_interval_s=0,
-            **options,
+            **{"clock": clock, "partial_interval_s": 0, "time_zone": UTC} | options,
         )
         await runtime.open()
         opened.append(runtime)

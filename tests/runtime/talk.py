@@ -1,5 +1,7 @@
 """What the tests of turns say and hear."""
 
+from sash.models.timed import untimed
+
 WAIT_S = 10
 
 
@@ -18,6 +20,12 @@ async def transcript(runtime, session):
     """Return who said what."""
     stored = await runtime.store.messages("local", session.id, limit=10_000)
     return [(m.message.role, m.message.text) for m in stored]
+
+
+def said(request):
+    """Return what a model is shown of the conversation, without the times."""
+    shown = [m for m in request.messages if m["role"] != "system"]
+    return [untimed(m["content"])[1] if m["role"] == "user" else m["content"] for m in shown]
 
 
 def system_texts(request):

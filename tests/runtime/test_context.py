@@ -1,5 +1,6 @@
 """What a model is shown, in which order, and what the report says about it."""
 
+import asyncio
 import json
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from sash.sessions import LAST_K, ModelConfig, SessionPolicy, WindowLimits
 from sash.testing import ScriptedModel, calling
 from sash.tokens import TokenCounter
 from sash.tools import ToolSpec
-from tests.runtime.talk import WAIT_S, answer, system_texts, transcript, turn
+from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 IMAGE = {"type": "image_url", "image_url": {"url": PIXEL}}
@@ -32,11 +33,66 @@ async def test_the_stable_comes_first_and_the_volatile_last(run, clock):
         clock.advance(60)
         await turn(runtime, session, f"message {n}", planner_hints={"area": f"room {n}"})
     last = model.requests[-1].messages
-    assert [m["role"] for m in last] == ["system", "system", "user", "assistant", "system", "system", "user"]
+    assert [m["role"] for m in last] == ["system", "system", "user", "assistant", "system", "user"]
     assert "message 0" in last[1]["content"]
-    assert last[4]["content"] == "It is Thursday, 2026-01-01 00:05 (UTC)."
-    assert last[5]["content"] == "Hints for this turn:\narea: room 4"
-    assert last[6] == {"role": "user", "content": "message 4"}
+    assert last[2]["content"] == "[Thu 2026-01-01 00:04] message 3"
+    assert last[4]["content"] == "Hints for this turn:\narea: room 4"
+    assert last[5] == {"role": "user", "content": "[Thu 2026-01-01 00:05] message 4"}
+
+
+async def test_a_call_begins_with_all_of_the_last_turn_s(run, clock):
+    async def look(arguments, context):
+        clock.advance(30)
+        return "seen"
+
+    def line(request):
+        return calling("look") if request.messages[-1]["role"] == "user" else "ok"
+
+    model = ScriptedModel(line)
+    tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+    runtime = await run(model=model, tools=[tool])
+    session = await runtime.start_session()
+    for n in range(5):
+        clock.advance(100)
+        await turn(runtime, session, f"message {n}")
+    for before, after in pairwise(model.requests):
+        assert after.messages[: len(before.messages)] == before.messages
+
+
+async def test_a_restarted_process_shows_the_same(run, make_store, clock):
+    store, models = make_store(), []
+    session = None
+    for n in range(3):
+        models.append(ScriptedModel("ok"))
+        runtime = await run(model=models[-1], store=store)
+        session = session or await runtime.start_session()
+        await turn(runtime, session, f"message {n}", attachments=[IMAGE] if n == 1 else [])
+        await runtime.close()
+        clock.advance(100)
+    for before, after in pairwise(models):
+        shown = before.requests[-1].messages
+        assert json.dumps(after.requests[0].messages[: len(shown)]) == json.dumps(shown)
+
+
+async def test_a_message_that_waited_is_told_the_time(run, make_store, clock):
+    store, started = make_store(), asyncio.Event()
+
+    async def wait(arguments, context):
+        started.set()
+        await asyncio.Event().wait()
+
+    tool = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    first = await run(model=ScriptedModel(calling("wait")), store=store, tools=[tool])
+    session = await first.start_session()
+    sent = await first.send_message(session.id, "go")
+    await asyncio.wait_for(started.wait(), WAIT_S)
+    await first.close()
+    clock.advance(3600)
+    model = ScriptedModel("late")
+    second = await run(model=model, store=store)
+    await second.resume(sent.id)
+    await second.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert system_texts(model.requests[0])[-1] == "It is now Thu 2026-01-01 01:00."
 
 
 async def test_the_head_is_byte_identical_until_the_cut_moves(run, clock):
@@ -80,8 +136,11 @@ async def test_the_report_counts_what_the_model_is_sent(run, clock):
         await turn(runtime, session, f"message {n}")
         sent = TokenCounter().count_messages(model.requests[-1].messages[:-1], model.requests[-1].tools)
         assert report["total_tokens"] == sent == sum(p["tokens"] for p in report["parts"]) + 3
-    assert [p["name"] for p in report["parts"]] == ["system", "tools", "memory", "window", "time"]
-    assert [p["stable"] for p in report["parts"]] == [True, True, True, True, False]
+    assert [p["name"] for p in report["parts"]] == ["system", "tools", "memory", "window"]
+    assert all(p["stable"] for p in report["parts"])
+    await runtime.remember(session.id, "a new fact")
+    notes = (await runtime.context_report(session.id))["parts"][-1]
+    assert (notes["name"], notes["stable"]) == ("notes", False)
     assert [gone["reason"] for gone in report["evicted"]] == ["max_turns"] * len(report["evicted"]) != []
     assert report["evicted_count"] > len(report["evicted"])
     assert "message 0" in report["digest"]
@@ -125,7 +184,7 @@ async def test_another_model_for_one_turn_sees_a_digest_and_the_last_messages(ru
     await turn(runtime, session, "and you?", model=ModelConfig(name="other", temperature=0.1))
     visited = model.requests[-1]
     assert (visited.config.name, visited.config.temperature) == ("other", 0.1)
-    shown = [m["content"] for m in visited.messages if m["role"] != "system"]
+    shown = said(visited)
     assert len(shown) == LAST_K + 1
     assert shown[0] == "message 5 about error E-5"
     assert all(f"E-{n}" in system_texts(visited)[1] for n in range(5))
@@ -203,7 +262,7 @@ async def test_images_and_audio_reach_the_model_and_count(run):
     session = await runtime.start_session()
     await turn(runtime, session, "what is this?", attachments=[IMAGE, AUDIO])
     shown = model.requests[-1].messages[-1]["content"]
-    assert list(shown) == [{"type": "text", "text": "what is this?"}, IMAGE, AUDIO]
+    assert list(shown) == [{"type": "text", "text": "[Thu 2026-01-01 00:00] what is this?"}, IMAGE, AUDIO]
     [first, _] = await runtime.store.messages("local", session.id)
     assert first.message.token_count > 85 + 300
     assert (await transcript(runtime, session))[0] == ("user", "what is this?")

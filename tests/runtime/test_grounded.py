@@ -63,7 +63,7 @@ async def test_who_is_sent_back_can_do_it_then(run):
         "tool",
         "assistant",
     ]
-    roles = [m["role"] for m in model.requests[2].messages[2:]]
+    roles = [m["role"] for m in model.requests[2].messages[1:]]
     assert roles == ["user", "assistant", "user", "assistant", "tool"]
 
 

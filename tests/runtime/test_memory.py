@@ -114,7 +114,7 @@ async def test_notes_reach_the_model_behind_the_window_until_the_next_cut(run, c
     assert after[:2] == before[:2], "a new note does not move the head of the prompt"
     place = next(n for n, m in enumerate(after) if "the cellar is damp" in m["content"])
     assert after[place]["role"] == "system"
-    assert place > [m["content"] for m in after].index("before")
+    assert place > next(n for n, m in enumerate(after) if m["content"].endswith("] before"))
     clock.advance(60)
     await fill(runtime, session)
     head = model.requests[-1].messages[1]["content"]
@@ -181,7 +181,7 @@ async def test_evicted_turns_come_back_when_the_talk_turns_to_them(run, clock):
     result = await turn(runtime, session, "When was the boiler serviced?")
     retrieval = next(step for step in result.steps if step.type == "retrieval")
     assert "boil" in retrieval.detail["query"]
-    told = system_texts(model.requests[-1])[-2]
+    told = system_texts(model.requests[-1])[-1]
     assert "[2026-01-01 00:00]" in told
     assert "user: Our boiler in the cellar was serviced by Mr Novak" in told
     assert "assistant: The boiler is a Vaillant ecoTEC." in told
@@ -213,7 +213,9 @@ async def test_recall_that_fails_costs_no_turn(run, make_store, caplog):
 async def test_the_recall_tool_finds_whole_turns_and_facts(run):
     recalled = calling("recall", query="what was wrong with the boiler?")
     runtime = await run(
-        model=ScriptedModel(lambda request: recalled if request.messages[-1]["content"] == "go" else "ok")
+        model=ScriptedModel(
+            lambda request: recalled if request.messages[-1]["content"].endswith("] go") else "ok"
+        )
     )
     session = await runtime.start_session(window=SMALL)
     await runtime.remember(session.id, "the boiler is from 2011")
@@ -266,7 +268,7 @@ async def test_with_an_embedder_turns_are_found_by_their_meaning(run, make_store
     turns = [text for text in embedder.texts if "\n" in text]
     assert len(turns) == len(set(turns)) == len(vectors), "each turn is embedded once, and whole"
     await turn(runtime, session, "How is the heater?")
-    assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-2]
+    assert "The boiler leaks at the valve" in system_texts(model.requests[-1])[-1]
     embedder.fails = True
     assert await answer(runtime, session, "How is the pet?") == "ok"
 

@@ -16,6 +16,7 @@ from sash.stores.files import FilesStore
 from sash.stores.sqlite import SqliteStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.tools import ToolSpec
+from tests.runtime.talk import said
 
 WAIT_S = 10
 ANY = {"type": "object"}
@@ -30,11 +31,6 @@ def tool(name, invoke, **options):
 async def turn(runtime, session, message="hi", **options):
     sent = await runtime.send_message(session.id, message, **options)
     return await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
-
-
-def said(request):
-    """What a model was shown of the conversation."""
-    return [m["content"] for m in request.messages if m["role"] != "system"]
 
 
 async def tool_results(runtime, session):

@@ -23,6 +23,7 @@ from sash.models.base import Usage
 from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.testing import FaultyStore, ScriptedModel, both, calling
 from sash.tools import ToolSpec
+from tests.runtime.talk import said
 
 WAIT_S = 10
 ANY = {"type": "object"}
@@ -82,8 +83,7 @@ async def test_the_next_turn_sees_the_last_one(run):
     session = await runtime.start_session()
     await turn(runtime, session, "first")
     await turn(runtime, session, "second")
-    said = [m["content"] for m in model.requests[1].messages if m["role"] != "system"]
-    assert said == ["first", "one", "second"]
+    assert said(model.requests[1]) == ["first", "one", "second"]
 
 
 async def test_calls_of_one_step_run_at_once_and_are_kept_in_their_order(run):
@@ -647,8 +647,7 @@ async def test_what_could_not_be_written_is_not_in_the_next_prompt(run, make_sto
     clock.advance(31)
     await runtime.recover()
     assert (await turn(runtime, session, "third")).status == "completed"
-    said = [m["content"] for m in model.requests[-1].messages if m["role"] != "system"]
-    assert said == ["first", "one", "third"]
+    assert said(model.requests[-1]) == ["first", "one", "third"]
 
 
 async def test_a_store_that_cannot_be_written_fails_the_call_and_not_the_process(run, make_store):

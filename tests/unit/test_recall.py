@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sash.agent.recall import REACH, Recalled, beginnings, missing, rank, render, turns_of
+from sash.agent.recall import Recalled, beginnings, missing, rank, render, turns_of
 from sash.state import MessageEntry
 from sash.store import StoredMessage
 
@@ -77,7 +77,7 @@ def test_what_is_shown_has_its_date_and_fits():
         Recalled((stored(1, text="the older one"), stored(2, "assistant", "no")), 1.0),
         Recalled((stored(5, text="too long " * 99),), 0.5),
     ]
-    text = render(turns, ["one"], len, 120)
+    text = render(turns, ["one"], len, 120, UTC)
     assert text == (
         "[2026-05-01 12:00]\nuser: the older one\nassistant: no\n"
         "[2026-05-01 12:00]\nuser: the newer one\nassistant: yes"
@@ -92,9 +92,13 @@ def test_what_does_not_fit_is_cut_around_what_was_looked_for():
     assert len(text) <= 400
 
 
-def test_a_long_result_is_cut_around_what_was_looked_for():
-    result = stored(1, "tool", "x" * 5000 + " the needle " + "y" * 5000, tool_call_id="c", name="find")
-    text = render([Recalled((result,), 1.0)], ["needl"], len, 9999)
-    assert "the needle" in text
-    assert len(text) < 400
-    assert REACH >= 4
+def test_what_tools_returned_then_is_not_told_again():
+    turn = (
+        stored(1, text="is it on?"),
+        stored(2, "tool", "on", tool_call_id="c"),
+        stored(3, "assistant", "yes"),
+    )
+    assert render([Recalled(turn, 1.0)], [], len, 99, UTC).splitlines()[1:] == [
+        "user: is it on?",
+        "assistant: yes",
+    ]

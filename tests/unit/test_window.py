@@ -260,11 +260,15 @@ class Spec:
             self.group += 1
             self.turn += new.role == "user"
         self.rows.append((new, self.turn, self.group))
-        by_turns = self.by_turns()
+        by_turns, too_large = self.by_turns(), self.too_large()
         gone += by_turns + self.by_tokens()
-        while by_turns and (group := self.leading_answer()) is not None:
-            gone += self.drop({group}, "max_turns")
+        opens_on_a_question = by_turns or (too_large and self.limits.evict_to < 1)
+        while opens_on_a_question and (group := self.leading_answer()) is not None:
+            gone += self.drop({group}, "max_turns" if by_turns else "max_tokens")
         return gone
+
+    def too_large(self) -> bool:
+        return self.limits.max_tokens is not None and self.tokens() > self.limits.max_tokens
 
     def leading_answer(self) -> int | None:
         preserved = self.limits.preserve_system

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sash.agent.windows import KnownWindow, KnownWindows
 from sash.sessions import Session
-from sash.state import ConversationWindow
+from sash.state import ConversationWindow, MessageEntry
 from sash.steps import Continuation, ContinuationRequest
 from sash.store import Lease, Turn
 from sash.window import Limits, Window
@@ -19,25 +19,29 @@ def turn(session, window=None):
     return Turn(Lease("c", session.id, "w", 1), continuation, session, window)
 
 
+def take(windows, turn):
+    return windows.take(turn, MessageEntry.to_openai)
+
+
 def test_a_window_is_known_until_a_turn_takes_it():
-    windows, known = KnownWindows(), KnownWindow(Window(Limits()))
+    windows, known = KnownWindows(), KnownWindow(Window(Limits()), MessageEntry.to_openai)
     windows.remember(SESSION, known)
     assert windows.session("s") is SESSION
-    assert windows.take(turn(SESSION)) is known
+    assert take(windows, turn(SESSION)) is known
     assert windows.session("s") is None
-    assert windows.take(turn(SESSION)) is None
+    assert take(windows, turn(SESSION)) is None
 
 
 def test_a_window_of_another_version_is_not_taken_for_this_one():
     windows = KnownWindows()
-    windows.remember(SESSION, KnownWindow(Window(Limits())))
-    assert windows.take(turn(replace(SESSION, version=2))) is None
+    windows.remember(SESSION, KnownWindow(Window(Limits()), MessageEntry.to_openai))
+    assert take(windows, turn(replace(SESSION, version=2))) is None
 
 
 def test_the_window_that_came_with_a_turn_counts():
-    windows, known = KnownWindows(), KnownWindow(Window(Limits()))
+    windows, known = KnownWindows(), KnownWindow(Window(Limits()), MessageEntry.to_openai)
     windows.remember(SESSION, known)
-    taken = windows.take(turn(SESSION, ConversationWindow("s")))
+    taken = take(windows, turn(SESSION, ConversationWindow("s")))
     assert taken is not None
     assert taken is not known
 
@@ -45,7 +49,9 @@ def test_the_window_that_came_with_a_turn_counts():
 def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
     windows = KnownWindows(most=2)
     for name, owner in (("a", "ann"), ("b", "bob"), ("c", "ann")):
-        windows.remember(replace(SESSION, id=name, owner=owner), KnownWindow(Window(Limits())))
+        windows.remember(
+            replace(SESSION, id=name, owner=owner), KnownWindow(Window(Limits()), MessageEntry.to_openai)
+        )
     assert [windows.session(name) is None for name in "abc"] == [True, False, False]
     windows.forget("ann")
     assert [windows.session(name) is None for name in "abc"] == [True, False, True]

@@ -2,13 +2,14 @@
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 
 from sash.agent.context import Context, hints_text
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
 from sash.agent.loop import Asked, BudgetReached, guarded
 from sash.agent.progress import Progress
-from sash.agent.recall import beginnings, missing, recall, render
+from sash.agent.recall import beginnings, missing, recall_rare, render
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
@@ -19,11 +20,13 @@ from sash.sessions import ModelConfig, last_k_for
 from sash.steps import NewStep
 from sash.store import Turn
 
+# A message that is answered so much later is told what time it is.
+LATE = timedelta(minutes=5)
 # How often an answer that was cut off is asked for again.
 ASK_AGAIN = 1
 # How many tokens of recalled turns a prompt may have, as a part of the window.
-PART_FOR_RECALL = 8
-MOST_RECALLED = 3
+PART_FOR_RECALL = 12
+MOST_RECALLED = 2
 # An answer of fewer tokens is none; every model can write more than the most.
 LEAST_OUTPUT = 16
 MOST_OUTPUT = 4096
@@ -112,7 +115,7 @@ class Asking:
         await self._recall()
         tail = [
             ("recalled", self._progress.recalled or ""),
-            ("time", engine.time_text()),
+            ("time", self._late()),
             ("hints", hints_text(request.planner_hints)),
         ]
         name, last_k = engine.name(self._config), None
@@ -127,6 +130,13 @@ class Asking:
             last_k=last_k,
         )
 
+    def _late(self) -> str:
+        """Say what time it is, if a message has waited so long that the time before it is not the time."""
+        now, sent_at = self._engine.clock.now(), self._turn.continuation.created_at
+        if now - sent_at < LATE:
+            return ""
+        return f"It is now {now.astimezone(self._engine.time_zone):%a %Y-%m-%d %H:%M}."
+
     async def _recall(self) -> None:
         """Bring back evicted turns that speak of what the message does and the window does not."""
         engine, session, window = self._engine, self._turn.session, self.known.window
@@ -137,12 +147,14 @@ class Asking:
         if not unknown and engine.embedder is None:
             return
         try:
-            found = await recall(engine.store, session.owner, session.id, message, unknown, engine.embedder)
+            found = await recall_rare(
+                engine.store, session.owner, session.id, message, unknown, engine.embedder
+            )
         except SashError as error:
             _logger.warning("nothing was recalled: %s", error.message)
             return
         budget = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
-        text = render(found[:MOST_RECALLED], unknown, engine.counter.count_text, budget)
+        text = render(found[:MOST_RECALLED], unknown, engine.counter.count_text, budget, engine.time_zone)
         if text:
             detail = {
                 "query": unknown,

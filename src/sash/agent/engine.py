@@ -15,6 +15,7 @@ from sash.intents.base import Intents
 from sash.models.base import Answer, Model, Usage, name_of
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
+from sash.models.timed import timed
 from sash.sessions import ModelConfig, Session
 from sash.state import MessageEntry
 from sash.store import Store, Turn
@@ -39,7 +40,6 @@ class Engine:
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
     time_zone: tzinfo | None = None
-    _minute: tuple[int, str] = (-1, "")
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
 
@@ -48,18 +48,19 @@ class Engine:
 
     def today(self) -> datetime:
         """When the day began, where the user is."""
-        return self.local_time().replace(hour=0, minute=0, second=0, microsecond=0)
+        now = self.clock.now().astimezone(self.time_zone)
+        return now.replace(hour=0, minute=0, second=0, microsecond=0)
 
-    def local_time(self) -> datetime:
-        return self.clock.now().astimezone(self.time_zone)
+    def render(self, message: MessageEntry) -> dict[str, Any]:
+        """Return a message as a model is shown it: the user's with the time at which it was sent."""
+        rendered = message.to_openai()
+        if message.role == "user":
+            rendered["content"] = self.asked(message.content, message.timestamp)
+        return rendered
 
-    def time_text(self) -> str:
-        """Say what time it is, to the minute."""
-        minute = int(self.clock.now().timestamp() // 60)
-        if minute != self._minute[0]:
-            now = self.local_time()
-            self._minute = (minute, f"It is {now:%A, %Y-%m-%d %H:%M} ({now.tzname()}).")
-        return self._minute[1]
+    def asked(self, content: Any, at: datetime) -> Any:
+        """Return what a user said as a model is shown it."""
+        return timed(content, at.astimezone(self.time_zone))
 
     def model_config(self, turn: Turn) -> ModelConfig:
         """Return which model answers a turn, and how: what the message says, then what the session does."""

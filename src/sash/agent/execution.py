@@ -35,7 +35,8 @@ class Execution:
         self._engine = engine
         self._turn = turn
         self._started_at = engine.clock.now()
-        self.progress = Progress.of(turn.continuation.request, turn.steps)
+        asked = turn.continuation
+        self.progress = Progress.of(engine.asked(asked.request.content, asked.created_at), turn.steps)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._asking = Asking(engine, turn, self.progress, self.journal)
         self.unwritten: Finish | None = None
@@ -57,7 +58,9 @@ class Execution:
         engine.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
         try:
             try:
-                self._known = self._asking.known = engine.windows.take(turn) or await self._read_window()
+                self._known = self._asking.known = (
+                    engine.windows.take(turn, engine.render) or await self._read_window()
+                )
                 outcome = await loop.run()
                 if outcome.what == "answered":
                     await self._complete(outcome)
@@ -84,7 +87,8 @@ class Execution:
     async def _read_window(self) -> KnownWindow:
         """Read the window that this process knew when it took the turn, and has forgotten since."""
         session = self._turn.session
-        return KnownWindow(Window.restore(await self._engine.store.window(session.owner, session.id)))
+        window = await self._engine.store.window(session.owner, session.id)
+        return KnownWindow(Window.restore(window), self._engine.render)
 
     async def _complete(self, outcome: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
@@ -169,13 +173,13 @@ class Execution:
         )
 
     def _entry(self, said: dict[str, Any], tag: frozenset[str]) -> MessageEntry:
-        """Return a message of a finished turn as the transcript keeps it."""
-        engine, now = self._engine, self._engine.clock.now()
+        """Return a message of a finished turn as the transcript keeps it; it is counted as it is shown."""
+        engine, now, turn = self._engine, self._engine.clock.now(), self._turn.continuation
         role, calls, name = said["role"], said.get("tool_calls", ()), said.get("name")
         return MessageEntry(
             role,
-            said["content"],
-            timestamp=now,
+            turn.request.content if role == "user" else said["content"],
+            timestamp=turn.created_at if role == "user" else now,
             token_count=engine.counter.count_message(said["content"], calls, name),
             tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
             id=engine.ulids.new(now),
@@ -190,11 +194,16 @@ class Execution:
         return Cut(gone, tuple(self._known.window.turn_starts()), digest)
 
     def _digest(self, evicted: list[MessageEntry]) -> str:
-        """Add lines for what was evicted to the session's digest; the oldest lines go."""
+        """Add lines for what was evicted to the session's digest.
+
+        When it is full the older half goes: to drop a few lines each time would move the head of the prompt
+        more than the cut does.
+        """
         count_text = self._engine.counter.count_text
         new = digest(turns(evicted), count_text)
         lines = deque((*self._turn.session.memory.digest.splitlines(), *new.splitlines()))
         total = sum(count_text(line) + 1 for line in lines)
-        while total > DIGEST_TOKENS:
-            total -= count_text(lines.popleft()) + 1
+        if total > DIGEST_TOKENS:
+            while total > DIGEST_TOKENS / 2 and len(lines) > 1:
+                total -= count_text(lines.popleft()) + 1
         return "\n".join(lines)

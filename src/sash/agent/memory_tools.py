@@ -27,7 +27,7 @@ def memory_tools(store: Store, notebook: Notebook, embedder: Embedder | None) ->
         query = arguments["query"]
         stems = beginnings(query)
         session = await store.get_session(context.session.owner, context.session.id)
-        found = await recall(store, session.owner, session.id, query, stems, embedder)
+        found = await recall(store, session.owner, session.id, query, embedder)
         facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
         turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_described(turn) for turn in turns]}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sash.stats import Stats
-from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep, Step
+from sash.steps import Action, ArtifactRef, NewStep, Step
 
 NOT_TRUE = (
     "(from Sash, not from the user) Your last answer says that something was done, but no tool has done "
@@ -55,8 +55,9 @@ class Progress:
     tools_usd: float = 0.0
 
     @classmethod
-    def of(cls, request: ContinuationRequest, steps: tuple[Step, ...]) -> "Progress":
-        progress = cls([{"role": "user", "content": request.content}])
+    def of(cls, asked: Any, steps: tuple[Step, ...]) -> "Progress":
+        """Begin with what was asked, as a model is shown it, and take the steps into account."""
+        progress = cls([{"role": "user", "content": asked}])
         for step in steps:
             progress.add(step)
         return progress

@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import timedelta, tzinfo
 from statistics import fmean, pstdev
 
 from sash.errors import SashError
@@ -22,6 +22,8 @@ MOST_WORDS = 12
 HITS_PER_WORD = 50
 BEST_HITS = 12
 REACH = 8
+RARE = 3
+SAME = 0.6
 STRETCH = timedelta(hours=1)
 EMBED_TIMEOUT_S = 3.0
 # A turn is like the question if its vector is closer than those of most others, by so many deviations.
@@ -79,20 +81,52 @@ def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
 
 
 async def recall(
+    store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
+) -> list[Recalled]:
+    """Find evicted turns that have any of the query's words, or are of like meaning, best first."""
+    stems = beginnings(query)
+    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
+    scores = _scores(hits, stems, query) if hits else {}
+    return await _look_around(store, owner, session_id, query, scores, embedder)
+
+
+async def recall_rare(
     store: Store,
     owner: str,
     session_id: str,
     query: str,
-    stems: Sequence[str],
+    unknown: Sequence[str],
     embedder: Embedder | None = None,
 ) -> list[Recalled]:
-    """Find evicted turns with any of the words, or of like meaning, best first.
+    """Find the evicted turns that a query must mean by the words in it that the window does not have.
 
-    `query` is what was asked as a whole.
+    A word that came up often is a habit, and no turn in particular is meant by it. Of several telling words a
+    turn must have two. A question that was asked before wants a new answer, and not the old one.
     """
-    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
-    asked = list(dict.fromkeys([*stems, *beginnings(query)]))
-    scores = _scores(hits, asked, set(words(query))) if hits else {}
+    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
+    counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
+    times = Counter(stem for counted in counts.values() for stem in counted)
+    rare = [stem for stem in unknown if 0 < times[stem] <= RARE]
+    asked = beginnings(query)
+    enough = min(2, len(asked))
+    meant = [
+        hit
+        for hit in hits
+        if sum(stem in counts[hit.position] for stem in rare) >= enough and not _asks_the_same(hit, asked)
+    ]
+    scores = _scores(meant, rare, query) if meant else {}
+    return await _look_around(store, owner, session_id, query, scores, embedder)
+
+
+async def _look_around(
+    store: Store,
+    owner: str,
+    session_id: str,
+    query: str,
+    scores: dict[int, float],
+    embedder: Embedder | None,
+) -> list[Recalled]:
+    """Rank what was found with what was said around it, and with what an embedder finds alike."""
     if embedder is not None:
         most = max(scores.values(), default=1.0)
         for position, alike in (await _alike(store, owner, session_id, query, embedder)).items():
@@ -150,15 +184,22 @@ def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Re
     return sorted(ranked, key=lambda turn: (-turn.score, -turn.key))
 
 
-def render(turns: Sequence[Recalled], stems: Sequence[str], count: Callable[[str], int], budget: int) -> str:
-    """Write the best turns that fit into so many tokens, with their dates, oldest first.
+def render(
+    turns: Sequence[Recalled],
+    stems: Sequence[str],
+    count: Callable[[str], int],
+    budget: int,
+    zone: tzinfo | None = None,
+) -> str:
+    """Write what was said in the best turns that fit into so many tokens, with the dates, oldest first.
 
-    Long tool results are cut around what was looked for, and so is all that was said if it does not fit.
+    What does not fit is cut around what was looked for. What tools returned then need not be so any more, and
+    is left out.
     """
     chosen: dict[int, str] = {}
     for turn in turns:
-        for cut in (("tool",), ("tool", "user", "assistant")):
-            text = _text(turn, stems, cut)
+        for longest in (math.inf, _LONG):
+            text = _text(turn, stems, longest, zone)
             cost = count(text)
             if cost <= budget:
                 budget -= cost
@@ -167,15 +208,14 @@ def render(turns: Sequence[Recalled], stems: Sequence[str], count: Callable[[str
     return "\n".join(text for _, text in sorted(chosen.items()))
 
 
-def _text(turn: Recalled, stems: Sequence[str], cut: Collection[str]) -> str:
-    at = turn.messages[0].message.timestamp
+def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | None) -> str:
+    at = turn.messages[0].message.timestamp.astimezone(zone)
     lines = [f"[{at:%Y-%m-%d %H:%M}]"]
     for stored in turn.messages:
         message, text = stored.message, stored.message.text
-        if message.role in cut and len(text) > _LONG:
-            text = _around_hit(text, stems)
-        if text:
-            lines.append(f"{message.name or message.role}: {text}")
+        if text and message.role != "tool":
+            said = text if len(text) <= longest else _around_hit(text, stems)
+            lines.append(f"{message.name or message.role}: {said}")
     return "\n".join(lines)
 
 
@@ -197,18 +237,15 @@ def _stem(word: str) -> str:
     return word[: max(4, len(word) - 2)] if word.isalpha() else word
 
 
-def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], asked: set[str]) -> dict[int, float]:
+def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
     """Score messages by BM25 among each other; a speaker that was named counts more."""
     texts = {hit.position: words(hit.message.text) for hit in hits}
     mean = sum(map(len, texts.values())) / len(texts) or 1
-    counts = {
-        position: Counter(stem for word in text for stem in stems if word.startswith(stem))
-        for position, text in texts.items()
-    }
+    counts = _count_stems(texts, stems)
     frequency = Counter(stem for counted in counts.values() for stem in counted)
     total = max(len(hits), hits[-1].position)
     weight = {stem: math.log(1 + (total - n + 0.5) / (n + 0.5)) for stem, n in frequency.items()}
-    scores = {}
+    asked, scores = set(words(query)), {}
     for hit in hits:
         length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
         score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
@@ -216,6 +253,25 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], asked: set[str]
         named = {message.name.casefold()} if message.name else _SPEAKERS.get(message.role, frozenset())
         scores[hit.position] = score * (_SPEAKER if named & asked else 1)
     return scores
+
+
+def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
+    """Whether a user's message is about the same words, all but a few, as what is asked now."""
+    if hit.message.role != "user":
+        return False
+    said = set(beginnings(hit.message.text))
+    return len(said.intersection(asked)) >= SAME * len(said.union(asked))
+
+
+def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int, Counter[str]]:
+    """Count in each text the words that begin with each stem."""
+    by_key: dict[str, list[str]] = {}
+    for stem in stems:
+        by_key.setdefault(stem[:3], []).append(stem)
+    return {
+        position: Counter(stem for word in text for stem in by_key.get(word[:3], ()) if word.startswith(stem))
+        for position, text in texts.items()
+    }
 
 
 def _spans(positions: Collection[int]) -> list[tuple[int, int]]:

@@ -1,6 +1,7 @@
 """The sessions and windows that this process knows, so that a turn need not read them again."""
 
 from collections import OrderedDict
+from collections.abc import Callable
 from typing import Any
 
 from sash.sessions import Session
@@ -10,6 +11,8 @@ from sash.window import Eviction, Window
 
 MOST_WINDOWS = 256
 
+Render = Callable[[MessageEntry], dict[str, Any]]
+
 
 class KnownWindow:
     """A window with its messages as a model takes them, made once; nobody may change what is rendered.
@@ -17,10 +20,10 @@ class KnownWindow:
     `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window.
     """
 
-    def __init__(self, window: Window) -> None:
+    def __init__(self, window: Window, render: Render) -> None:
         self.window = window
         self.asked: list[dict[str, Any]] | None = None
-        self.rendered: dict[str, dict[str, Any]] = {m.id: m.to_openai() for m in window}
+        self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: m.text.casefold() for m in window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
@@ -50,14 +53,14 @@ class KnownWindows:
         session, known = self._windows.get(session_id, (None, None))
         return known.asked if session is not None and known and session.version == version else None
 
-    def take(self, turn: Turn) -> KnownWindow | None:
+    def take(self, turn: Turn, render: Render) -> KnownWindow | None:
         """Return the window of a turn's session, the one that came with the turn or the one that is known.
 
         The turn changes it, so it is not known any more until it is remembered with the turn's end.
         """
         session, known = self._windows.pop(turn.session.id, (None, None))
         if turn.window is not None:
-            return KnownWindow(Window.restore(turn.window))
+            return KnownWindow(Window.restore(turn.window), render)
         return known if session is not None and session.version == turn.session.version else None
 
     def remember(self, session: Session, known: KnownWindow) -> None:

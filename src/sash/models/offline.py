@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 from sash.models.base import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 from sash.models.catalog import OFFLINE
+from sash.models.timed import untimed
 from sash.words import words
 
 CANNOT = (
@@ -58,32 +59,34 @@ class OfflineModel:
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         turn = _turn(request.messages)
-        said = text_of(turn[0])
+        time, said = untimed(text_of(turn[0]))
         results = [(m["name"], _read(m["content"])) for m in turn if m["role"] == "tool"]
         tools = {tool["function"]["name"] for tool in request.tools}
         call = _next_call(said, results, tools)
         if call is not None:
             yield ToolCallDelta(0, f"offline-{len(results) + 1}", call.name, json.dumps(call.arguments))
         else:
-            yield TextDelta(self._answer(request, turn[0], said, results))
+            yield TextDelta(_answer(request, turn[0], said, time, results))
         yield Usage(model=OFFLINE)
         yield Stop("tool_calls" if call else "stop")
 
-    def _answer(
-        self, request: ModelRequest, message: dict[str, Any], said: str, results: list[tuple[str, Any]]
-    ) -> str:
-        if found := _said_before.search(said):
-            return _tell_said(found["about"], request.messages, results)
-        if results:
-            return _tell(*results[-1])
-        if not isinstance(message["content"], str) and any(p["type"] != "text" for p in message["content"]):
-            return NO_IMAGES
-        if _time.search(said):
-            told = [
-                line for m in request.messages if m["role"] == "system" for line in text_of(m).splitlines()
-            ]
-            return next((line for line in reversed(told) if line.startswith("It is ")), CANNOT)
-        return CANNOT
+
+def _answer(
+    request: ModelRequest,
+    message: dict[str, Any],
+    said: str,
+    time: str | None,
+    results: list[tuple[str, Any]],
+) -> str:
+    if found := _said_before.search(said):
+        return _tell_said(found["about"], request.messages, results)
+    if results:
+        return _tell(*results[-1])
+    if not isinstance(message["content"], str) and any(p["type"] != "text" for p in message["content"]):
+        return NO_IMAGES
+    if time and _time.search(said):
+        return f"It is {time}."
+    return CANNOT
 
 
 def _turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -153,8 +156,10 @@ def _tell_said(about: str, messages: list[dict[str, Any]], results: list[tuple[s
             lines += [line for turn in result.get("turns", ()) for line in _tell_turn(turn)]
     telling = {word for word in words(about) if len(word) > 3}
     said = [m for m in messages if m["role"] in ("user", "assistant") and m is not _turn(messages)[0]]
-    near = [m for m in said if telling & set(words(text_of(m)))]
-    lines += [f"lately, {_WHO[m['role']]}: {text_of(m)}" for m in near]
+    for message in said:
+        time, text = untimed(text_of(message))
+        if telling & set(words(text)):
+            lines.append(f"{time or 'lately'}, {_WHO[message['role']]}: {text}")
     return "\n".join(lines) or "I find nothing about that in what was said before."
 
 

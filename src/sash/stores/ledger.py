@@ -71,7 +71,7 @@ class Ledger:
         self.evicted_count = 0
         self.cursor = 0
         self.vectors: dict[int, Vector] = {}
-        self._words = WordIndex()
+        self._words = (WordIndex(), WordIndex())
         self._indexed = 0
 
     def save(self, session: Session, now: datetime) -> Session:
@@ -250,16 +250,21 @@ class Ledger:
         merged = self.vectors | {vector.position: vector for vector in vectors}
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
-    def recall(self, beginnings: Sequence[str], limit: int) -> list[StoredMessage]:
-        for position, message in enumerate(self.transcript[self._indexed :], self._indexed + 1):
-            self._words.add(position, message.text)
-        self._indexed = len(self.transcript)
+    def recall(self, beginnings: Sequence[str], limit: int, said: bool) -> list[StoredMessage]:
+        self._index()
         found: set[int] = set()
         for beginning in beginnings:
-            newest = self._words.newest(beginning, limit + len(self.in_window))
+            newest = self._words[said].newest(beginning, limit + len(self.in_window))
             gone = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
             found |= set(sorted(gone, reverse=True)[:limit])
         return [self.stored(self.transcript[at - 1], at) for at in sorted(found)]
+
+    def _index(self) -> None:
+        """Let the indexes catch up with the transcript: one of all, and one of what was said."""
+        for position, message in enumerate(self.transcript[self._indexed :], self._indexed + 1):
+            for index in self._words[: 1 + (message.role != "tool")]:
+                index.add(position, message.text)
+        self._indexed = len(self.transcript)
 
     def events(self, after: int, limit: int) -> list[StoredStep]:
         found = [

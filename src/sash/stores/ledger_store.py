@@ -132,9 +132,9 @@ class LedgerStore(ABC):
         return await self._do(lambda ledgers: ledgers.messages(owner, session_id, after, limit))
 
     async def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50, said: bool = False
     ) -> list[StoredMessage]:
-        return await self._do(lambda ledgers: ledgers.recall(owner, session_id, beginnings, limit))
+        return await self._do(lambda ledgers: ledgers.recall(owner, session_id, beginnings, limit, said))
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         await self._do(lambda ledgers: ledgers.add_vectors(owner, session_id, vectors, keep))

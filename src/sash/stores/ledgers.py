@@ -144,9 +144,9 @@ class Ledgers:
         return self._ledger(owner, session_id).messages(after, limit)
 
     def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], limit: int
+        self, owner: str, session_id: str, beginnings: Sequence[str], limit: int, said: bool
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).recall(beginnings, limit)
+        return self._ledger(owner, session_id).recall(beginnings, limit, said)
 
     def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
         self._ledger(owner, session_id).add_vectors(vectors, keep)

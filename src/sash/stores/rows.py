@@ -292,12 +292,13 @@ def index_messages(db: sqlite3.Connection, most: int = -1) -> None:
 
 
 def recall_messages(
-    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int
+    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int, said: bool
 ) -> list[StoredMessage]:
     """Find evicted messages with words that begin so, for each beginning the newest."""
+    place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
     found: dict[int, StoredMessage] = {}
     for beginning in beginnings:
-        words = f'session : "{key}" AND text : "{beginning.replace(chr(34), "")}" *'
+        words = f'place : {place} AND text : "{beginning.replace(chr(34), "")}" *'
         where = {"session": key, "words": words, "limit": limit}
         for position, continuation_id, body in db.execute(SQL["recall"], where):
             if position not in found:

@@ -314,11 +314,11 @@ class SqliteStore:
         return await self._read(job)
 
     async def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50
+        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50, said: bool = False
     ) -> list[StoredMessage]:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             key = rows.find_key(db, owner, session_id)
-            return rows.recall_messages(db, key, session_id, beginnings, limit)
+            return rows.recall_messages(db, key, session_id, beginnings, limit, said)
 
         return await self._read(job)
 
@@ -374,6 +374,7 @@ class SqliteStore:
                 self._close(db, continuation, "expired", EXPIRED_STEPS)
             steps = rows.sweep_steps(db, ended_before)
             rows.index_messages(db)
+            db.execute(rows.SQL["merge_index"])
             idle = db.execute(rows.SQL["idle_sessions"], {"before": idle_before.timestamp()}).fetchall()
             db.executemany(rows.SQL["expire_session"], idle)
             return Swept(len(idle), len(forgotten), steps)

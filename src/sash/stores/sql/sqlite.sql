@@ -199,7 +199,7 @@ WHERE session = :session;
 SELECT max(row) FROM (SELECT row FROM messages WHERE row > (SELECT row FROM indexed) ORDER BY row LIMIT :most);
 
 -- name: index_messages
-INSERT INTO said (rowid, session, text) SELECT row, session, text FROM messages_as_text
+INSERT INTO said (rowid, place, text) SELECT row, place, text FROM messages_as_text
 WHERE row > (SELECT row FROM indexed) AND row <= :last;
 
 -- name: indexed
@@ -208,6 +208,10 @@ UPDATE indexed SET row = :last;
 -- name: indexed_after_delete
 -- SQLite gives the highest row numbers again when they are free.
 UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
+
+-- name: merge_index
+-- The index is looked up faster in few pieces than in many; this puts some of them together.
+INSERT INTO said (said, rank) VALUES ('merge', 500);
 
 -- name: forget_deleted_words
 -- The index keeps the words of deleted messages until it is merged.

@@ -65,21 +65,21 @@ CREATE TABLE messages (
 );
 CREATE UNIQUE INDEX messages_of_session ON messages (session, position);
 
--- The words of a message, without its images.
+-- The words of a message, without its images, and its place: a session's key, and whether a tool speaks.
 CREATE VIEW messages_as_text AS
-SELECT row, session, CASE json_type(body, '$.content')
+SELECT row, session || iif(json_extract(body, '$.role') = 'tool', 'tool', 'said') AS place, CASE json_type(body, '$.content')
     WHEN 'array' THEN (SELECT group_concat(json_extract(value, '$.text'), ' ') FROM json_each(body, '$.content'))
     ELSE json_extract(body, '$.content') END AS text
 FROM messages;
 
 -- The full-text index follows the messages when somebody searches or a window is cut, not with every turn.
 CREATE VIRTUAL TABLE said USING fts5 (
-    session, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61');
+    place, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61');
 CREATE TABLE indexed (row INTEGER NOT NULL);
 INSERT INTO indexed VALUES (0);
 CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
-    INSERT INTO said (said, rowid, session, text)
-    SELECT 'delete', row, session, text FROM messages_as_text WHERE row = old.row;
+    INSERT INTO said (said, rowid, place, text)
+    SELECT 'delete', row, place, text FROM messages_as_text WHERE row = old.row;
 END;
 
 CREATE TABLE vectors (

@@ -1,0 +1,26 @@
+"""When the user said something, written before the words: it stays there, so the prompt only grows."""
+
+import re
+from datetime import datetime
+from typing import Any
+
+_time = re.compile(r"\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ")
+
+
+def timed(content: Any, at: datetime) -> Any:
+    """Return what a user said with the time before it."""
+    time = f"[{at:%a %Y-%m-%d %H:%M}] "
+    if isinstance(content, str):
+        return time + content
+    said = [dict(part) for part in content]
+    first = next((part for part in said if part["type"] == "text"), None)
+    if first is None:
+        return [{"type": "text", "text": time}, *said]
+    first["text"] = time + first["text"]
+    return said
+
+
+def untimed(text: str) -> tuple[str | None, str]:
+    """Return the time and the words of what a user said."""
+    found = _time.match(text)
+    return (found[1], text[found.end() :]) if found else (None, text)
