@@ -730,6 +730,21 @@ async def test_evicted_messages_are_recalled_by_the_beginnings_of_their_words(st
         await store.recall("bob", session.id, ["boil"])
 
 
+async def test_what_tools_returned_can_be_left_out(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    calls = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    messages = (
+        MessageEntry("user", "the boiler?"),
+        MessageEntry("assistant", "", tool_calls=calls),
+        MessageEntry("tool", "boiler: on", tool_call_id="1"),
+        MessageEntry("assistant", "The boiler is on."),
+    )
+    await store.finish(turn.lease, completed(*messages, cut=without(*messages)))
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3, 4]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], said=True)] == [1, 4]
+
+
 async def test_an_imported_transcript_can_be_recalled(store, start, say):
     session = await start()
     messages = await say(session, "the boiler leaks")

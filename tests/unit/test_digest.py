@@ -1,5 +1,6 @@
 """The digest: every identifier word for word, within its budget, in linear time."""
 
+import json
 import re
 import subprocess
 import sys
@@ -120,7 +121,38 @@ def test_tool_calls_are_part_of_the_turn():
         "function": {"name": "get_history", "arguments": '{"id": "sensor.power"}'},
     }
     messages = [MessageEntry("user", "why?"), MessageEntry("assistant", "", tool_calls=[call])]
-    assert digest([messages], count_text) == '- why? | get_history · "id" · "sensor.power"'
+    assert digest([messages], count_text) == "- why? | get_history · sensor.power"
+
+
+def test_of_a_result_that_is_json_the_values_are_kept_and_not_the_keys():
+    state = {
+        "entity_id": "sensor.attic_battery",
+        "state": "unavailable",
+        "attributes": {"unit_of_measurement": "%", "level": 12, "path": "/dev/ttyUSB0"},
+        "last_changed": "2026-11-02T04:00:00+00:00",
+        "history": ["21.5", "22.0", "12:30"],
+    }
+    calls = [{"id": "c", "type": "function", "function": {"name": "get_states", "arguments": "{}"}}]
+    turn = [
+        MessageEntry("user", "why?"),
+        MessageEntry("assistant", "", tool_calls=calls),
+        MessageEntry("tool", json.dumps([state]), tool_call_id="c"),
+        MessageEntry("assistant", "It failed with E-42."),
+    ]
+    assert digest([turn], count_text) == "- why? | get_states · sensor.attic_battery · /dev/ttyUSB0 · E-42"
+
+
+def test_of_a_long_result_the_first_names_are_kept():
+    result = json.dumps({"entities": [f"light.lamp_{n}" for n in range(99)]})
+    calls = [{"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}]
+    turn = [
+        MessageEntry("user", "which?"),
+        MessageEntry("assistant", "", tool_calls=calls),
+        MessageEntry("tool", result, tool_call_id="c"),
+    ]
+    line = digest([turn], count_text)
+    assert "light.lamp_0 " in line
+    assert line.count("light.lamp") == 12
 
 
 def test_a_message_without_words_has_its_line():
