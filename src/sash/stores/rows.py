@@ -39,6 +39,7 @@ from sash.store import (
     parts_exist,
 )
 from sash.stores.queries import queries
+from sash.words import words
 
 SQL = queries("sqlite")
 
@@ -294,16 +295,41 @@ def index_messages(db: sqlite3.Connection, most: int = -1) -> None:
 def recall_messages(
     db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int, said: bool
 ) -> list[StoredMessage]:
-    """Find evicted messages with words that begin so, for each beginning the newest."""
-    place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
+    """Find evicted messages with words that begin so, for each beginning the newest.
+
+    All beginnings are looked up at once, as that costs little more than one. If the newest matches are too
+    many to be all of them, they are those of the beginnings that have enough, and the others are looked up
+    again.
+    """
     found: dict[int, StoredMessage] = {}
-    for beginning in beginnings:
-        words = f'place : {place} AND text : "{beginning.replace(chr(34), "")}" *'
-        where = {"session": key, "words": words, "limit": limit}
-        for position, continuation_id, body in db.execute(SQL["recall"], where):
-            if position not in found:
-                found[position] = read_message(session_id, position, continuation_id, body, in_window=False)
+    waiting = list(dict.fromkeys(beginnings))
+    while waiting:
+        most = limit * len(waiting)
+        newest = _newest_matches(db, key, session_id, waiting, most, said)
+        of = {b: [m for m in newest if _has(m.message.text, b)][:limit] for b in waiting}
+        settled = waiting if len(newest) < most else [b for b in waiting if len(of[b]) == limit]
+        if not settled:
+            settled = waiting[:1]
+            of = {settled[0]: _newest_matches(db, key, session_id, settled, limit, said)}
+        found |= {m.position: m for beginning in settled for m in of[beginning]}
+        waiting = [beginning for beginning in waiting if beginning not in settled]
     return [found[position] for position in sorted(found)]
+
+
+def _newest_matches(
+    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int, said: bool
+) -> list[StoredMessage]:
+    place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
+    any_of = " OR ".join(f'"{beginning.replace(chr(34), "")}" *' for beginning in beginnings)
+    where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
+    return [
+        read_message(session_id, position, continuation_id, body, in_window=False)
+        for position, continuation_id, body in db.execute(SQL["recall"], where)
+    ]
+
+
+def _has(text: str, beginning: str) -> bool:
+    return any(word.startswith(beginning.casefold()) for word in words(text))
 
 
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
