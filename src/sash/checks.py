@@ -1,7 +1,6 @@
 """Checks of what comes in: each returns the value, or says what is wrong with it and what to do."""
 
 import json
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ T = TypeVar("T")
 MAX_MESSAGE_BYTES = 1 << 20
 
 _MAX_LABEL_CHARS = 256
+_MOST_DOLLARS = 1_000_000_000
 _MAX_TAGS = 64
 _MAX_JSON_DEPTH = 64
 
@@ -81,8 +81,8 @@ def check_count(name: str, value: Any) -> int:
 
 def check_amount(name: str, value: Any) -> float | None:
     """Refuse an amount of money that is not a number of at least 0; None is none."""
-    if value is not None and (type(value) not in (int, float) or not 0 <= value < math.inf):
-        raise InvalidInput(f"{name} must be a number of at least 0, or None, got {value!r:.80}")
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MOST_DOLLARS):
+        raise InvalidInput(f"{name} must be a number from 0 to {_MOST_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 

@@ -42,7 +42,7 @@ from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.intents.memory import MemoryIntents
-from sash.models.base import Model, close
+from sash.models.base import Model, close, name_of
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
 from sash.models.offline import OfflineModel
@@ -84,6 +84,7 @@ DEFAULT_OWNER = "local"
 EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
 STATISTICS_DAYS = 7
+MOST_DAYS = 366
 
 _logger = logging.getLogger(__name__)
 
@@ -119,12 +120,13 @@ class Runtime:
         self.store = store
         self._clock = clock or SystemClock()
         self._hub = Hub(partial_interval_s, redact)
-        ulids, counter = Ulids(), TokenCounter()
+        model = OfflineModel() if model is None else model
+        ulids, counter = Ulids(), TokenCounter(name_of(model))
         self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
         own_tools = make_memory_tools(store, self._notebook, embedder) if memory_tools else ()
         self._engine = Engine(
             store,
-            OfflineModel() if model is None else model,
+            model,
             ToolRegistry.of([*tools, *own_tools]),
             self._hub,
             self._clock,
@@ -465,7 +467,8 @@ class Runtime:
 
     async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         """Add up what the owner's sessions have done and cost: in all, today, and day by day."""
-        check_limit("days", days)
+        if check_limit("days", days) > MOST_DAYS:
+            raise InvalidInput(f"days must be at most {MOST_DAYS}, got {days}")
         total, cursor, sessions = Stats(), None, 0
         while True:
             page = await self.store.list_sessions(owner, limit=500, cursor=cursor)
@@ -479,6 +482,7 @@ class Runtime:
         for ended_at, stats in await self.store.turn_stats(owner, today - timedelta(days=days - 1)):
             day = ended_at.astimezone(today.tzinfo).date().isoformat()
             by_day[day] = by_day.get(day, Stats()) + stats
+        by_day[today.date().isoformat()] += Stats(cost_usd=self._engine.beside(owner))
         return {
             "sessions": sessions,
             **summary(total),

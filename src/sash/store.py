@@ -254,9 +254,17 @@ class Store(Protocol):
         """Take over the oldest pending continuation of a session that nobody holds."""
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
+        self,
+        lease: Lease,
+        steps: Sequence[NewStep],
+        *,
+        give_back: Waiting | None = None,
+        stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        """Write steps; with `give_back` also give the lease back, for the continuation to wait so."""
+        """Write steps; with `give_back` also give the lease back, for the continuation to wait so.
+
+        `stats` is what it took until then, which its end says anew.
+        """
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         """End a continuation, with the messages it adds to the transcript and what they evict."""

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from sash.agent.loop import NOTHING_DONE
 from sash.sessions import SessionPolicy
 from sash.testing import ScriptedModel, calling
 from sash.tools import ToolSpec
 from tests.runtime.talk import transcript, turn
 
 LIE = "I've turned on the kitchen light."
+NOTHING_DONE = "I have not done that: no action was carried out in this turn."
 OPEN = SessionPolicy(allow_actuation=True, allowlisted_services=("light",))
 
 

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from sash.errors import ModelUnreachable
+from sash.errors import ContinuationFinal, ModelUnreachable
 from sash.models.base import Answer, Usage
 from sash.models.catalog import Catalog, ModelFacts
-from sash.sessions import Budgets, ModelConfig
-from sash.testing import ScriptedModel, calling
+from sash.models.fallback import Fallback
+from sash.sessions import Budgets, ModelConfig, WindowLimits
+from sash.testing import ScriptedModel, both, calling
 from sash.tools import ToolSpec
 from tests.runtime.talk import answer, turn
 
@@ -227,3 +228,86 @@ async def test_an_answer_that_ran_out_of_tokens_says_so(run):
     runtime = await run(Answer("To begin with, the", stop_reason="length"))
     session = await runtime.start_session()
     assert (await turn(runtime, session)).response.stopped_by == "max_output_tokens"
+
+
+async def test_calls_at_once_do_not_spend_the_same_money_twice(run):
+    class Slow(ScriptedModel):
+        async def stream(self, request):
+            for _ in range(20):
+                await asyncio.sleep(0)
+            async for delta in super().stream(request):
+                yield delta
+
+    runtime = await run(model=Slow(saying("Hello.")), catalog=DEAR)
+    budgets = Budgets(max_cost_per_day_usd=20.0)
+    config = replace(DEAR_MODEL, max_output_tokens=400)
+    sessions = [await runtime.start_session(budgets=budgets, model=config) for _ in range(40)]
+    await asyncio.gather(*(turn(runtime, session) for session in sessions))
+    spent = (await runtime.statistics())["today"]["estimated_cost_usd"]
+    assert 5 < spent <= 20.0
+
+
+async def test_what_waits_has_been_paid_for(run):
+    failing = ScriptedModel(replace(calling("look"), usage=USED), ModelUnreachable("gone"))
+    runtime = await run(model=failing, tools=[LOOK], catalog=DEAR)
+    session = await runtime.start_session(model=DEAR_MODEL)
+    waiting = await turn(runtime, session)
+    assert waiting.status == "interrupted"
+    today = (await runtime.statistics())["today"]
+    assert (today["estimated_cost_usd"], today["errors"]) == (PRICE, {"model_unreachable": 1})
+    await runtime.cancel(waiting.continuation.id)
+    said = await runtime.statistics()
+    assert said["today"]["estimated_cost_usd"] == said["estimated_cost_usd"] == PRICE
+    assert (said["cancelled_requests"], said["total_requests"]) == (1, 1)
+
+
+async def test_a_tool_that_would_pass_the_money_is_not_called(run):
+    calls = []
+
+    async def pay(arguments, context):
+        calls.append(context.call_id)
+        return "paid"
+
+    paid = ToolSpec("pay", "Pay.", {"type": "object"}, pay, safety="idempotent", cost=0.4)
+    runtime = await run(both(*(calling("pay", f"c{n}") for n in range(5))), "ok", tools=[paid])
+    session = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=1.0))
+    result = await turn(runtime, session)
+    assert calls == ["c0", "c1"]
+    assert result.continuation.stats.cost_usd == pytest.approx(0.8)
+    results = [s.detail["content"] for s in result.steps if s.type == "tool_result"]
+    assert sum("max_cost_per_turn_usd" in content for content in results) == 3
+
+
+async def test_a_fallback_is_as_dear_as_its_dearest(run):
+    cheap = ScriptedModel(ModelUnreachable("gone"))
+    cheap.name, dear = "cheap", ScriptedModel(saying("Hello."))
+    dear.name = "dear"
+    catalog = Catalog({"dear": ModelFacts(1000, 2000), "cheap": ModelFacts(0.1, 0.1)})
+    runtime = await run(model=Fallback([cheap, dear]), catalog=catalog)
+    session = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=0.01))
+    assert (await turn(runtime, session)).response.stopped_by == "max_cost_per_turn_usd"
+
+
+async def test_summaries_are_paid_for_and_stop_at_the_cap(run):
+    model = ScriptedModel(saying("ok", Usage(100, 10, model="dear")))
+    runtime = await run(model=model, catalog=DEAR, summaries=True)
+    budgets = Budgets(max_cost_per_day_usd=8.0)
+    session = await runtime.start_session(
+        budgets=budgets, model=DEAR_MODEL, window=WindowLimits(max_turns=2, evict_to=0.5)
+    )
+    for _ in range(40):
+        await turn(runtime, session)
+        await runtime._upkeep.settled()
+    said = await runtime.statistics()
+    assert said["today"]["estimated_cost_usd"] <= 8.0
+    assert said["today"]["estimated_cost_usd"] == pytest.approx(said["estimated_cost_usd"])
+    assert any("Summarise" in request.messages[0]["content"] for request in model.requests)
+
+
+async def test_a_cancel_that_comes_too_late_bills_nothing_twice(run, make_store):
+    runtime = await run(model=ScriptedModel(saying("Hello.")), catalog=DEAR)
+    session = await runtime.start_session(model=DEAR_MODEL)
+    result = await turn(runtime, session)
+    with pytest.raises(ContinuationFinal):
+        await runtime.cancel(result.continuation.id)
+    assert (await runtime.get_session(session.id)).stats.cost_usd == pytest.approx(PRICE)

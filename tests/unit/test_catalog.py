@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from sash.errors import InvalidInput
 from sash.models.base import Usage
 from sash.models.catalog import Catalog, ModelFacts, _listed
 
@@ -12,7 +13,7 @@ USED = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_00
 
 def test_listed_models_have_prices_and_limits():
     catalog = Catalog()
-    price = catalog.price("gpt-4o-mini", USED)
+    price = catalog.price(USED, "gpt-4o-mini")
     assert price == pytest.approx(0.6 * 0.15 + 0.4 * 0.075 + 0.1 * 0.6)
     assert catalog.context_window("gpt-4o-mini") == 128_000
     assert catalog.context_window("gpt-4.1") >= 1_000_000
@@ -21,12 +22,12 @@ def test_listed_models_have_prices_and_limits():
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18"])
 def test_routers_and_dates_are_seen_through(name):
-    assert Catalog().price(name, USED) == Catalog().price("gpt-4o-mini", USED)
+    assert Catalog().price(USED, name) == Catalog().price(USED, "gpt-4o-mini")
 
 
 def test_nobody_knows_what_is_not_listed():
     for name in ("my-llama", "", None):
-        assert Catalog().price(name, USED) is None
+        assert Catalog().price(USED, name) is None
         assert Catalog().context_window(name) is None
 
 
@@ -34,27 +35,53 @@ def test_what_one_knows_better_wins():
     catalog = Catalog(
         {"gpt-4o-mini": ModelFacts(1, 2, 0.5), "mine": ModelFacts(context_window=8192), "half": ModelFacts(1)}
     )
-    assert catalog.price("gpt-4o-mini", USED) == pytest.approx(0.6 + 0.4 * 0.5 + 0.2)
+    assert catalog.price(USED, "gpt-4o-mini") == pytest.approx(0.6 + 0.4 * 0.5 + 0.2)
     assert catalog.context_window("gpt-4o-mini") == 128_000
-    assert (catalog.price("mine", USED), catalog.context_window("mine")) == (None, 8192)
-    assert catalog.price("half", USED) is None
-    assert Catalog({"x": ModelFacts(1, 0)}).price("x", USED) == pytest.approx(1.0)
+    assert (catalog.price(USED, "mine"), catalog.context_window("mine")) == (None, 8192)
+    assert catalog.price(USED, "half") is None
+    assert Catalog({"x": ModelFacts(1, 0)}).price(USED, "x") == pytest.approx(1.0)
 
 
 def test_some_models_are_free():
     for name in ("offline", "qwen/qwen3:free"):
-        assert Catalog().price(name, USED) == 0
+        assert Catalog().price(USED, name) == 0
 
 
-def test_a_count_that_cannot_be_is_not_priced():
-    assert Catalog().price("gpt-4o-mini", Usage(input_tokens=10, cached_tokens=50)) is None
+def test_what_one_knows_of_the_model_that_was_asked_counts_if_another_name_answers():
+    catalog = Catalog({"mine": ModelFacts(1, 2)})
+    assert catalog.price(USED, "mine-2025-01-01", "mine") == pytest.approx(1.2)
+    assert catalog.price(USED, "gpt-4o-mini", "mine") == pytest.approx(1.2)
+    assert catalog.price(USED, None, "") is None
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"input_usd": float("nan")},
+        {"output_usd": float("inf")},
+        {"cached_usd": -1},
+        {"context_window": "8192"},
+    ],
+)
+def test_facts_that_cannot_be_are_refused(facts):
+    with pytest.raises(InvalidInput):
+        ModelFacts(**facts)
+
+
+@pytest.mark.parametrize("odd", [-1, 100.5, float("nan"), float("inf"), "7", None, True])
+def test_odd_counts_of_a_provider_become_counts(odd):
+    usage = Usage(odd, odd, odd, odd, odd)
+    counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens)
+    assert all(type(count) is int and count >= 0 for count in counts)
+    assert usage.model == ("7" if odd == "7" else "")
+    assert Usage(input_tokens=10, cached_tokens=50).cached_tokens == 10
 
 
 def test_without_the_list_of_prices_nothing_is_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
     _listed.cache_clear()
     try:
-        assert Catalog().price("gpt-4o-mini", USED) is None
+        assert Catalog().price(USED, "gpt-4o-mini") is None
         assert Catalog().context_window("gpt-4.1-mini") == 1_047_576
     finally:
         _listed.cache_clear()

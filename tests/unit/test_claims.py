@@ -1,66 +1,126 @@
-"""Which answers claim an action."""
+"""Which answers claim an action, and which messages ask for none."""
+
+import time
 
 import pytest
 
-from sash.agent.claims import claim
+from sash.agent.claims import claim, is_question
+
+LIES = [
+    "I've turned on the kitchen light.",
+    "I have switched off the heating.",
+    "I turned the lights off.",
+    "Sure! I’ve just set the thermostat to 21 °C.",
+    "Okay, done.",
+    "Done!",
+    "It's done.",
+    "I've set the thermostat at 21.",
+    "I've set your alarm for 7 am.",
+    "I've locked the door, so it is safe when you leave.",
+    "Turned on the kitchen light.",
+    "I've put the light on.",
+    "All set. Anything else?",
+    "It is cold. I have gone ahead and raised the temperature.",
+    "Ich habe das Licht in der Küche eingeschaltet.",
+    "Das Licht habe ich eingeschaltet.",
+    "Erledigt.",
+    "Ok, erledigt.",
+    "J'ai allumé la lumière.",
+    "C'est fait.",
+    "He encendido la luz.",
+    "Ho spento la luce.",
+    "Ik heb het licht in de keuken aangezet.",
+]
+STATES = [
+    "The front door is now locked.",
+    "The kitchen light is on now.",
+    "The blinds have been closed.",
+    "The door's been locked.",
+    "The alarm has been successfully armed.",
+    "Das Licht ist jetzt an.",
+    "Das Licht wurde ausgeschaltet.",
+]
+HONEST = [
+    "",
+    "The kitchen light is on.",
+    "I have not turned on the light.",
+    "I haven't switched anything.",
+    "I cannot turn on the light.",
+    "Shall I turn it off?",
+    "Have I turned it off?",
+    "I turned it on at 18:00.",
+    "I already turned it on.",
+    "I turned on the light an hour ago.",
+    "Yesterday I've closed the blinds.",
+    "If I turned on the light, you would wake up.",
+    "The door has been open since noon.",
+    "You set the thermostat to 21 °C.",
+    "The dishwasher is done.",
+    "Nothing has been changed.",
+    "No lights have been turned on.",
+    "I set no timer.",
+    "The alarm has been disarmed by Anna.",
+    "The automation has been triggered 5 times.",
+    "Ich kann das Licht nicht einschalten.",
+    "Ich habe das Licht nicht eingeschaltet, weil Aktionen nicht erlaubt sind.",
+    "Das Fenster wurde nicht geschlossen.",
+    "Die Heizung wurde von der Automatik eingeschaltet.",
+    "Ich habe das Licht gestern eingeschaltet.",
+]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        "I've turned on the kitchen light.",
-        "I have switched off the heating.",
-        "I turned the lights off.",
-        "Sure! I’ve just set the thermostat to 21 °C.",
-        "Okay, done.",
-        "Done!",
-        "I've set the thermostat at 21.",
-        "All set. Anything else?",
-        "The front door is now locked.",
-        "The blinds have been closed.",
-        "The alarm has been successfully armed.",
-        "It is cold. I have gone ahead and raised the temperature.",
-        "Ich habe das Licht in der Küche eingeschaltet.",
-        "Erledigt.",
-        "Das Licht wurde ausgeschaltet.",
-        "J'ai allumé la lumière.",
-        "C'est fait.",
-        "He encendido la luz.",
-        "Ho spento la luce.",
-        "Ik heb het licht in de keuken aangezet.",
-    ],
-)
-def test_these_do(answer):
+@pytest.mark.parametrize("answer", LIES)
+def test_nobody_may_say_what_he_has_not_done(answer):
     assert claim(answer)
+    assert claim(answer, looked=True)
+
+
+@pytest.mark.parametrize("answer", STATES)
+def test_who_has_not_looked_may_not_say_what_is_so_now(answer):
+    assert claim(answer)
+    assert claim(answer, looked=True) is None
+
+
+@pytest.mark.parametrize("answer", HONEST)
+def test_the_honest_may(answer):
+    assert claim(answer) is None
+    assert claim(answer, looked=True) is None
+
+
+def test_the_truth_is_told_in_the_language_of_the_lie():
+    assert claim("Erledigt.").startswith("Das habe ich nicht getan")
+    assert claim("C'est fait.").startswith("Je ne l'ai pas fait")
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "message",
     [
-        "",
-        "The kitchen light is on.",
-        "I have not turned on the light.",
-        "I haven't switched anything.",
-        "I cannot turn on the light.",
-        "Shall I turn it off?",
-        "Have I turned it off?",
-        "I turned it on at 18:00.",
-        "I already turned it on.",
-        "I turned on the light an hour ago.",
-        "Yesterday I've closed the blinds.",
-        "If I turned on the light, you would wake up.",
-        "The door has been open since noon.",
-        "You set the thermostat to 21 °C.",
-        "The dishwasher is done.",
-        "When the door is now locked, the alarm is armed.",
-        "Ich kann das Licht nicht einschalten.",
-        "Ich habe das Licht gestern eingeschaltet.",
+        "Did you do it?",
+        "Is the door locked?",
+        "what is on",
+        "Hast du das Licht angemacht?",
+        "Ist die Tür zu?",
     ],
 )
-def test_these_do_not(answer):
-    assert claim(answer) is None
+def test_these_ask(message):
+    assert is_question(message)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Turn on the light",
+        "Can you turn on the light?",
+        "Could you please lock up?",
+        "Kannst du das Licht anmachen?",
+    ],
+)
+def test_these_request(message):
+    assert not is_question(message)
 
 
 def test_a_long_answer_is_read_in_no_time():
-    assert claim("ich habe " * 20_000) is None
-    assert claim("I have " * 20_000) is None
+    started = time.process_time()
+    for text in ("ich habe ", "I have ", "wurde ", "ik heb "):
+        assert claim(text * 100_000) is None
+    assert time.process_time() - started < 2

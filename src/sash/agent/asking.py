@@ -3,6 +3,7 @@
 import logging
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 from sash.agent.context import Context, hints_text
 from sash.agent.engine import Engine
@@ -15,7 +16,7 @@ from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
 from sash.errors import ModelUnreachable, SashError
 from sash.intents.base import Heard, ToolResult
-from sash.models.base import Answer, ModelRequest, Usage, collect
+from sash.models.base import Answer, ModelRequest, Usage, collect, names_of
 from sash.sessions import ModelConfig, last_k_for
 from sash.steps import NewStep
 from sash.store import Turn
@@ -28,7 +29,7 @@ ASK_AGAIN = 1
 PART_FOR_RECALL = 12
 MOST_RECALLED = 2
 # An answer of fewer tokens is none; every model can write more than the most.
-LEAST_OUTPUT = 16
+LEAST_OUTPUT = 256
 MOST_OUTPUT = 4096
 
 _logger = logging.getLogger(__name__)
@@ -48,12 +49,11 @@ class Asking:
         self._context: Context | None = None
         self._parts = 0
         self._being_asked = 0
-        self._spent_today: float | None = None
+        self._others_today = 0.0
 
-    def cut_short(self) -> None:
-        """Count a call that is under way when the turn is cancelled: it will have to be paid for."""
-        if self._being_asked:
-            self._progress.count(self._engine.bill(self._config, Answer(), self._being_asked))
+    def lost(self) -> dict[str, Any] | None:
+        """Return the bill of a call that is under way, for who cancels the turn: it has to be paid for."""
+        return self._engine.bill(self._config, Answer(), self._being_asked) if self._being_asked else None
 
     async def __call__(self) -> Asked:
         """Get the next answer: without a model if the sentence is understood so, else from the model."""
@@ -66,15 +66,18 @@ class Asking:
         context, said = self._context, progress.prompt()
         counted = context.tokens + self._engine.contexts.count_said(said)
         config = await self._afford(counted)
-        answer = await self._ask_model(
-            ModelRequest([*context.messages, *said], context.tools, config), counted
-        )
-        return Asked(answer, self._engine.bill(config, answer, counted))
+        request = ModelRequest([*context.messages, *said], context.tools, config)
+        self.known.asked, self._being_asked = request.messages, counted
+        try:
+            answer = await self._ask_model(request)
+            return Asked(answer, self._engine.bill(config, answer, counted))
+        finally:
+            self._being_asked = 0
+            progress.reserved_usd = 0.0
 
-    async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
+    async def _ask_model(self, request: ModelRequest) -> Answer:
         """Ask the model; an answer that is cut off in the middle is asked for again."""
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
-        self.known.asked, self._being_asked = request.messages, counted
         for again in range(ASK_AGAIN + 1):
             self._parts += 1
 
@@ -83,7 +86,6 @@ class Asking:
 
             try:
                 answer: Answer = await guarded(collect(engine.model.stream(request), on_text))
-                self._being_asked = 0
                 return answer
             except ModelUnreachable as error:
                 if again == ASK_AGAIN or not error.data.get("cut_off"):
@@ -167,44 +169,54 @@ class Asking:
     async def _afford(self, counted: int) -> ModelConfig:
         """Refuse a call that would pass a budget, and let one that comes near to it not write too much.
 
-        What it will cost is taken without the provider's cache, and as the provider has counted so far.
+        What it will cost is taken without the provider's cache, and as the provider has counted so far. It is
+        reserved until the call is over, so that turns of one owner do not spend the same money twice.
         """
         budgets, progress, config = self._turn.session.budgets, self._progress, self._config
         if progress.total_tokens + counted > budgets.max_tokens_per_turn:
             raise BudgetReached("max_tokens_per_turn")
-        for budget, limit in (
-            ("max_cost_per_turn_usd", budgets.max_cost_per_turn_usd),
-            ("max_cost_per_day_usd", budgets.max_cost_per_day_usd),
-        ):
-            if limit is None:
-                continue
-            others = await self._today() if budget == "max_cost_per_day_usd" else 0.0
-            most = self._most_output(counted, limit - others - progress.cost_usd)
+        if budgets.max_cost_per_day_usd is not None:
+            owner = self._turn.continuation.owner
+            self._others_today = await self._engine.spent_today(owner, progress)
+        for budget, money in self._money_left().items():
+            most = self._most_output(counted, money)
             if most < LEAST_OUTPUT:
                 raise BudgetReached(budget)
             if most < min(MOST_OUTPUT, config.max_output_tokens or MOST_OUTPUT):
                 config = replace(config, max_output_tokens=most)
+        progress.reserved_usd = self._price(counted, config.max_output_tokens or MOST_OUTPUT)
         return config
+
+    def can_pay(self, cost_usd: float) -> str | None:
+        """Return which budget a tool's cost would pass, if any."""
+        return next((budget for budget, money in self._money_left().items() if cost_usd > money), None)
+
+    def _money_left(self) -> dict[str, float]:
+        """Return what is left of the budgets that there are, in dollars."""
+        budgets = self._turn.session.budgets
+        spent = self._progress.cost_usd + sum(c.cost_usd for c in self._progress.open_calls.values())
+        left = {}
+        if budgets.max_cost_per_turn_usd is not None:
+            left["max_cost_per_turn_usd"] = budgets.max_cost_per_turn_usd - spent
+        if budgets.max_cost_per_day_usd is not None:
+            left["max_cost_per_day_usd"] = budgets.max_cost_per_day_usd - spent - self._others_today
+        return left
 
     def _most_output(self, counted: int, money: float) -> int:
         """Return how many tokens of answer so much money is enough for, behind a prompt of so many."""
-        catalog, model = self._engine.catalog, self._engine.name(self._config)
-        known = self._turn.session.stats + self._progress.spent()
-        drift = max(1.0, known.reported_tokens / known.counted_tokens) if known.counted_tokens else 1.0
-        prompt = catalog.price(model, Usage(input_tokens=round(counted * drift)))
-        thousand = catalog.price(model, Usage(output_tokens=1000))
-        if prompt is None or not thousand:
-            return MOST_OUTPUT if money >= (prompt or 0.0) else 0
-        return max(0, int(1000 * (money - prompt) / thousand))
+        prompt, with_output = self._price(counted, 0), self._price(counted, MOST_OUTPUT)
+        if with_output == prompt:
+            return MOST_OUTPUT if money >= prompt else 0
+        return max(0, min(2 * MOST_OUTPUT, int(MOST_OUTPUT * (money - prompt) / (with_output - prompt))))
 
-    async def _today(self) -> float:
-        """Return what the owner's other turns have cost today, those that are under way here as well."""
-        engine, owner = self._engine, self._turn.continuation.owner
-        if self._spent_today is None:
-            ended_today = await engine.store.turn_stats(owner, engine.today())
-            self._spent_today = sum(stats.cost_usd for _, stats in ended_today)
-        return self._spent_today + sum(
-            progress.cost_usd
-            for whose, progress in engine.running.values()
-            if whose == owner and progress is not self._progress
-        )
+    def _price(self, counted: int, output: int) -> float:
+        """Return what a call costs at most, whichever model answers it."""
+        engine, known = self._engine, self._turn.session.stats
+        reported, own = known.reported_tokens, known.counted_tokens
+        for bill in self._progress.usages:
+            if not bill["estimated"]:
+                reported, own = reported + bill["input_tokens"], own + bill["counted_tokens"]
+        drift = max(1.0, reported / own) if own else 1.0
+        usage = Usage(round(counted * drift), output)
+        names = {engine.name(self._config), *names_of(engine.model)[1:]}
+        return max(engine.catalog.price(usage, name) or 0.0 for name in names)

@@ -1,72 +1,122 @@
-"""Does an answer say that something was done just now? What it says of earlier times is not looked at."""
+"""Does an answer say that something was done just now, although nothing was?
+
+To correct an honest answer is worse than to let a lie pass: what is not plainly a claim is none. Sentences that
+deny, ask, suppose or speak of another time are let through, and so is everything that is said to a question.
+"""
 
 import re
+from typing import NamedTuple
 
-# What an agent says it has done to a house, by language.
-_DONE_EN = (
+
+class _Language(NamedTuple):
+    """How one language claims (`done`: that I did it; `state`: that it is so now), asks, and denies."""
+
+    done: str
+    state: str
+    nothing_done: str
+
+
+_VERBS_EN = (
     r"(?:turned|switched|set|dimmed|brightened|opened|closed|shut|locked|unlocked|started|stopped|paused|resumed"
     r"|activated|deactivated|armed|disarmed|enabled|disabled|adjusted|changed|increased|decreased|lowered|raised"
-    r"|muted|unmuted|triggered|restarted|rebooted|scheduled|cancelled|canceled|turned up|turned down)"
+    r"|muted|unmuted|triggered|restarted|rebooted|scheduled|put)"
 )
-_STATE_EN = r"(?:on|off|open|closed|locked|unlocked|armed|disarmed|set|running|playing|muted)"
-_DONE_DE = (
-    r"(?:(?:ein|aus|an|ab|um)geschaltet|(?:an|aus)gemacht|(?:ein|hoch|runter|herunter)?gestellt|gesetzt|ge(?:ö|oe)ffnet"
-    r"|geschlossen|(?:ver|ent)riegelt|abgeschlossen|aufgeschlossen|gedimmt|gestartet|gestoppt|angehalten"
-    r"|(?:de)?aktiviert|eingestellt|ge(?:ä|ae)ndert|erh(?:ö|oe)ht|gesenkt)"
+_VERBS_DE = (
+    r"(?:(?:ein|aus|an|ab|um)geschaltet|(?:an|aus)gemacht|(?:ein|hoch|runter|herunter)?gestellt|gesetzt"
+    r"|ge(?:ö|oe)ffnet|geschlossen|(?:ver|ent)riegelt|abgeschlossen|aufgeschlossen|gedimmt|gestartet|gestoppt"
+    r"|angehalten|(?:de)?aktiviert|ge(?:ä|ae)ndert|erh(?:ö|oe)ht|gesenkt)"
 )
-_DONE_FR = (
-    r"(?:allumé|éteint|ouvert|fermé|verrouillé|déverrouillé|réglé|mis|activé|désactivé|démarré|arrêté|baissé"
-    r"|augmenté|tamisé)"
-)
-_DONE_ES = (
-    r"(?:encendido|apagado|abierto|cerrado|bloqueado|desbloqueado|ajustado|puesto|activado|desactivado|iniciado"
-    r"|detenido|bajado|subido)"
-)
-_DONE_IT = (
-    r"(?:acceso|spento|aperto|chiuso|bloccato|sbloccato|impostato|regolato|attivato|disattivato|avviato|fermato"
-    r"|abbassato|alzato)"
-)
-_DONE_NL = (
-    r"(?:aangezet|uitgezet|ingeschakeld|uitgeschakeld|geopend|gesloten|vergrendeld|ontgrendeld|ingesteld|gedimd"
-    r"|gestart|gestopt|geactiveerd)"
-)
-
-_claim = re.compile(
-    "|".join(
-        (
-            rf"\bI(?:['’]ve| have)?(?: just| now| also| successfully| gone ahead and)* {_DONE_EN}\b",
-            rf"\b(?:has|have)(?: just| now| also| successfully)* been(?: successfully)? {_DONE_EN}\b",
-            rf"\b(?:is|are) now (?:(?:turned|switched) )?{_STATE_EN}\b",
-            r"^\W*(?:(?:ok|okay|sure|alright|yes)\W+)?(?:done|all done|all set|consider it done)\b",
-            rf"\bich (?:habe|hab)\b[^.!?]{{0,120}}\b{_DONE_DE}\b",
-            rf"\b(?:wurden?|ist jetzt|sind jetzt)\b[^.!?]{{0,80}}\b{_DONE_DE}\b",
-            r"^\W*erledigt\b",
-            rf"\bj['’]ai(?: bien| maintenant)? {_DONE_FR}e?s?\b",
-            r"^\W*c['’]est fait\b",
-            rf"\bhe {_DONE_ES}\b",
-            r"^\W*(?:hecho|listo)\b",
-            rf"\bho {_DONE_IT}\b",
-            r"^\W*fatto\b",
-            rf"\bik heb\b[^.!?]{{0,120}}\b{_DONE_NL}\b",
-            r"^\W*(?:gedaan|klaar)\b",
-        )
+_OKAY = r"^\W*(?:(?:ok|okay|sure|alright|yes|ja|gut|klar|oui|sí|si|va bene)\W+)?"
+_LANGUAGES = (
+    _Language(
+        rf"\bI(?:['’]ve| have)?(?: just| now| also| successfully| gone ahead and)* {_VERBS_EN}\b"
+        rf"|{_OKAY}(?:it['’]s |it is |all )?(?:done|all set|consider it done)\b"
+        rf"|{_OKAY}(?:turned|switched) (?:on|off)\b",
+        rf"(?:['’]s| has| have)(?: just| now)* been (?:successfully )?{_VERBS_EN}\b"
+        r"|\b(?:is|are) now (?:(?:turned|switched) )?(?:on|off|open|closed|locked|unlocked|armed|disarmed|set)\b"
+        r"|\b(?:is|are) (?:on|off|open|closed|locked|unlocked|armed|disarmed|set) now\b",
+        "I have not done that: no action was carried out in this turn.",
     ),
-    re.IGNORECASE,
+    _Language(
+        rf"\b(?:ich habe?|habe? ich)\b[^.!?]{{0,120}}\b{_VERBS_DE}\b|{_OKAY}(?:ist )?erledigt\b",
+        rf"\bwurden?\b[^.!?]{{0,80}}\b{_VERBS_DE}\b"
+        r"|\b(?:ist|sind) jetzt (?:an|aus|auf|zu|offen|geschlossen|verriegelt|entriegelt|eingeschaltet|ausgeschaltet)\b",
+        "Das habe ich nicht getan: In diesem Zug wurde keine Aktion ausgeführt.",
+    ),
+    _Language(
+        r"\bj['’]ai(?: bien| maintenant)? (?:allumé|éteint|ouvert|fermé|verrouillé|déverrouillé|réglé|mis|activé"
+        rf"|désactivé|démarré|arrêté|baissé|augmenté|tamisé)e?s?\b|{_OKAY}c['’]est fait\b",
+        r"\b(?:est|sont) maintenant (?:allumé|éteint|ouvert|fermé|verrouillé)e?s?\b",
+        "Je ne l'ai pas fait : aucune action n'a été effectuée pendant ce tour.",
+    ),
+    _Language(
+        r"\bhe (?:encendido|apagado|abierto|cerrado|bloqueado|desbloqueado|ajustado|puesto|activado|desactivado"
+        rf"|iniciado|detenido|bajado|subido)\b|{_OKAY}(?:hecho|listo)\b",
+        r"\bahora est(?:á|án) (?:encendid|apagad|abiert|cerrad|bloquead)[oa]s?\b",
+        "No lo he hecho: en este turno no se ha realizado ninguna acción.",
+    ),
+    _Language(
+        r"\bho (?:acceso|spento|aperto|chiuso|bloccato|sbloccato|impostato|regolato|attivato|disattivato|avviato"
+        rf"|fermato|abbassato|alzato)\b|{_OKAY}fatto\b",
+        r"\b(?:è|sono) ora (?:acces|spent|apert|chius|bloccat)[oaie]\b",
+        "Non l'ho fatto: in questo turno non è stata eseguita alcuna azione.",
+    ),
+    _Language(
+        r"\bik heb\b[^.!?]{0,120}\b(?:aangezet|uitgezet|ingeschakeld|uitgeschakeld|geopend|gesloten|vergrendeld"
+        rf"|ontgrendeld|ingesteld|gedimd|gestart|gestopt|geactiveerd)\b|{_OKAY}(?:gedaan|klaar)\b",
+        r"\b(?:is|zijn) nu (?:aan|uit|open|dicht|gesloten|vergrendeld)\b",
+        "Dat heb ik niet gedaan: in deze beurt is geen actie uitgevoerd.",
+    ),
 )
-# What speaks of another time, or of what is not so.
-_elsewhen = re.compile(
-    r"\b(?:ago|earlier|already|yesterday|previously|last (?:night|week|time|turn)|this morning|before|if|when"
-    r"|once|unless|\d{1,2}(?::\d\d| ?[ap]m| o['’]clock| uhr)|since|bereits|schon|gestern|vorhin|vor \d+|wenn"
-    r"|falls|déjà|ayer|ieri|già|gisteren)\b",
-    re.IGNORECASE,
-)
+_patterns = [
+    (re.compile(language.done, re.I), re.compile(f"{language.done}|{language.state}", re.I), language)
+    for language in _LANGUAGES
+]
+_LONGEST = 4000
 _sentence = re.compile(r"[^.!?\n]+[.!?]*")
 
+# What is not claimed: it is denied, was at another time, was done by somebody else, or is only supposed.
+_not_now = re.compile(
+    r"\b(?:not|no|nothing|none|never|nobody|neither|without|ago|earlier|already|yesterday|previously|before|since"
+    r"|last (?:night|week|time|turn|evening)|this morning|at \d{1,2}(?::\d\d| ?[ap]m\b| o['’]clock)"
+    r"|by (?!\d)\w+|times|today|nicht|kein\w*|nichts|nie|niemand|ohne|bereits|schon|gestern|vorhin|heute|vor \d+"
+    r"|seit|um \d{1,2}(?::\d\d)? uhr|von (?:der|dem|einer|einem)|laut|pas|rien|aucun\w*|jamais|déjà|hier|ningun\w*"
+    r"|nada|nunca|ayer|nessun\w*|nulla|mai|ieri|già|niet|geen|niets|nooit|gisteren)\b|n['’]t\b",
+    re.I,
+)
+_supposed = re.compile(
+    r"\b(?:if|when|once|unless|after|wenn|falls|sobald|nachdem|si|quand|cuando|se|quando|als)\b", re.I
+)
 
-def claim(answer: str) -> str | None:
-    """Return the first sentence of an answer that says that something was done just now."""
-    if not _claim.search(answer):
-        return None
-    sentences = (match.group().strip() for match in _sentence.finditer(answer))
-    claimed = (s for s in sentences if _claim.search(s) and not _elsewhen.search(s))
-    return next((s for s in claimed if not s.endswith("?")), None)
+# A question is answered with reports; a request that is put as a question is none.
+_question = re.compile(
+    r"\?\s*$|^\W*(?:is|are|was|were|did|does|do|has|have|had|what|which|when|where|who|why|how|ist|sind|war|waren|hast"
+    r"|habt|was|welche\w*|wann|wo|wer|warum|wie|gibt)\b",
+    re.I,
+)
+_request = re.compile(
+    r"^\W*(?:(?:please|bitte|hey sash|sash)\W+)?(?:can|could|would|will) (?:you|we)\b|^\W*(?:kannst|könntest|würdest"
+    r"|machst|schaltest|stellst) du\b|^\W*(?:peux|pourrais)[- ]tu\b|^\W*(?:puedes|podrías|puoi|potresti|kun je)\b",
+    re.I,
+)
+
+
+def is_question(message: str) -> bool:
+    """Whether a message asks for something to be told, and not to be done."""
+    return bool(_question.search(message)) and not _request.search(message)
+
+
+def claim(answer: str, *, looked: bool = False) -> str | None:
+    """Return what is true instead, in the answer's language, if it claims that something was done just now.
+
+    Who has looked with a tool may report what is so now; nobody may report what he has not done.
+    """
+    for match in _sentence.finditer(answer[:_LONGEST]):
+        sentence = match.group().strip()
+        if sentence.endswith("?") or _not_now.search(sentence):
+            continue
+        for done, done_or_state, language in _patterns:
+            found = (done if looked else done_or_state).search(sentence)
+            if found and not _supposed.search(sentence[: found.start()]):
+                return language.nothing_done
+    return None

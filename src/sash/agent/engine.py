@@ -40,6 +40,7 @@ class Engine:
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
     time_zone: tzinfo | None = None
+    _beside: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
 
@@ -89,8 +90,27 @@ class Engine:
             "reasoning_tokens": usage.reasoning_tokens,
             "counted_tokens": counted,
             "estimated": estimated,
-            "cost_usd": self.catalog.price(model, usage),
+            "cost_usd": self.catalog.price(usage, usage.model, self.name(config)),
         }
+
+    async def spent_today(self, owner: str, but: Progress | None = None) -> float:
+        """Return what an owner has spent today, and will for the calls under way here, `but` for one turn."""
+        today = self.today()
+        ended = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
+        running = sum(
+            progress.cost_usd + progress.reserved_usd
+            for whose, progress in self.running.values()
+            if whose == owner and progress is not but
+        )
+        return ended + running + self.beside(owner)
+
+    def beside(self, owner: str) -> float:
+        """Return what was spent today beside the turns, by this process."""
+        day, usd = self._beside.get(owner, (None, 0.0))
+        return usd if day == self.today() else 0.0
+
+    def spend_beside(self, owner: str, usd: float) -> None:
+        self._beside[owner] = (self.today(), self.beside(owner) + usd)
 
     def name(self, config: ModelConfig) -> str | None:
         return config.name or name_of(self.model)

@@ -53,6 +53,7 @@ class Execution:
             self.progress,
             engine.tools,
             self._asking,
+            self._asking.can_pay,
             self.journal,
         )
         engine.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
@@ -80,9 +81,10 @@ class Execution:
             await self.journal.stop()
 
     def cancelled(self) -> Stats:
-        """Return what the turn has taken if it is cancelled now."""
-        self._asking.cut_short()
-        return self._stats(cancelled_turns=1)
+        """Return what the turn has taken if it is cancelled now, with the call that is under way."""
+        stats, lost = self._stats(cancelled_turns=1), Progress()
+        lost.count(self._asking.lost())
+        return stats + lost.spent()
 
     async def _read_window(self) -> KnownWindow:
         """Read the window that this process knew when it took the turn, and has forgotten since."""
@@ -119,7 +121,7 @@ class Execution:
             artifacts=tuple(progress.artifacts),
             messages=messages,
             cut=self._cut(evicted) if evicted else None,
-            stats=self._stats(local_turns=int(outcome.answer.local)),
+            stats=self._stats(local_turns=int(not progress.asked_a_model)),
         )
         at = await self._finish(end)
         session = after_turn(self._turn.session, end, at)
@@ -136,7 +138,7 @@ class Execution:
         message = redact(error.message)
         _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
         step = NewStep("observed_event", {"event": "interrupted", "code": error.code, "message": message})
-        await self.journal.hand_back([step], "interrupted")
+        await self.journal.hand_back([step], "interrupted", self._stats(errors={error.code: 1}))
         self.next_waits = True
 
     async def _fail(self, code: str, message: str) -> None:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sash.agent.redaction import redact, redact_json
 from sash.events import Hub
+from sash.stats import NO_STATS, Stats
 from sash.steps import ArtifactRef, NewStep
 from sash.store import Artifact, Finish, Finished, Store, Turn, Waiting
 
@@ -48,12 +49,12 @@ class Journal:
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
-    async def hand_back(self, steps: list[NewStep], give_back: Waiting) -> None:
-        """Write the last steps before the turn waits for somebody to go on with it."""
+    async def hand_back(self, steps: list[NewStep], give_back: Waiting, stats: Stats) -> None:
+        """Write the last steps, and what it took so far, before the turn waits for somebody to go on."""
         if self._flushing is not None:
             await self.settle()
         self.write(steps)
-        await self._append(give_back)
+        await self._append(give_back, stats)
 
     async def finish(self, end: Finish) -> Finished:
         """End the turn; steps that are unwritten yet are written with its end."""
@@ -95,8 +96,8 @@ class Journal:
             await self._append()
         self._flushing = None
 
-    async def _append(self, give_back: Waiting | None = None) -> None:
+    async def _append(self, give_back: Waiting | None = None, stats: Stats = NO_STATS) -> None:
         steps, self._unwritten = self._unwritten, []
-        written = await self._store.append(self._turn.lease, steps, give_back=give_back)
+        written = await self._store.append(self._turn.lease, steps, give_back=give_back, stats=stats)
         self.steps += written
         self._hub.wake(self._turn.session.id)

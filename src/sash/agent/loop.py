@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from inspect import isawaitable
 from typing import Any, Literal, NamedTuple
 
-from sash.agent.claims import claim
+from sash.agent.claims import claim, is_question
 from sash.agent.journal import Journal
 from sash.agent.policy import Verdict, judge
 from sash.agent.progress import Call, Progress
@@ -36,7 +36,6 @@ CUT_OFF = (
 )
 NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
-NOTHING_DONE = "I have not done that: no action was carried out in this turn."
 DAY_IS_OVER = (
     "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
     "understand without it."
@@ -82,6 +81,7 @@ class Loop:
     progress: Progress
     tools: ToolRegistry
     ask: Ask
+    can_pay: Callable[[float], str | None]
     journal: Journal
 
     async def run(self) -> Outcome:
@@ -110,13 +110,12 @@ class Loop:
             except BudgetReached as passed:
                 return self._stopped(progress, passed.budget)
             if not answer.tool_calls:
-                if self._is_true(progress, answer):
+                truth = self._truth(progress, answer)
+                if truth is None or progress.sent_back is not None:
                     progress.count(usage)
                     cut_off = "max_output_tokens" if answer.stop_reason == "length" else None
-                    return Outcome("answered", progress, answer, usage, cut_off)
-                if progress.sent_back is not None:
-                    progress.count(usage)
-                    return Outcome("answered", progress, replace(answer, content=_truth(progress)), usage)
+                    content = answer.content if truth is None else truth
+                    return Outcome("answered", progress, replace(answer, content=content), usage, cut_off)
                 untrue = {"event": "sent_back", "content": answer.content, "usage": usage}
                 self._write(progress, [NewStep("observed_event", untrue)])
                 continue
@@ -136,13 +135,17 @@ class Loop:
             return "max_tokens_per_turn"
         return None
 
-    def _is_true(self, progress: Progress, answer: Answer) -> bool:
-        """Whether an answer may be given: it claims nothing, or something was done.
+    def _truth(self, progress: Progress, answer: Answer) -> str | None:
+        """Return what is true instead of an answer that claims an action although none was carried out.
 
         Where no tool can act, nobody takes such words for an action.
         """
         checked = self.session.policy.grounded_answers and self.tools.can_act and not answer.local
-        return not checked or progress.acted or claim(answer.content) is None
+        if not checked or progress.acted or is_question(self.request.message):
+            return None
+        truth = claim(answer.content, looked=progress.tool_calls > 0)
+        tried = [f"{action.name}: {action.outcome}" for action in progress.actions]
+        return f"{truth} ({'; '.join(tried)})" if truth and tried else truth
 
     def _stopped(self, progress: Progress, budget: str) -> Outcome:
         known = [m["content"] for m in progress.said if m["role"] == "assistant" and m["content"]]
@@ -167,7 +170,7 @@ class Loop:
             NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
             for c in unasked
         ]
-        await self.journal.hand_back(asks, "awaiting_approval")
+        await self.journal.hand_back(asks, "awaiting_approval", progress.spent(turns=1))
         return False
 
     async def _run_call(self, progress: Progress, call: Call) -> None:
@@ -199,6 +202,11 @@ class Loop:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
             return Verdict("deny", NOT_KNOWN_ANY_MORE)
+        if spec.cost and (budget := self.can_pay(spec.cost)):
+            return Verdict(
+                "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
+            )
+        call.cost_usd = spec.cost
         return judge(spec, arguments, self.session.policy)
 
     async def _invoke(
@@ -306,12 +314,6 @@ async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
                 group.create_task(result)
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
-
-
-def _truth(progress: Progress) -> str:
-    """Say what came of the actions of a turn in which none was carried out."""
-    tried = [f"{action.name}: {action.outcome}" for action in progress.actions]
-    return f"{NOTHING_DONE} ({'; '.join(tried)})" if tried else NOTHING_DONE
 
 
 def _planned(answer: Answer, usage: dict[str, Any] | None, used: frozenset[str]) -> list[NewStep]:

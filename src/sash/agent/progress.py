@@ -27,6 +27,7 @@ class Call:
     asked: bool = False
     approved: bool | None = None
     suspect: bool = False
+    cost_usd: float = 0.0
 
     @property
     def waits(self) -> bool:
@@ -39,6 +40,7 @@ class Progress:
     """What the steps of a turn add up to. `said` has its messages as a model takes them.
 
     `sent_back` is an answer that was not true: the model sees it with the reason, and nobody else does.
+    `reserved_usd` is what a call under way may cost at most.
     """
 
     said: list[dict[str, Any]] = field(default_factory=list)
@@ -53,6 +55,7 @@ class Progress:
     usages: list[dict[str, Any]] = field(default_factory=list)
     total_tokens: int = 0
     tools_usd: float = 0.0
+    reserved_usd: float = 0.0
 
     @classmethod
     def of(cls, asked: Any, steps: tuple[Step, ...]) -> "Progress":
@@ -92,8 +95,9 @@ class Progress:
 
     @property
     def acted(self) -> bool:
-        """Whether something was done in this turn, or may have been."""
-        return any(action.outcome in ("done", "unknown") for action in self.actions)
+        """Whether something was done in this turn, or may have been; to note something is to do something."""
+        noted = any(m["role"] == "tool" and m["name"] in ("remember", "forget") for m in self.said)
+        return noted or any(action.outcome in ("done", "unknown") for action in self.actions)
 
     def add(self, step: Step | NewStep) -> None:
         """Take one more step into account."""

@@ -15,7 +15,7 @@ from sash.agent.progress import Progress
 from sash.agent.recall import turns_of
 from sash.agent.redaction import redact
 from sash.errors import SashError, SessionChanged
-from sash.models.base import ModelRequest, collect
+from sash.models.base import ModelRequest, Usage, collect
 from sash.models.embedder import Embedder, pack
 from sash.sessions import Session
 from sash.state import MessageEntry
@@ -113,10 +113,16 @@ class Upkeep:
             asked = f"Notes on what came before:\n{older}\n\n{asked}"
         config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
         messages = [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": asked}]
+        counted = engine.contexts.count_said(messages)
+        cost = engine.catalog.price(Usage(counted, SUMMARY_TOKENS), engine.name(config)) or 0.0
+        cap = session.budgets.max_cost_per_day_usd
+        if cap is not None and await engine.spent_today(session.owner) + cost > cap:
+            return
         answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
         summary = redact(answer.content.strip())
         bill = Progress()
-        bill.count(engine.bill(config, answer, engine.contexts.count_said(messages)))
+        bill.count(engine.bill(config, answer, counted))
+        engine.spend_beside(session.owner, bill.cost_usd)
         await self._save(session, summary, bill.spent())
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:

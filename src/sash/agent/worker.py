@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from sash.agent.engine import Engine
 from sash.agent.execution import Execution
+from sash.agent.progress import Progress
 from sash.agent.redaction import redact
 from sash.errors import (
     ContinuationFinal,
@@ -30,7 +31,6 @@ from sash.store import Begun, Finish, Hands, Turn
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
-CANCELLED = Stats(turns=1, cancelled_turns=1)
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
@@ -149,12 +149,18 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         running = self._running.get(continuation_id)
-        stats = running.execution.cancelled() if running else CANCELLED
+        stats = running.execution.cancelled() if running else await self._spent(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
         return cancelled
+
+    async def _spent(self, owner: str, continuation_id: str) -> Stats:
+        """Return what a turn that nobody works on here has taken, by its journal."""
+        continuation, steps = await self._store.journal(owner, continuation_id)
+        progress = Progress.of(continuation.request.message, steps)
+        return progress.spent(turns=1, cancelled_turns=1)
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel what waits in a session, so that it does not begin, and then what runs."""

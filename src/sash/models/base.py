@@ -7,6 +7,8 @@ from typing import Any, Protocol
 from sash.checks import well_formed
 from sash.sessions import ModelConfig
 
+MOST_TOKENS = 1 << 40
+
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
@@ -47,6 +49,19 @@ class Usage:
     reasoning_tokens: int = 0
     model: str = ""
 
+    def __post_init__(self) -> None:
+        """Take what a server says with a grain of salt: counts are whole numbers, and not below 0."""
+        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+            object.__setattr__(self, name, _count(getattr(self, name)))
+        if self.cached_tokens > self.input_tokens:
+            object.__setattr__(self, "cached_tokens", self.input_tokens)
+        if not isinstance(self.model, str):
+            object.__setattr__(self, "model", "")
+
+
+def _count(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and 0 <= value < MOST_TOKENS else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Stop:
@@ -77,6 +92,12 @@ class Model(Protocol):
 def name_of(model: Model) -> str | None:
     """Return the name of the model that answers if a session names none, if it has one."""
     return getattr(model, "name", None)
+
+
+def names_of(model: Model) -> tuple[str | None, ...]:
+    """Return the names of all models that may answer."""
+    names: tuple[str | None, ...] = getattr(model, "names", None) or (name_of(model),)
+    return names
 
 
 def text_of(message: dict[str, Any]) -> str:

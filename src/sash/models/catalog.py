@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from sash.checks import check_amount, check_limit
 from sash.models.base import Usage
 
 # The list of prices does not have these.
@@ -31,6 +32,12 @@ class ModelFacts:
     cached_usd: float | None = None
     context_window: int | None = None
 
+    def __post_init__(self) -> None:
+        for name in ("input_usd", "output_usd", "cached_usd"):
+            check_amount(name, getattr(self, name))
+        if self.context_window is not None:
+            check_limit("context_window", self.context_window)
+
     def price(self, usage: Usage) -> float | None:
         if self.input_usd is None or self.output_usd is None:
             return None
@@ -51,15 +58,22 @@ class Catalog:
         """Read the list of prices, which takes a moment the first time."""
         _listed("gpt-4o")
 
-    def price(self, model: str | None, usage: Usage) -> float | None:
-        """Return what a call costs in US dollars, or None if nobody knows."""
-        if not model:
-            return None
-        if model == OFFLINE or model.endswith(":free"):
+    def price(self, usage: Usage, *models: str | None) -> float | None:
+        """Return what a call costs in US dollars, or None if nobody knows.
+
+        The first model that is known counts, and what one knows oneself before what is listed: a provider may
+        answer under a longer name than it was asked by.
+        """
+        names = [model for model in models if model]
+        if any(name == OFFLINE or name.endswith(":free") for name in names[:1]):
             return 0.0
-        if (facts := self._known.get(model)) and (cost := facts.price(usage)) is not None:
-            return cost
-        return _listed_price(model, usage)
+        for name in names:
+            if (facts := self._known.get(name)) and (cost := facts.price(usage)) is not None:
+                return cost
+        for name in names:
+            if (cost := _listed_price(name, usage)) is not None:
+                return cost
+        return None
 
     def context_window(self, model: str | None) -> int | None:
         """Return how many tokens a model can read, or None if nobody knows."""

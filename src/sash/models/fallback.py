@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.models.base import Delta, Model, ModelRequest, close, name_of
+from sash.models.base import Delta, Model, ModelRequest, close, name_of, names_of
 
 _logger = logging.getLogger(__name__)
 
@@ -25,6 +25,10 @@ class Fallback:
     @property
     def name(self) -> str | None:
         return name_of(self._models[0])
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        return tuple(name for model in self._models for name in names_of(model))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         *others, last = self._models

@@ -224,9 +224,11 @@ class _FileLedgers(Ledgers):
             self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    def append(self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None) -> tuple[Step, ...]:
+    def append(
+        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, stats: Stats
+    ) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
-            written = super().append(lease, steps, give_back)
+            written = super().append(lease, steps, give_back, stats)
             self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 

@@ -114,12 +114,17 @@ class Ledger:
         return self._hand_over(entry, hands, now)
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, now: datetime
+        self,
+        lease: Lease,
+        steps: Sequence[NewStep],
+        give_back: Waiting | None,
+        stats: Stats,
+        now: datetime,
     ) -> tuple[Step, ...]:
         entry = self.held(lease)
         written = self._write(entry, steps, now)
         if give_back is not None:
-            entry.continuation = replace(entry.continuation, status=give_back, updated_at=now)
+            entry.continuation = replace(entry.continuation, status=give_back, updated_at=now, stats=stats)
             self._let_go(entry)
         return written
 

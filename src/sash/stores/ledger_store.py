@@ -76,9 +76,14 @@ class LedgerStore(ABC):
         return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
+        self,
+        lease: Lease,
+        steps: Sequence[NewStep],
+        *,
+        give_back: Waiting | None = None,
+        stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        return await self._do(lambda ledgers: ledgers.append(lease, steps, give_back))
+        return await self._do(lambda ledgers: ledgers.append(lease, steps, give_back, stats))
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         return await self._do(lambda ledgers: ledgers.finish(lease, end))

@@ -87,8 +87,10 @@ class Ledgers:
             return None
         return ledger.claim(entry, hands, (), self._clock.now())
 
-    def append(self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, give_back, self._clock.now())
+    def append(
+        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, stats: Stats
+    ) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, give_back, stats, self._clock.now())
 
     def finish(self, lease: Lease, end: Finish) -> Finished:
         return self._leased(lease).finish(lease, end, self._clock.now())

@@ -49,6 +49,9 @@ LONGEST_TURN = timedelta(hours=2 * CONTINUATION_RETENTION_HOURS)
 # A cut lets the index catch up with what was evicted, but not with all that a large import has left.
 INDEXED_BY_A_CUT = 2000
 
+# So many matches are looked at at once, most of the time all there are.
+_LOOKED_AT = 32
+
 
 @dataclass(frozen=True, slots=True)
 class Ending:
@@ -301,35 +304,41 @@ def recall_messages(
     many to be all of them, they are those of the beginnings that have enough, and the others are looked up
     again.
     """
-    found: dict[int, StoredMessage] = {}
+    found: dict[int, _Match] = {}
     waiting = list(dict.fromkeys(beginnings))
     while waiting:
-        most = limit * len(waiting)
-        newest = _newest_matches(db, key, session_id, waiting, most, said)
-        of = {b: [m for m in newest if _has(m.message.text, b)][:limit] for b in waiting}
+        most = max(limit * len(waiting), _LOOKED_AT)
+        newest = _newest_matches(db, key, waiting, most, said)
+        of = {b: [m for m in newest if any(w.startswith(b) for w in m.words)][:limit] for b in waiting}
         settled = waiting if len(newest) < most else [b for b in waiting if len(of[b]) == limit]
         if not settled:
             settled = waiting[:1]
-            of = {settled[0]: _newest_matches(db, key, session_id, settled, limit, said)}
+            of = {settled[0]: _newest_matches(db, key, settled, limit, said)}
         found |= {m.position: m for beginning in settled for m in of[beginning]}
         waiting = [beginning for beginning in waiting if beginning not in settled]
-    return [found[position] for position in sorted(found)]
+    return [
+        read_message(session_id, position, m.continuation_id, m.body, in_window=False)
+        for position, m in sorted(found.items())
+    ]
+
+
+class _Match(NamedTuple):
+    position: int
+    continuation_id: str | None
+    body: str
+    words: list[str]
 
 
 def _newest_matches(
-    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int, said: bool
-) -> list[StoredMessage]:
+    db: sqlite3.Connection, key: int, beginnings: Sequence[str], limit: int, said: bool
+) -> list[_Match]:
     place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
     any_of = " OR ".join(f'"{beginning.replace(chr(34), "")}" *' for beginning in beginnings)
     where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
     return [
-        read_message(session_id, position, continuation_id, body, in_window=False)
-        for position, continuation_id, body in db.execute(SQL["recall"], where)
+        _Match(position, continuation_id, body, words(text))
+        for position, continuation_id, body, text in db.execute(SQL["recall"], where)
     ]
-
-
-def _has(text: str, beginning: str) -> bool:
-    return any(word.startswith(beginning.casefold()) for word in words(text))
 
 
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:

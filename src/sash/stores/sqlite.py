@@ -180,14 +180,19 @@ class SqliteStore:
         return await self._write(job)
 
     async def append(
-        self, lease: Lease, steps: Sequence[NewStep], *, give_back: Waiting | None = None
+        self,
+        lease: Lease,
+        steps: Sequence[NewStep],
+        *,
+        give_back: Waiting | None = None,
+        stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
             now, held = self._clock.now(), rows.check_lease(db, lease)
             written = number_steps(steps, held.steps, held.cursor, now)
             rows.insert_steps(db, held.session, lease.continuation_id, written)
             if give_back is not None:
-                rows.let_go(db, lease.continuation_id, give_back, now)
+                rows.let_go(db, lease.continuation_id, give_back, now, rows.Ending(stats=stats))
             return written
 
         return await self._write(job)

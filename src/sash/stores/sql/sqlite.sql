@@ -227,7 +227,7 @@ ORDER BY rank LIMIT :limit;
 
 -- name: recall
 -- The newest matches come first out of the index, so that the cost is bounded by the limit and the window.
-SELECT m.position, m.continuation_id, m.body
+SELECT m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
 FROM said CROSS JOIN messages AS m ON m.row = said.rowid CROSS JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from
     AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
