@@ -20,6 +20,11 @@ from sash.stats import NO_STATS, Stats
 SessionStatus = Literal["active", "ended", "expired"]
 
 LAST_K = 6
+# What a request to a model says by other ways than its options.
+OWN_OPTIONS = frozenset(
+    {"model", "messages", "input", "tools", "stream", "stream_options", "store", "temperature", "max_tokens"}
+    | {"max_completion_tokens", "max_output_tokens"}
+)
 # A window is read again with every call of a turn, so it is a small part of what a model can read at once.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
@@ -40,8 +45,10 @@ class ModelConfig:
             check_label("the model's name", self.name)
         if self.max_output_tokens is not None:
             check_limit("max_output_tokens", self.max_output_tokens)
-        if type(self.temperature) not in (int, float, NoneType):
+        if type(self.temperature) not in (int, float, NoneType) or self.temperature != self.temperature:
             raise InvalidInput(f"temperature must be a number, got {self.temperature!r:.80}")
+        if taken := OWN_OPTIONS.intersection(self.options):
+            raise InvalidInput(f"options may not have {', '.join(sorted(taken))}: Sash decides on these")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from sash import Runtime
 from sash.errors import (
     ContentFiltered,
     ContextTooLong,
+    InvalidInput,
     ModelError,
     ModelKeyRefused,
     ModelQuotaReached,
@@ -210,3 +211,96 @@ async def test_a_turn_is_billed_at_the_price_of_the_model_that_answered(tmp_path
             assert bill["model"] == "gpt-4o-mini-2024-07-18"
             assert bill["cost_usd"] == pytest.approx(0.6 * 0.15 + 0.4 * 0.075 + 0.1 * 0.6)
             assert (await runtime.statistics())["cached_share"] == 0.4
+
+
+def called(*calls):
+    """A chunk with calls as they come: any of index, id, name, arguments."""
+    return chunk(
+        calls=[
+            {k: v for k, v in call.items() if k in ("index", "id")}
+            | {"function": {k: v for k, v in call.items() if k in ("name", "arguments")}}
+            for call in calls
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [
+            called(
+                {"index": 0, "id": "1", "name": "a", "arguments": "{}"},
+                {"index": 0, "id": "2", "name": "b", "arguments": "{}"},
+            )
+        ],
+        [called({"id": "1", "name": "a", "arguments": "{}"}, {"id": "2", "name": "b", "arguments": "{}"})],
+        [
+            called({"id": "1", "name": "a", "arguments": "{}"}),
+            called({"id": "2", "name": "b", "arguments": "{}"}),
+        ],
+        [
+            called({"index": 0, "id": "1", "name": "a", "arguments": "{"}),
+            called({"index": 0, "id": "1", "name": "a", "arguments": "}"}),
+            called({"index": 1, "id": "2", "name": "b", "arguments": {}}),
+        ],
+    ],
+)
+async def test_calls_of_odd_servers_are_kept_apart(chunks):
+    async with Wire(Reply(chunks=[*chunks, chunk(finish="tool_calls")])) as wire:
+        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1"))
+        answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
+        await model.endpoint.close()
+    made = [(c["id"], c["function"]["name"], c["function"]["arguments"] or "{}") for c in answer.tool_calls]
+    assert made == [("1", "a", "{}"), ("2", "b", "{}")]
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        (
+            Reply(400, body=[{"error": {"code": 400, "message": "API key not valid. Please pass one."}}]),
+            "model_key_refused",
+        ),
+        (failed(400, message="This model's maximum context length is 8192 tokens"), "context_too_long"),
+        (failed(402, message="pay first"), "model_quota_reached"),
+        (Reply(200, body={"choices": []}), "model_error"),
+    ],
+)
+async def test_what_others_say_is_understood(reply, code):
+    async with Wire(reply) as wire:
+        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1", retries=0))
+        with pytest.raises(ModelError) as error:
+            await collect(model.stream(ModelRequest(HI)), lambda text: None)
+        await model.endpoint.close()
+    assert error.value.code == code
+
+
+async def test_a_key_that_cannot_be_sent_is_a_clear_error():
+    async with Wire(said("x")) as wire:
+        model = OpenAIChat(Endpoint("m", "ключ", f"{wire.url}/v1", retries=0))
+        with pytest.raises(ModelError, match="cannot be asked"):
+            await collect(model.stream(ModelRequest(HI)), lambda text: None)
+        await model.endpoint.close()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"retries": -1},
+        {"timeout_s": float("nan")},
+        {"timeout_s": 0},
+        {"azure_endpoint": "https://x"},
+        {"model": ""},
+    ],
+)
+def test_an_endpoint_that_cannot_work_is_refused(options):
+    with pytest.raises(InvalidInput):
+        Endpoint(**{"model": "m"} | options)
+
+
+async def test_text_that_comes_in_parts_is_text():
+    async with Wire(Reply(chunks=[chunk([{"type": "text", "text": "Hi"}]), chunk(finish="stop")])) as wire:
+        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1"))
+        answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
+        await model.endpoint.close()
+    assert answer.content == "Hi"

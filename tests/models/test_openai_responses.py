@@ -4,7 +4,14 @@ import asyncio
 
 import pytest
 
-from sash.errors import ContentFiltered, ModelError, ModelKeyRefused, ModelUnreachable
+from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    ModelError,
+    ModelKeyRefused,
+    ModelQuotaReached,
+    ModelUnreachable,
+)
 from sash.models.base import ModelRequest, Usage, collect
 from sash.models.endpoint import Endpoint
 from sash.models.openai_responses import OpenAIResponses
@@ -149,4 +156,43 @@ async def test_an_answer_that_was_too_long_says_so():
 async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
     async with Wire(reply) as wire:
         with pytest.raises(error, match=says):
+            await answer(wire)
+
+
+async def test_a_call_that_comes_whole_at_the_end_is_whole():
+    item = {
+        "type": "function_call",
+        "id": "f",
+        "call_id": "c1",
+        "name": "look",
+        "arguments": '{"room": "attic"}',
+    }
+    begun = event("output_item.added", output_index=0, item=item | {"arguments": ""})
+    piece = event("function_call_arguments.delta", delta='{"room": "att', item_id="f", output_index=0)
+    done = event("output_item.done", output_index=0, item=item)
+    for chunks in ([done], [begun, done], [begun, piece, done]):
+        async with Wire(Reply(chunks=[*chunks, response()])) as wire:
+            result = await answer(wire)
+        [call] = result.tool_calls
+        assert (call["id"], call["function"]) == ("c1", {"name": "look", "arguments": '{"room": "attic"}'})
+
+
+async def test_usage_without_details_is_usage():
+    counts = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
+    async with Wire(Reply(chunks=[text("Hi"), response(usage=counts)])) as wire:
+        assert (await answer(wire)).usage == Usage(5, 2, model="m")
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("context_length_exceeded", ContextTooLong),
+        ("rate_limit_exceeded", ModelQuotaReached),
+        ("odd", ModelError),
+    ],
+)
+async def test_an_error_in_the_stream_has_its_meaning(code, kind):
+    failed_event = {"type": "error", "code": code, "message": "no", "param": None, "sequence_number": 1}
+    async with Wire(Reply(chunks=[failed_event])) as wire:
+        with pytest.raises(kind):
             await answer(wire)

@@ -31,12 +31,16 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of the tool call number `index`; pieces of arguments are joined."""
+    """A piece of the tool call number `index`: pieces are joined, but a `whole` one stands for itself.
+
+    Some servers give all calls the same number: another id is another call.
+    """
 
     index: int
     id: str = ""
     name: str = ""
     arguments: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +121,37 @@ async def close(model: object) -> None:
 async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) -> Answer:
     """Add deltas up to an answer; `on_text` sees the text as it grows."""
     content, reasoning, usage, stop = "", "", Usage(), "stop"
-    calls: dict[int, dict[str, Any]] = {}
+    calls: list[dict[str, Any]] = []
+    latest: dict[int, dict[str, Any]] = {}
     async for delta in deltas:
         if isinstance(delta, TextDelta):
             content += delta.text
             on_text(content)
         elif isinstance(delta, ToolCallDelta):
-            call = calls.setdefault(
-                delta.index, {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
-            )
-            call["id"] = call["id"] or delta.id
-            call["function"]["name"] += delta.name
-            call["function"]["arguments"] += delta.arguments
+            call = latest.get(delta.index)
+            if call is None or (delta.id and call["id"] not in ("", delta.id)):
+                call = {"id": "", "type": "function", "function": {"name": "", "arguments": ""}}
+                latest[delta.index] = call
+                calls.append(call)
+            _add_to_call(call, delta)
         elif isinstance(delta, ReasoningDelta):
             reasoning += delta.text
         elif isinstance(delta, Usage):
             usage = delta
         else:
             stop = delta.reason
-    for call in calls.values():
+    for call in calls:
         call["id"] = well_formed(call["id"])
         call["function"] = {key: well_formed(text) for key, text in call["function"].items()}
-    ordered = tuple(calls[index] for index in sorted(calls))
-    return Answer(well_formed(content), ordered, well_formed(reasoning), usage, stop)
+    return Answer(well_formed(content), tuple(calls), well_formed(reasoning), usage, stop)
+
+
+def _add_to_call(call: dict[str, Any], delta: ToolCallDelta) -> None:
+    function = call["function"]
+    call["id"] = call["id"] or delta.id
+    if delta.whole:
+        function |= {"name": delta.name, "arguments": delta.arguments}
+        return
+    if delta.name != function["name"]:
+        function["name"] += delta.name
+    function["arguments"] += delta.arguments

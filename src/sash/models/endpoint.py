@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
@@ -11,9 +12,11 @@ import httpx
 import openai
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
+from sash.checks import check_count, check_label
 from sash.errors import (
     ContentFiltered,
     ContextTooLong,
+    InvalidInput,
     ModelError,
     ModelKeyRefused,
     ModelQuotaReached,
@@ -25,7 +28,9 @@ from sash.models.prompt import ALL_PARTS, plain
 
 TIMEOUT_S = 60.0
 RETRIES = 2
+MOST_SECONDS = 86_400
 NO_KEY = "none"
+OPENAI_URL = "https://api.openai.com/v1"
 
 # What the SDK raises, with which code, what it is, and what to do about it.
 _ERRORS: tuple[tuple[type[Exception], tuple[str, ...], type[ModelError], str], ...] = (
@@ -56,9 +61,34 @@ _ERRORS: tuple[tuple[type[Exception], tuple[str, ...], type[ModelError], str], .
 )
 
 
+# The same for what a provider says in words: with which codes, or by which words it is known.
+_FAILURES: tuple[tuple[type[ModelError], tuple[str, ...], re.Pattern[str], str], ...] = (
+    (
+        ContextTooLong,
+        ("context_length_exceeded",),
+        re.compile(
+            r"maximum context length|context (?:window|length|size)|prompt is too long|too many tokens", re.I
+        ),
+        "cannot take a prompt of this length: lower the window's max_tokens",
+    ),
+    (
+        ModelKeyRefused,
+        ("invalid_api_key",),
+        re.compile(r"api key not valid|invalid api key|incorrect api key", re.I),
+        "refused the key: check api_key",
+    ),
+    (
+        ModelQuotaReached,
+        ("rate_limit_exceeded", "insufficient_quota"),
+        re.compile(r"HTTP 402|insufficient (?:credits|quota|balance)", re.I),
+        "has no quota left: check the provider's billing",
+    ),
+)
+
+
 @dataclass(slots=True)
 class Endpoint:
-    """A model at an address. A server of one's own needs no key; Azure needs all of its three.
+    """A model at an address. A server of one's own needs no key; Azure needs an api version as well.
 
     The SDK waits and asks again, as `Retry-After` says, when the server is busy or fails. `timeout_s` is how
     long it may be silent. A model that `takes` no images or no audio is told that there was one.
@@ -74,6 +104,14 @@ class Endpoint:
     retries: int = RETRIES
     takes: frozenset[str] = ALL_PARTS
     _client: AsyncOpenAI | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        check_label("the model's name", self.model)
+        check_count("retries", self.retries)
+        if type(self.timeout_s) not in (int, float) or not 0 < self.timeout_s < MOST_SECONDS:
+            raise InvalidInput(f"timeout_s must be a number of seconds above 0, got {self.timeout_s!r:.80}")
+        if self.azure_endpoint is not None and not self.api_version:
+            raise InvalidInput("Azure needs an api_version beside the azure_endpoint")
 
     async def client(self) -> AsyncOpenAI:
         """Return the client; making it reads certificates, which is not for the event loop."""
@@ -102,8 +140,10 @@ class Endpoint:
                         yield delta
         except openai.APIConnectionError as error:
             raise (_cut_off(model) if begun else clear_error(error, model)) from error
-        except (openai.OpenAIError, httpx.HTTPError, json.JSONDecodeError) as error:
+        except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
             raise clear_error(error, model) from error
+        if not begun and "event-stream" not in events.response.headers.get("content-type", ""):
+            raise ModelError(f"model {model} sent no stream: check base_url, and that the server can stream")
         if not ended:
             raise _cut_off(model)
 
@@ -116,7 +156,10 @@ class Endpoint:
         key = self.api_key or NO_KEY
         if self.azure_endpoint is None:
             return AsyncOpenAI(
-                api_key=key, base_url=self.base_url, timeout=self.timeout_s, max_retries=self.retries
+                api_key=key,
+                base_url=self.base_url or OPENAI_URL,
+                timeout=self.timeout_s,
+                max_retries=self.retries,
             )
         return AsyncAzureOpenAI(
             api_key=key,
@@ -139,7 +182,7 @@ class EndpointModel(ABC):
         return self.endpoint.model
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        model = request.config.name or self.endpoint.model
+        model = request.config.name or self.endpoint.azure_deployment or self.endpoint.model
         request = replace(request, messages=list(plain(request.messages, self.endpoint.takes)))
         return self.endpoint.stream(model, lambda sdk: self._begin(sdk, request, model), self._read)
 
@@ -162,10 +205,21 @@ def clear_error(error: Exception, model: str) -> ModelError:
         if isinstance(error, kind) and (not codes or code in codes):
             return meaning(f"model {model} {text}")
     if isinstance(error, openai.APIStatusError):
-        return ModelError(f"model {model} failed with HTTP {error.status_code}: {error.message:.500}")
+        said = error.message if isinstance(error.body, dict) else error.response.text
+        return failure(model, code, f"HTTP {error.status_code}: {said:.500}")
     if isinstance(error, openai.APIError):
-        return ModelError(f"model {model} failed: {error.message:.500}")
-    return _cut_off(model)
+        return failure(model, code, error.message)
+    if isinstance(error, httpx.HTTPError | json.JSONDecodeError):
+        return _cut_off(model)
+    return ModelError(f"model {model} cannot be asked: {str(error) or type(error).__name__:.500}")
+
+
+def failure(model: str, code: str, reason: str) -> ModelError:
+    """Say what a provider's own words mean; few have OpenAI's codes."""
+    for meaning, codes, words, text in _FAILURES:
+        if code in codes or words.search(reason):
+            return meaning(f"model {model} {text}")
+    return ModelError(f"model {model} failed: {reason:.500}")
 
 
 def _cut_off(model: str) -> ModelUnreachable:

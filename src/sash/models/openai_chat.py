@@ -1,5 +1,6 @@
 """Models behind Chat Completions, OpenAI's and those of the many servers that speak the same format."""
 
+import json
 from collections.abc import Awaitable
 from typing import Any
 
@@ -43,7 +44,7 @@ def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
         arguments["temperature"] = config.temperature
     if config.max_output_tokens is not None:
         arguments["max_completion_tokens"] = config.max_output_tokens
-    return arguments | config.options
+    return config.options | arguments
 
 
 def _deltas(chunk: Any, model: str) -> list[Delta]:
@@ -53,12 +54,9 @@ def _deltas(chunk: Any, model: str) -> list[Delta]:
         if said is not None:
             if reasoning := getattr(said, "reasoning_content", None) or getattr(said, "reasoning", None):
                 deltas.append(ReasoningDelta(reasoning))
-            if text := said.content or said.refusal:
+            if text := _text(said.content or said.refusal):
                 deltas.append(TextDelta(text))
-            for call in said.tool_calls or ():
-                function = call.function
-                name, arguments = (function.name, function.arguments) if function else (None, None)
-                deltas.append(ToolCallDelta(call.index, call.id or "", name or "", arguments or ""))
+            deltas += [_call(call, n) for n, call in enumerate(said.tool_calls or ())]
         if choice.finish_reason == "content_filter":
             raise ContentFiltered(f"the provider's content filter stopped the answer of model {model}")
         if choice.finish_reason:
@@ -68,12 +66,28 @@ def _deltas(chunk: Any, model: str) -> list[Delta]:
     return deltas
 
 
+def _text(content: Any) -> str:
+    """Some servers send parts where OpenAI sends text."""
+    if isinstance(content, list):
+        return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
+    return str(content or "")
+
+
+def _call(call: Any, place: int) -> ToolCallDelta:
+    function = call.function
+    name, arguments = (function.name, function.arguments) if function else (None, None)
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments) if arguments else ""
+    index = place if call.index is None else call.index
+    return ToolCallDelta(index, call.id or "", name or "", text)
+
+
 def _usage(usage: Any, model: str) -> Usage:
-    read, made = usage.prompt_tokens_details, usage.completion_tokens_details
+    read = getattr(usage, "prompt_tokens_details", None)
+    made = getattr(usage, "completion_tokens_details", None)
     return Usage(
         input_tokens=usage.prompt_tokens or 0,
         output_tokens=usage.completion_tokens or 0,
-        cached_tokens=(read and read.cached_tokens) or 0,
-        reasoning_tokens=(made and made.reasoning_tokens) or 0,
+        cached_tokens=getattr(read, "cached_tokens", None) or 0,
+        reasoning_tokens=getattr(made, "reasoning_tokens", None) or 0,
         model=model,
     )

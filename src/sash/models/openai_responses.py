@@ -5,7 +5,7 @@ from typing import Any
 
 from openai import AsyncOpenAI
 
-from sash.errors import ContentFiltered, ModelError
+from sash.errors import ContentFiltered
 from sash.models.base import (
     Delta,
     ModelRequest,
@@ -15,7 +15,7 @@ from sash.models.base import (
     ToolCallDelta,
     Usage,
 )
-from sash.models.endpoint import EndpointModel
+from sash.models.endpoint import EndpointModel, failure
 
 
 class OpenAIResponses(EndpointModel):
@@ -43,7 +43,7 @@ def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
         arguments["temperature"] = config.temperature
     if config.max_output_tokens is not None:
         arguments["max_output_tokens"] = config.max_output_tokens
-    return arguments | config.options
+    return config.options | arguments
 
 
 def _items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -84,13 +84,17 @@ def _deltas(event: Any, model: str) -> list[Delta]:
             return [ToolCallDelta(event.output_index, event.item.call_id, event.item.name)]
         case "response.function_call_arguments.delta":
             return [ToolCallDelta(event.output_index, arguments=event.delta)]
+        case "response.output_item.done" if event.item.type == "function_call":
+            item = event.item
+            return [ToolCallDelta(event.output_index, item.call_id, item.name, item.arguments, whole=True)]
         case "response.completed" | "response.incomplete":
             return _end(event.response, model)
         case "response.failed":
             error = event.response.error
-            raise ModelError(f"model {model} failed: {error.message if error else 'no reason was given'}")
+            code, reason = (error.code, error.message) if error else ("", "no reason was given")
+            raise failure(model, code, reason)
         case "error":
-            raise ModelError(f"model {model} failed: {event.message}")
+            raise failure(model, event.code or "", event.message)
     return []
 
 
@@ -104,8 +108,8 @@ def _end(response: Any, model: str) -> list[Delta]:
         counted = Usage(
             usage.input_tokens,
             usage.output_tokens,
-            usage.input_tokens_details.cached_tokens,
-            usage.output_tokens_details.reasoning_tokens,
+            getattr(usage.input_tokens_details, "cached_tokens", 0),
+            getattr(usage.output_tokens_details, "reasoning_tokens", 0),
             response.model or model,
         )
     return [counted, Stop("length" if reason == "max_output_tokens" else reason)]
