@@ -482,7 +482,7 @@ class Runtime:
         for ended_at, stats in await self.store.turn_stats(owner, today - timedelta(days=days - 1)):
             day = ended_at.astimezone(today.tzinfo).date().isoformat()
             by_day[day] = by_day.get(day, Stats()) + stats
-        by_day[today.date().isoformat()] += Stats(cost_usd=self._engine.beside(owner))
+        by_day[today.date().isoformat()] += Stats(cost_usd=self._engine.money.beside(owner))
         return {
             "sessions": sessions,
             **summary(total),

@@ -1,23 +1,22 @@
 """How a turn gets its next answer: without a model if the sentence is understood so, else from one."""
 
 import logging
-from dataclasses import replace
 from datetime import timedelta
-from typing import Any
 
 from sash.agent.context import Context, hints_text
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
-from sash.agent.loop import Asked, BudgetReached, guarded
+from sash.agent.loop import Asked, guarded
+from sash.agent.money import Purse
 from sash.agent.progress import Progress
 from sash.agent.recall import beginnings, missing, recall_rare, render
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
-from sash.errors import ModelUnreachable, SashError
+from sash.errors import ModelError, SashError
 from sash.intents.base import Heard, ToolResult
-from sash.models.base import Answer, ModelRequest, Usage, collect, names_of
-from sash.sessions import ModelConfig, last_k_for
+from sash.models.base import Answer, ModelRequest, collect, names_of
+from sash.sessions import last_k_for
 from sash.steps import NewStep
 from sash.store import Turn
 
@@ -28,9 +27,6 @@ ASK_AGAIN = 1
 # How many tokens of recalled turns a prompt may have, as a part of the window.
 PART_FOR_RECALL = 12
 MOST_RECALLED = 2
-# An answer of fewer tokens is none; every model can write more than the most.
-LEAST_OUTPUT = 256
-MOST_OUTPUT = 4096
 
 _logger = logging.getLogger(__name__)
 
@@ -48,12 +44,9 @@ class Asking:
         self._config = engine.model_config(turn)
         self._context: Context | None = None
         self._parts = 0
-        self._being_asked = 0
-        self._others_today = 0.0
-
-    def lost(self) -> dict[str, Any] | None:
-        """Return the bill of a call that is under way, for who cancels the turn: it has to be paid for."""
-        return self._engine.bill(self._config, Answer(), self._being_asked) if self._being_asked else None
+        self._visiting = engine.name(self._config) != engine.name(turn.session.model)
+        names = (engine.name(self._config), *names_of(engine.model)[1:])
+        self.purse = Purse(engine.money, turn, progress, names)
 
     async def __call__(self) -> Asked:
         """Get the next answer: without a model if the sentence is understood so, else from the model."""
@@ -65,32 +58,35 @@ class Asking:
             self._context = await self._build_context()
         context, said = self._context, progress.prompt()
         counted = context.tokens + self._engine.contexts.count_said(said)
-        config = await self._afford(counted)
+        config = await self.purse.open(counted, self._config)
         request = ModelRequest([*context.messages, *said], context.tools, config)
-        self.known.asked, self._being_asked = request.messages, counted
-        try:
-            answer = await self._ask_model(request)
-            return Asked(answer, self._engine.bill(config, answer, counted))
-        finally:
-            self._being_asked = 0
-            progress.reserved_usd = 0.0
+        if not self._visiting and context.tools:
+            self.known.asked = request.messages
+        answer = await self._ask_model(request, counted)
+        return Asked(answer, self.purse.close(answer))
 
-    async def _ask_model(self, request: ModelRequest) -> Answer:
+    async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
         """Ask the model; an answer that is cut off in the middle is asked for again."""
         engine, session, continuation = self._engine, self._turn.session, self._turn.continuation
         for again in range(ASK_AGAIN + 1):
             self._parts += 1
+            written = ""
 
             def on_text(text: str) -> None:
+                nonlocal written
+                written = text
                 engine.hub.write(session.id, continuation.id, self._parts, text)
 
             try:
                 answer: Answer = await guarded(collect(engine.model.stream(request), on_text))
                 return answer
-            except ModelUnreachable as error:
+            except ModelError as error:
+                cut_off = bool(written) or error.data.get("cut_off")
+                self.purse.lose(written) if cut_off else self.purse.cancel()
                 if again == ASK_AGAIN or not error.data.get("cut_off"):
                     raise
                 _logger.warning("%s: it is asked again", error.message)
+                await self.purse.open(counted, self._config)
             finally:
                 engine.hub.written(session.id, continuation.id)
         raise AssertionError
@@ -120,9 +116,10 @@ class Asking:
             ("time", self._late()),
             ("hints", hints_text(request.planner_hints)),
         ]
-        name, last_k = engine.name(self._config), None
-        if name != engine.name(session.model):
-            last_k = max(session.memory.last_k, last_k_for(engine.catalog.context_window(name)))
+        last_k = None
+        if self._visiting:
+            reads = engine.catalog.context_window(engine.name(self._config))
+            last_k = max(session.memory.last_k, last_k_for(reads))
         return engine.contexts.build(
             session,
             self.known.window,
@@ -165,58 +162,3 @@ class Asking:
             }
             [step] = self._journal.write([NewStep("retrieval", detail)])
             self._progress.add(step)
-
-    async def _afford(self, counted: int) -> ModelConfig:
-        """Refuse a call that would pass a budget, and let one that comes near to it not write too much.
-
-        What it will cost is taken without the provider's cache, and as the provider has counted so far. It is
-        reserved until the call is over, so that turns of one owner do not spend the same money twice.
-        """
-        budgets, progress, config = self._turn.session.budgets, self._progress, self._config
-        if progress.total_tokens + counted > budgets.max_tokens_per_turn:
-            raise BudgetReached("max_tokens_per_turn")
-        if budgets.max_cost_per_day_usd is not None:
-            owner = self._turn.continuation.owner
-            self._others_today = await self._engine.spent_today(owner, progress)
-        for budget, money in self._money_left().items():
-            most = self._most_output(counted, money)
-            if most < LEAST_OUTPUT:
-                raise BudgetReached(budget)
-            if most < min(MOST_OUTPUT, config.max_output_tokens or MOST_OUTPUT):
-                config = replace(config, max_output_tokens=most)
-        progress.reserved_usd = self._price(counted, config.max_output_tokens or MOST_OUTPUT)
-        return config
-
-    def can_pay(self, cost_usd: float) -> str | None:
-        """Return which budget a tool's cost would pass, if any."""
-        return next((budget for budget, money in self._money_left().items() if cost_usd > money), None)
-
-    def _money_left(self) -> dict[str, float]:
-        """Return what is left of the budgets that there are, in dollars."""
-        budgets = self._turn.session.budgets
-        spent = self._progress.cost_usd + sum(c.cost_usd for c in self._progress.open_calls.values())
-        left = {}
-        if budgets.max_cost_per_turn_usd is not None:
-            left["max_cost_per_turn_usd"] = budgets.max_cost_per_turn_usd - spent
-        if budgets.max_cost_per_day_usd is not None:
-            left["max_cost_per_day_usd"] = budgets.max_cost_per_day_usd - spent - self._others_today
-        return left
-
-    def _most_output(self, counted: int, money: float) -> int:
-        """Return how many tokens of answer so much money is enough for, behind a prompt of so many."""
-        prompt, with_output = self._price(counted, 0), self._price(counted, MOST_OUTPUT)
-        if with_output == prompt:
-            return MOST_OUTPUT if money >= prompt else 0
-        return max(0, min(2 * MOST_OUTPUT, int(MOST_OUTPUT * (money - prompt) / (with_output - prompt))))
-
-    def _price(self, counted: int, output: int) -> float:
-        """Return what a call costs at most, whichever model answers it."""
-        engine, known = self._engine, self._turn.session.stats
-        reported, own = known.reported_tokens, known.counted_tokens
-        for bill in self._progress.usages:
-            if not bill["estimated"]:
-                reported, own = reported + bill["input_tokens"], own + bill["counted_tokens"]
-        drift = max(1.0, reported / own) if own else 1.0
-        usage = Usage(round(counted * drift), output)
-        names = {engine.name(self._config), *names_of(engine.model)[1:]}
-        return max(engine.catalog.price(usage, name) or 0.0 for name in names)

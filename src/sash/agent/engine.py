@@ -6,13 +6,13 @@ from datetime import datetime, tzinfo
 from typing import Any
 
 from sash.agent.context import ContextBuilder
-from sash.agent.progress import Progress
+from sash.agent.money import Money
 from sash.agent.windows import KnownWindows
 from sash.clock import Clock
 from sash.events import Hub
 from sash.ids import Ulids
 from sash.intents.base import Intents
-from sash.models.base import Answer, Model, Usage, name_of
+from sash.models.base import Model, name_of
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
 from sash.models.timed import timed
@@ -25,7 +25,7 @@ from sash.tools import ToolRegistry
 
 @dataclass(slots=True)
 class Engine:
-    """What all turns of a runtime share. `running` has those under way: whose they are, and how far."""
+    """What all turns of a runtime share."""
 
     store: Store
     model: Model
@@ -40,9 +40,11 @@ class Engine:
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
     time_zone: tzinfo | None = None
-    _beside: dict[str, tuple[datetime, float]] = field(default_factory=dict)
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
-    running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
+    money: Money = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.money = Money(self.store, self.catalog, self.counter, self.today)
 
     def new_id(self) -> str:
         return self.ulids.new(self.clock.now())
@@ -74,43 +76,6 @@ class Engine:
             config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
             config.options | asked.options,
         )
-
-    def bill(self, config: ModelConfig, answer: Answer, counted: int) -> dict[str, Any]:
-        """Return what an answer took, as the journal keeps it; if nobody has counted, Sash's count stands."""
-        usage, estimated = answer.usage, not answer.usage.input_tokens
-        if estimated:
-            output = self.counter.count_message(answer.content, answer.tool_calls)
-            usage = Usage(counted, output, model=usage.model)
-        model = usage.model or self.name(config) or ""
-        return {
-            "model": model,
-            "input_tokens": usage.input_tokens,
-            "cached_tokens": usage.cached_tokens,
-            "output_tokens": usage.output_tokens,
-            "reasoning_tokens": usage.reasoning_tokens,
-            "counted_tokens": counted,
-            "estimated": estimated,
-            "cost_usd": self.catalog.price(usage, usage.model, self.name(config)),
-        }
-
-    async def spent_today(self, owner: str, but: Progress | None = None) -> float:
-        """Return what an owner has spent today, and will for the calls under way here, `but` for one turn."""
-        today = self.today()
-        ended = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
-        running = sum(
-            progress.cost_usd + progress.reserved_usd
-            for whose, progress in self.running.values()
-            if whose == owner and progress is not but
-        )
-        return ended + running + self.beside(owner)
-
-    def beside(self, owner: str) -> float:
-        """Return what was spent today beside the turns, by this process."""
-        day, usd = self._beside.get(owner, (None, 0.0))
-        return usd if day == self.today() else 0.0
-
-    def spend_beside(self, owner: str, usd: float) -> None:
-        self._beside[owner] = (self.today(), self.beside(owner) + usd)
 
     def name(self, config: ModelConfig) -> str | None:
         return config.name or name_of(self.model)

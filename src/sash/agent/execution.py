@@ -53,10 +53,10 @@ class Execution:
             self.progress,
             engine.tools,
             self._asking,
-            self._asking.can_pay,
+            self._asking.purse,
             self.journal,
         )
-        engine.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
+        engine.money.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
         try:
             try:
                 self._known = self._asking.known = (
@@ -77,14 +77,12 @@ class Execution:
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
         finally:
-            engine.running.pop(turn.continuation.id, None)
+            engine.money.running.pop(turn.continuation.id, None)
             await self.journal.stop()
 
     def cancelled(self) -> Stats:
         """Return what the turn has taken if it is cancelled now, with the call that is under way."""
-        stats, lost = self._stats(cancelled_turns=1), Progress()
-        lost.count(self._asking.lost())
-        return stats + lost.spent()
+        return self._stats(cancelled_turns=1) + self._asking.purse.lost()
 
     async def _read_window(self) -> KnownWindow:
         """Read the window that this process knew when it took the turn, and has forgotten since."""

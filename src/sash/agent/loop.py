@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from sash.agent.claims import claim, is_question
 from sash.agent.journal import Journal
+from sash.agent.money import BudgetReached, Purse
 from sash.agent.policy import Verdict, judge
 from sash.agent.progress import Call, Progress
 from sash.agent.redaction import MARK, redact, redact_result
@@ -52,14 +53,6 @@ class Asked(NamedTuple):
 Ask = Callable[[], Awaitable[Asked]]
 
 
-class BudgetReached(Exception):
-    """The next call of the model would pass a budget, and is not made."""
-
-    def __init__(self, budget: str) -> None:
-        super().__init__(budget)
-        self.budget = budget
-
-
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """How a run of the loop ended: with an answer, or waiting for a person."""
@@ -81,7 +74,7 @@ class Loop:
     progress: Progress
     tools: ToolRegistry
     ask: Ask
-    can_pay: Callable[[float], str | None]
+    purse: Purse
     journal: Journal
 
     async def run(self) -> Outcome:
@@ -95,6 +88,7 @@ class Loop:
         except TimeoutError:
             if not budget.expired():
                 raise
+            self.purse.lose()
             for call in tuple(progress.open_calls.values()):
                 self._cut_off(progress, call)
             return self._stopped(progress, "max_duration_ms")
@@ -202,7 +196,7 @@ class Loop:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
             return Verdict("deny", NOT_KNOWN_ANY_MORE)
-        if spec.cost and (budget := self.can_pay(spec.cost)):
+        if spec.cost and (budget := self.purse.can_pay(spec.cost)):
             return Verdict(
                 "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
             )

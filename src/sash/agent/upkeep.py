@@ -116,13 +116,13 @@ class Upkeep:
         counted = engine.contexts.count_said(messages)
         cost = engine.catalog.price(Usage(counted, SUMMARY_TOKENS), engine.name(config)) or 0.0
         cap = session.budgets.max_cost_per_day_usd
-        if cap is not None and await engine.spent_today(session.owner) + cost > cap:
+        if cap is not None and await engine.money.spent_today(session.owner) + cost > cap:
             return
         answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
         summary = redact(answer.content.strip())
         bill = Progress()
-        bill.count(engine.bill(config, answer, counted))
-        engine.spend_beside(session.owner, bill.cost_usd)
+        bill.count(engine.money.bill(engine.name(config), answer, counted))
+        engine.money.spend_beside(session.owner, bill.cost_usd)
         await self._save(session, summary, bill.spent())
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
