@@ -12,9 +12,9 @@ from sash.agent.bundle import read_bundle
 from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
 from sash.agent.engine import Engine
 from sash.agent.memory_tools import memory_tools as make_memory_tools
-from sash.agent.notebook import Notebook
+from sash.agent.notebook import Notebook, check_preferences
 from sash.agent.progress import Progress
-from sash.agent.redaction import redact, redact_json
+from sash.agent.redaction import redact
 from sash.agent.requests import read_model, read_request
 from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
@@ -22,7 +22,6 @@ from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
     check_flag,
-    check_json,
     check_kind,
     check_label,
     check_limit,
@@ -208,7 +207,7 @@ class Runtime:
             policy=check_kind("policy", policy, SessionPolicy),
             window=window_for(reads) if window is None else check_kind("window", window, WindowLimits),
             memory=SessionMemory(last_k=last_k_for(reads)),
-            preferences=redact_json(check_json("preferences", preferences)),
+            preferences=check_preferences(preferences),
         )
         await self.store.create_session(session)
         return session
@@ -441,6 +440,7 @@ class Runtime:
         """Delete everything of an owner, and return how many sessions that were."""
         erased = await self.store.erase(owner)
         self._engine.windows.forget(owner)
+        self._engine.contexts.forget()
         self._hub.wake_all()
         await self._worker.stop(owner)
         return erased

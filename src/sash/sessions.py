@@ -142,15 +142,18 @@ class WindowLimits:
 
 
 def window_for(context_window: int | None) -> WindowLimits:
-    """Return the window for a model that can read so many tokens: one that can read a lot gets a wide one."""
-    default = WindowLimits()
-    wide = (context_window or 0) // PART_FOR_WINDOW
-    return default if wide <= (default.max_tokens or 0) else WindowLimits(max_tokens=wide)
+    """Return the window for a model that can read so many tokens: a wide or a small one, as it can read."""
+    default = WindowLimits().max_tokens or 0
+    if context_window is None:
+        return WindowLimits()
+    return WindowLimits(
+        max_tokens=max(1, min(max(default, context_window // PART_FOR_WINDOW), context_window // 3))
+    )
 
 
 def last_k_for(context_window: int | None) -> int:
     """Return how many messages a model that can read so many tokens is shown word for word."""
-    return LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1)
+    return max(2, LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1))
 
 
 @dataclass(frozen=True, slots=True)

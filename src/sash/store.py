@@ -428,7 +428,7 @@ def ended(continuation: Continuation, end: Finish, at: datetime) -> Continuation
         response=end.response,
         error=end.error,
         artifacts=end.artifacts,
-        stats=end.stats,
+        stats=continuation.stats if end.stats is NO_STATS else end.stats,
     )
 
 

@@ -1,7 +1,7 @@
 """An exported session that comes back from outside: nothing in it is believed before it was checked."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from sash.agent.redaction import redact_json
@@ -9,6 +9,7 @@ from sash.codec import decode
 from sash.errors import InvalidExport, SashError
 from sash.ids import is_ulid
 from sash.state import ConversationWindow
+from sash.stats import Stats
 from sash.steps import Continuation
 from sash.store import Bundle
 from sash.window import Window
@@ -60,6 +61,10 @@ def _check(bundle: Bundle) -> None:
         ("messages twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
         ("steps twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
         ("more than one turn that holds the session", _holders(bundle) <= 1),
+        (
+            "numbers below 0",
+            all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
+        ),
     ):
         if not sound:
             raise InvalidExport(f"the export is damaged: {what}")
@@ -68,6 +73,12 @@ def _check(bundle: Bundle) -> None:
         Window.restore(ConversationWindow(session_id, messages, turn_starts=bundle.turn_starts))
     except SashError as error:
         raise InvalidExport(f"the export is damaged: its window is none: {error.message}") from error
+
+
+def _is_sound(stats: Stats | None) -> bool:
+    """Whether nobody has been paid for his turns."""
+    numbers = [] if stats is None else [*asdict(stats).values()]
+    return all(n >= 0 for n in numbers if not isinstance(n, dict))
 
 
 def _count(items: tuple[Any, ...]) -> range:

@@ -65,7 +65,7 @@ class ContextBuilder:
         self._counter = counter
         self._system_prompt = system_prompt
         self._memories: OrderedDict[str, tuple[Any, Any, tuple[Part, Part]]] = OrderedDict()
-        self._tools: tuple[int, int] = (0, 0)
+        self._tools: tuple[list[dict[str, Any]], int] = ([], 0)
 
     def build(
         self,
@@ -98,6 +98,10 @@ class ContextBuilder:
         messages = tuple(chain.from_iterable([part.messages for part in parts]))
         return Context(tuple(parts), messages, PER_REPLY + sum([part.tokens for part in parts]), tools)
 
+    def forget(self) -> None:
+        """Forget what was written for sessions: somebody has erased his."""
+        self._memories.clear()
+
     def count_said(self, messages: Sequence[dict[str, Any]]) -> int:
         """Count the messages of a turn."""
         return sum(
@@ -125,11 +129,11 @@ class ContextBuilder:
         return known[2]
 
     def _count_tools(self, tools: list[dict[str, Any]]) -> int:
-        known, tokens = self._tools
-        if tools and known != len(tools):
-            tokens = self._counter.count_tools(tools)
-            self._tools = (len(tools), tokens)
-        return tokens if tools else 0
+        if not tools:
+            return 0
+        if self._tools[0] is not tools:
+            self._tools = (tools, self._counter.count_tools(tools))
+        return self._tools[1]
 
     def _transfer(self, window: Window, rendered: Sequence[dict[str, Any]], last_k: int) -> list[Part]:
         older, newer = _split(list(window), last_k)

@@ -62,7 +62,7 @@ class Money:
         }
 
     async def spent_today(self, owner: str, but: Progress | None = None) -> float:
-        """Return what an owner has spent today, with what calls under way here may cost, `but` for one turn."""
+        """Return what an owner has spent today, and calls under way here may cost, `but` those of one turn."""
         turns = await self.store.turn_stats(owner, self.today())
         ended = sum(stats.cost_usd for _, stats in turns)
         running = sum(

@@ -1,10 +1,12 @@
 """What a session notes down beside its transcript: facts, pins and preferences."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.agent.recall import beginnings
 from sash.agent.redaction import redact, redact_json
 from sash.checks import check_json, check_text
 from sash.clock import Clock
@@ -13,8 +15,9 @@ from sash.sessions import Fact, Pin, Session
 from sash.store import Store
 from sash.words import words
 
-MOST_NOTES = 100
-MOST_CHARS = 500
+MOST_NOTES = 50
+MOST_CHARS = 400
+MOST_PREFERENCES_BYTES = 4096
 TRIES = 20
 
 Change = Callable[[Session], Session]
@@ -43,13 +46,14 @@ class Notebook:
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
-        """Drop a fact by its id, or all facts that have every word of `about`; return what was dropped."""
-        wanted = set(words(_check_note(about)))
+        """Drop a fact by its id, or all facts that have every telling word of `about`; return what went."""
+        note = _check_note(about)
+        wanted = beginnings(note) or words(note)
         gone: list[Fact] = []
 
         def change(session: Session) -> Session:
             facts = session.memory.facts
-            gone[:] = [f for f in facts if f.id == about or (wanted and wanted <= set(words(f.text)))]
+            gone[:] = [fact for fact in facts if fact.id == about or _has_all(fact.text, wanted)]
             left = tuple(fact for fact in facts if fact not in gone)
             return replace(session, memory=replace(session.memory, facts=left)) if gone else session
 
@@ -80,7 +84,7 @@ class Notebook:
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
         """Change preferences; one that is None is dropped."""
-        new = redact_json(check_json("preferences", preferences))
+        new = check_json("preferences", preferences)
 
         def change(session: Session) -> Session:
             merged = {
@@ -102,6 +106,22 @@ class Notebook:
             except SessionChanged:
                 await asyncio.sleep(0.001 * n)
         raise SessionChanged(f"session {session_id} is changed by others all the time: try again")
+
+
+def _has_all(text: str, wanted: list[str]) -> bool:
+    said = words(text)
+    return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
+
+
+def check_preferences(preferences: Any) -> dict[str, Any]:
+    """Refuse preferences that would fill the prompt: they are in every one."""
+    clean: dict[str, Any] = redact_json(check_json("preferences", preferences))
+    size = len(json.dumps(clean))
+    if size > MOST_PREFERENCES_BYTES:
+        raise InvalidInput(
+            f"preferences may have {MOST_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
+        )
+    return clean
 
 
 def _check_note(text: Any) -> str:

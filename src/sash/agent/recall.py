@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import timedelta, tzinfo
 from statistics import fmean, pstdev
 
-from sash.errors import SashError
+from sash.agent.redaction import redact
 from sash.models.embedder import Embedder, pack, similarity
 from sash.store import Store, StoredMessage
 from sash.words import words
@@ -149,11 +149,11 @@ async def _alike(
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
             [made] = await embedder.embed([query])
-    except (TimeoutError, SashError, ValueError) as error:
-        _logger.warning("recall goes by words alone: %s", error)
+        asked = pack(made)
+        found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
+    except Exception as error:
+        _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
         return {}
-    asked = pack(made)
-    found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
     limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
     return {position: alike for position, alike in found.items() if alike > limit}
 

@@ -20,6 +20,7 @@ from sash.sessions import ModelConfig
 from sash.steps import ContinuationRequest
 
 ATTACHMENTS = ("image_url", "input_audio")
+MOST_HINTS_BYTES = 16 << 10
 
 
 def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationRequest:
@@ -30,7 +31,7 @@ def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationR
         allow_tools=check_flag("allow_tools", options["allow_tools"]),
         max_steps=_check_budget("max_steps", options["max_steps"]),
         time_budget_ms=_check_budget("time_budget_ms", options["time_budget_ms"]),
-        planner_hints=redact_json(check_json("planner_hints", options["planner_hints"])),
+        planner_hints=_check_hints(options["planner_hints"]),
         idempotency_key=None if key is None else _check_key(key),
         model=None if model is None else read_model(model),
         attachments=_check_attachments(options["attachments"], most_bytes) if options["attachments"] else (),
@@ -54,6 +55,12 @@ def _check_budget(name: str, value: Any) -> int | None:
     return None if value is None else check_count(name, value)
 
 
+def _check_hints(hints: Any) -> dict[str, Any]:
+    clean: dict[str, Any] = redact_json(check_json("planner_hints", hints))
+    check_size(len(json.dumps(clean)), MOST_HINTS_BYTES)
+    return clean
+
+
 def _check_key(key: Any) -> str:
     """Refuse an idempotency key with a secret in it: it is kept, and cannot be changed."""
     if redact(check_label("idempotency_key", key)) != key:
@@ -67,6 +74,8 @@ def _check_attachments(attachments: Any, most_bytes: int) -> tuple[dict[str, Any
         if part["type"] not in ATTACHMENTS:
             known = " or ".join(ATTACHMENTS)
             raise InvalidInput(f"an attachment is a part of type {known}, not {part['type']!r:.80}")
+        if not part.get(part["type"]):
+            raise InvalidInput(f"an attachment of type {part['type']} needs its {part['type']}")
     check_size(len(json.dumps(parts)), most_bytes)
     return tuple(part if _carries_data(part) else redact_json(part) for part in parts)
 

@@ -8,13 +8,14 @@ import logging
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
+from weakref import WeakValueDictionary
 
 from sash.agent.engine import Engine
 from sash.agent.loop import guarded
 from sash.agent.progress import Progress
 from sash.agent.recall import turns_of
 from sash.agent.redaction import redact
-from sash.errors import SashError, SessionChanged
+from sash.errors import SessionChanged
 from sash.models.base import ModelRequest, Usage, collect
 from sash.models.embedder import Embedder, pack
 from sash.sessions import Session
@@ -23,6 +24,8 @@ from sash.stats import Stats
 from sash.store import StoredMessage, Vector
 
 MOST_VECTORS = 1000
+# Of an older transcript no more is embedded than is kept.
+MESSAGES_PER_VECTOR = 4
 BATCH = 64
 PAGE = 500
 MOST_CHARS = 4000
@@ -47,13 +50,14 @@ class Upkeep:
         self._summaries = summaries
         self._embedder = embedder
         self._tasks: set[asyncio.Task[None]] = set()
+        self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
         """Begin what is to be done after a cut."""
         if self._embedder is not None:
-            self._spawn("vectors", self._embed(self._embedder, session))
+            self._spawn("vectors", session, self._embed(self._embedder, session))
         if self._summaries:
-            self._spawn("summary", self._summarise(session, evicted))
+            self._spawn("summary", session, self._summarise(session, evicted))
 
     async def close(self) -> None:
         """Stop, and leave undone what is not done."""
@@ -66,10 +70,13 @@ class Upkeep:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _spawn(self, what: str, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, what: str, session: Session, work: Coroutine[Any, Any, None]) -> None:
+        """Do something, behind what is already being done of the kind in the session."""
+        turn = self._one_at_a_time.setdefault((what, session.id), asyncio.Lock())
+
         async def carefully() -> None:
             try:
-                async with asyncio.timeout(TIMEOUT_S):
+                async with turn, asyncio.timeout(TIMEOUT_S):
                     await guarded(work)
             except Exception as error:
                 _logger.warning("no %s was made: %s", what, redact(str(error) or type(error).__name__))
@@ -81,7 +88,9 @@ class Upkeep:
     async def _embed(self, embedder: Embedder, session: Session) -> None:
         """Embed the evicted turns that have no vector yet."""
         known = await self._store.vectors(session.owner, session.id)
-        after = max((v.position for v in known if v.model == embedder.name), default=0)
+        window = await self._store.window(session.owner, session.id)
+        oldest = max(0, window.evicted_count - MESSAGES_PER_VECTOR * MOST_VECTORS)
+        after = max((v.position for v in known if v.model == embedder.name), default=oldest)
         while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
             turns = turns_of([m for m in found if not m.in_window])
             if len(found) == PAGE and len(turns) > 1:
@@ -103,43 +112,48 @@ class Upkeep:
         ]
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MOST_VECTORS)
 
-    async def _summarise(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Let the model sum up what was evicted; the digest's lines for it go when the summary is there."""
-        engine, memory = self._engine, session.memory
-        text = "\n".join(f"{m.name or m.role}: {m.text[:MOST_CHARS]}" for m in evicted if m.text)
-        asked = f"The summary so far:\n{memory.summary}\n\n{text}" if memory.summary else text
-        older = memory.digest if not memory.summary else ""
-        if older:
-            asked = f"Notes on what came before:\n{older}\n\n{asked}"
+    async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
+        """Let the model sum up the summary, the digest and what was evicted; it takes the place of both."""
+        engine = self._engine
+        session = await self._store.get_session(stale.owner, stale.id)
+        messages = _ask_for_summary(session, evicted)
         config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
-        messages = [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": asked}]
-        counted = engine.contexts.count_said(messages)
+        counted, cap = engine.contexts.count_said(messages), session.budgets.max_cost_per_day_usd
         cost = engine.catalog.price(Usage(counted, SUMMARY_TOKENS), engine.name(config)) or 0.0
-        cap = session.budgets.max_cost_per_day_usd
         if cap is not None and await engine.money.spent_today(session.owner) + cost > cap:
             return
         answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
-        summary = redact(answer.content.strip())
         bill = Progress()
         bill.count(engine.money.bill(engine.name(config), answer, counted))
         engine.money.spend_beside(session.owner, bill.cost_usd)
-        await self._save(session, summary, bill.spent())
+        whole = answer.stop_reason != "length"
+        await self._save(session, redact(answer.content.strip()) if whole else "", bill.spent())
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
+        """Keep a summary, if the digest that it covers is still there; lines that were added since stay."""
         covered = session.memory.digest
         while True:
             latest = await self._store.get_session(session.owner, session.id)
             memory = latest.memory
-            if summary and memory.digest.startswith(covered):
+            if summary and memory.summary == session.memory.summary and memory.digest.startswith(covered):
                 memory = replace(memory, summary=summary, digest=memory.digest[len(covered) :].lstrip("\n"))
             try:
                 await self._store.save_session(replace(latest, memory=memory, stats=latest.stats + spent))
                 return
             except SessionChanged:
                 await asyncio.sleep(0)
-            except SashError as error:
-                _logger.warning("the summary of session %s was not kept: %s", session.id, error.message)
-                return
+
+
+def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[dict[str, Any]]:
+    memory = session.memory
+    said = "\n".join(f"{m.name or m.role}: {m.text[:MOST_CHARS]}" for m in evicted if m.text)
+    parts = (
+        ("The summary so far", memory.summary),
+        ("Notes on what came since", memory.digest),
+        ("What was said last", said),
+    )
+    text = "\n\n".join(f"{title}:\n{part}" for title, part in parts if part)
+    return [{"role": "system", "content": SUMMARISE}, {"role": "user", "content": text}]
 
 
 def _text(turn: Sequence[StoredMessage]) -> str:

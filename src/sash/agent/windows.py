@@ -8,6 +8,7 @@ from sash.sessions import Session
 from sash.state import MessageEntry
 from sash.store import Turn
 from sash.window import Eviction, Window
+from sash.words import plain
 
 MOST_WINDOWS = 256
 
@@ -24,13 +25,13 @@ class KnownWindow:
         self.window = window
         self.asked: list[dict[str, Any]] | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
-        self.texts: dict[str, str] = {m.id: m.text.casefold() for m in window}
+        self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
         """Add a message and return what it pushed out."""
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
-        self.texts[message.id] = message.text.casefold()
+        self.texts[message.id] = plain(message.text)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted

@@ -20,6 +20,8 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     LeaseLost,
+    ModelKeyRefused,
+    ModelUnknown,
     SessionBusy,
     SessionNotFound,
     StoreUnavailable,
@@ -31,6 +33,8 @@ from sash.store import Begun, Finish, Hands, Turn
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
+MOST_RESUMES = 10
+HOPELESS = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
@@ -115,9 +119,17 @@ class Worker:
                     await self.serve_next(continuation.session_id)
                     continue
                 session = await self._store.get_session(continuation.owner, continuation.session_id)
-                if session.policy.resume_interrupted:
+                if session.policy.resume_interrupted and await self._may_get_better(continuation):
                     await self.take_over(continuation)
         return lost
+
+    async def _may_get_better(self, continuation: Continuation) -> bool:
+        """Whether to resume a turn by itself: not for ever, and not if only a person can mend what is wrong."""
+        _, steps = await self._store.journal(continuation.owner, continuation.id)
+        codes = [
+            s.detail["code"] for s in steps if s.detail.get("event") == "interrupted" and "code" in s.detail
+        ]
+        return not codes or (codes[-1] not in HOPELESS and len(codes) < MOST_RESUMES)
 
     async def _begin_and_run(
         self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]

@@ -17,6 +17,7 @@ _CONTEXT_WINDOWS = (
     ("gpt-4.1", 1_047_576),
 )
 OFFLINE = "offline"
+_VARIANTS = frozenset({"free", "nitro", "floor", "online", "thinking", "extended", "beta", "exacto"})
 _MILLION = 1_000_000
 
 
@@ -82,20 +83,22 @@ class Catalog:
         if (facts := self._known.get(model)) and facts.context_window:
             return facts.context_window
         listed = _listed(model)
-        if listed is not None and listed.context_window:
-            return int(listed.context_window)
+        if listed is not None and listed.model.context_window:
+            return int(listed.model.context_window)
         name = _plain(model)
         return next((size for prefix, size in _CONTEXT_WINDOWS if name.startswith(prefix)), None)
 
 
 def _plain(model: str) -> str:
-    """A router puts the provider before the name, and a variant behind it."""
-    return model.rpartition("/")[2].partition(":")[0]
+    """A router puts the provider before the name, and a variant behind it; a size behind it is another model."""
+    name = model.rpartition("/")[2]
+    plain, _, variant = name.partition(":")
+    return plain if variant in _VARIANTS else name
 
 
 @lru_cache(maxsize=64)
 def _listed(model: str) -> Any:
-    """Return what `genai-prices` has on a model; without that package nothing is known."""
+    """Return what `genai-prices` says of a model and its provider; without that package nothing is known."""
     try:
         from genai_prices import Usage as Counted
         from genai_prices import calc_price
@@ -103,7 +106,7 @@ def _listed(model: str) -> Any:
         return None
     for name in (model, _plain(model)):
         with suppress(LookupError):
-            return calc_price(Counted(input_tokens=1), model_ref=name).model
+            return calc_price(Counted(input_tokens=1), model_ref=name)
     return None
 
 
@@ -119,5 +122,6 @@ def _listed_price(model: str, usage: Usage) -> float | None:
         output_tokens=usage.output_tokens,
     )
     with suppress(LookupError, ValueError):
-        return float(calc_price(counted, model_ref=listed.id).total_price)
+        found = calc_price(counted, model_ref=listed.model.id, provider_id=listed.provider.id)
+        return float(found.total_price)
     return None

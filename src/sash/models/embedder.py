@@ -2,7 +2,7 @@
 
 from array import array
 from collections.abc import Sequence
-from math import sqrt
+from math import isfinite, sqrt
 from operator import mul
 from typing import Protocol
 
@@ -17,8 +17,10 @@ class Embedder(Protocol):
 
 
 def pack(vector: Sequence[float]) -> bytes:
-    """Write a vector of length 1 as bytes."""
+    """Write a vector of length 1 as bytes; one of anything but numbers is refused."""
     length = sqrt(sum(map(mul, vector, vector))) or 1.0
+    if not isfinite(length):
+        raise ValueError("a vector has a number that is none")
     return array("f", [x / length for x in vector]).tobytes()
 
 

@@ -31,9 +31,9 @@ class OpenAIEmbedder:
             made = await client.embeddings.create(
                 model=model, input=list(texts), encoding_format="float", **wanted
             )
-        except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
+            vectors = [item.embedding for item in sorted(made.data, key=lambda item: item.index)]
+        except (openai.OpenAIError, httpx.HTTPError, ValueError, TypeError, AttributeError) as error:
             raise clear_error(error, model) from error
-        vectors = [item.embedding for item in sorted(made.data, key=lambda item: item.index)]
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} made {len(vectors)} vectors of {len(texts)} texts")
         return vectors

@@ -35,7 +35,8 @@ def plain(messages: Sequence[dict[str, Any]], takes: frozenset[str]) -> Iterator
 
 
 def _with_context(context: str, content: Any) -> Any:
-    text = f"<context>\n{context}\n</context>\n\n"
+    quoted = context.replace("</context>", "< /context>")
+    text = f"<context>\n{quoted}\n</context>\n\n"
     return text + content if isinstance(content, str) else [{"type": "text", "text": text}, *content]
 
 

@@ -15,7 +15,7 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ids import ulid_before
-from sash.sessions import CONTINUATION_RETENTION_HOURS, Session
+from sash.sessions import SESSION_IDLE_DAYS, Session
 from sash.state import ConversationWindow, MessageEntry
 from sash.stats import NO_STATS, Stats
 from sash.steps import (
@@ -39,12 +39,12 @@ from sash.store import (
     parts_exist,
 )
 from sash.stores.queries import queries
-from sash.words import words
+from sash.words import plain, words
 
 SQL = queries("sqlite")
 
 # A turn that ended on a day was begun not long before: it expires otherwise.
-LONGEST_TURN = timedelta(hours=2 * CONTINUATION_RETENTION_HOURS)
+LONGEST_TURN = timedelta(days=SESSION_IDLE_DAYS + 1)
 
 # A cut lets the index catch up with what was evicted, but not with all that a large import has left.
 INDEXED_BY_A_CUT = 2000
@@ -309,7 +309,7 @@ def recall_messages(
     while waiting:
         most = max(limit * len(waiting), _LOOKED_AT)
         newest = _newest_matches(db, key, waiting, most, said)
-        of = {b: [m for m in newest if any(w.startswith(b) for w in m.words)][:limit] for b in waiting}
+        of = {b: [m for m in newest if any(w.startswith(plain(b)) for w in m.words)][:limit] for b in waiting}
         settled = waiting if len(newest) < most else [b for b in waiting if len(of[b]) == limit]
         if not settled:
             settled = waiting[:1]

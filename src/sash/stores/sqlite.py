@@ -226,7 +226,8 @@ class SqliteStore:
             closed = self._close(db, continuation, "cancelled", cancelled_steps(reason), stats)
             session = rows.get_session(db, owner, continuation.session_id)
             total = encode(session.stats + stats)
-            db.execute(rows.SQL["add_stats"], {"session_id": session.id, "stats": total})
+            changes = {"session_id": session.id, "stats": total, "now": closed.updated_at.timestamp()}
+            db.execute(rows.SQL["add_stats"], changes)
             return closed
 
         return await self._write(job)

@@ -1,9 +1,9 @@
 """Which messages have which words: an index in memory, for the stores that have no other."""
 
 from collections import defaultdict
-from itertools import islice
+from itertools import groupby, islice
 
-from sash.words import words
+from sash.words import plain, words
 
 # A beginning is looked up by its first letters, and what was found there is looked at.
 _KEY = 4
@@ -22,11 +22,11 @@ class WordIndex:
 
     def newest(self, beginning: str, limit: int) -> set[int]:
         """Return the last positions with a word that begins so."""
-        beginning = beginning.casefold()
+        beginning = plain(beginning)
         short = beginning[:_KEY]
         keys = [short] if len(short) == _KEY else [key for key in self._at if key.startswith(short)]
         found: set[int] = set()
         for key in keys:
             newest = (at for at, word in reversed(self._at.get(key, [])) if word.startswith(beginning))
-            found.update(islice(newest, limit))
+            found.update(islice((at for at, _ in groupby(newest)), limit))
         return found

@@ -36,7 +36,7 @@ UPDATE cuts SET digest = :digest, cut_at = :cut_at
 WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 
 -- name: add_stats
-UPDATE sessions SET stats = :stats, version = version + 1 WHERE id = :session_id;
+UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1 WHERE id = :session_id;
 
 -- name: delete_session
 DELETE FROM sessions WHERE id = :session_id AND owner = :owner;

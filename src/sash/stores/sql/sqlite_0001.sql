@@ -74,7 +74,7 @@ FROM messages;
 
 -- The full-text index follows the messages when somebody searches or a window is cut, not with every turn.
 CREATE VIRTUAL TABLE said USING fts5 (
-    place, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61');
+    place, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2');
 CREATE TABLE indexed (row INTEGER NOT NULL);
 INSERT INTO indexed VALUES (0);
 CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
