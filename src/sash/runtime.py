@@ -122,7 +122,7 @@ class Runtime:
         model = OfflineModel() if model is None else model
         ulids, counter = Ulids(), TokenCounter(name_of(model))
         self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
-        own_tools = make_memory_tools(store, self._notebook, embedder) if memory_tools else ()
+        own_tools = make_memory_tools(store, self._notebook, embedder, time_zone) if memory_tools else ()
         self._engine = Engine(
             store,
             model,

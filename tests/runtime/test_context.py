@@ -303,10 +303,13 @@ async def test_a_system_prompt_of_one_s_own(run):
     assert model.requests[0].tools == []
 
 
-async def test_empty_answers_are_answers(run):
-    runtime = await run(Answer(""))
+@pytest.mark.parametrize(
+    "nothing", [Answer(""), Answer("  "), Answer("", reasoning="hm", stop_reason="length")]
+)
+async def test_an_empty_answer_is_said_to_be_one(run, nothing):
+    runtime = await run(nothing)
     session = await runtime.start_session()
-    assert await answer(runtime, session) == ""
+    assert await answer(runtime, session) == "The model has said nothing."
 
 
 async def test_the_address_of_an_image_gives_no_password_away(run):

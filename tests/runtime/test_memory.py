@@ -33,6 +33,9 @@ async def fill(runtime, session, *first, turns=8):
         ("Souviens-toi que le chat dort ici", "le chat dort ici"),
         ("Recuerda que el perro come a las ocho", "el perro come a las ocho"),
         ("Onthoud dat de poort om tien uur sluit", "de poort om tien uur sluit"),
+        ("Remember my birthday is in May", "my birthday is in May"),
+        ("Hey Sash, please remember that the cat is allowed in", "the cat is allowed in"),
+        ("Please note that Anna and Ben come on Monday", "Anna and Ben come on Monday"),
     ],
 )
 async def test_a_fact_is_remembered_without_a_model(run, sentence, fact):
@@ -58,6 +61,14 @@ async def test_a_fact_is_remembered_without_a_model(run, sentence, fact):
         "forget about it",
         "Forget that.",
         "Vergiss es",
+        "Note that the kitchen light is broken, so turn on the hallway light instead.",
+        "Forget about the kitchen light, turn on the bedroom one.",
+        "Remember that song I told you about? Play it now.",
+        "Remember: turn off the oven in 10 minutes.",
+        "Forget that I said that and lock the door.",
+        "Vergiss das mit dem Licht und mach die Heizung an.",
+        "Remember that Anna comes at 8. Now turn off the heating.",
+        "Note that " + "x" * 500,
     ],
 )
 async def test_what_only_sounds_like_it_goes_to_the_model(run, sentence):
@@ -80,6 +91,14 @@ async def test_a_fact_is_forgotten_without_a_model(run):
     assert [f.text for f in (await runtime.get_session(session.id)).memory.facts] == ["tea is good"]
     assert "nothing" in await answer(runtime, session, "forget everything about coffee")
     assert model.requests == []
+
+
+async def test_forgetting_goes_by_the_telling_words(run):
+    runtime = await run("hm")
+    session = await runtime.start_session()
+    await runtime.remember(session.id, "I liked tea with the dog")
+    assert "nothing" in await answer(runtime, session, "forget about the cat")
+    assert "I liked tea with the dog" in await answer(runtime, session, "Vergiss, dass I like tea with a dog")
 
 
 async def test_intents_that_may_not_call_tools_leave_it_to_the_model(run):

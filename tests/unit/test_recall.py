@@ -77,17 +77,18 @@ def test_what_is_shown_has_its_date_and_fits():
         Recalled((stored(1, text="the older one"), stored(2, "assistant", "no")), 1.0),
         Recalled((stored(5, text="too long " * 99),), 0.5),
     ]
-    text = render(turns, ["one"], len, 120, UTC)
+    text, shown = render(turns, ["one"], len, 120, UTC)
+    assert [turn.key for turn in shown] == [1, 9]
     assert text == (
         "[2026-05-01 12:00]\nuser: the older one\nassistant: no\n"
         "[2026-05-01 12:00]\nuser: the newer one\nassistant: yes"
     )
-    assert render(turns, [], len, 10) == ""
+    assert render(turns, [], len, 10) == ("", [])
 
 
 def test_what_does_not_fit_is_cut_around_what_was_looked_for():
     long = Recalled((stored(1, text="x" * 600 + " the needle " + "y" * 600),), 1.0)
-    text = render([long], ["needl"], len, 400)
+    text, _ = render([long], ["needl"], len, 400)
     assert "the needle" in text
     assert len(text) <= 400
 
@@ -98,7 +99,7 @@ def test_what_tools_returned_then_is_not_told_again():
         stored(2, "tool", "on", tool_call_id="c"),
         stored(3, "assistant", "yes"),
     )
-    assert render([Recalled(turn, 1.0)], [], len, 99, UTC).splitlines()[1:] == [
+    assert render([Recalled(turn, 1.0)], [], len, 99, UTC)[0].splitlines()[1:] == [
         "user: is it on?",
         "assistant: yes",
     ]

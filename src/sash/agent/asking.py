@@ -153,11 +153,13 @@ class Asking:
             _logger.warning("nothing was recalled: %s", error.message)
             return
         budget = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
-        text = render(found[:MOST_RECALLED], unknown, engine.counter.count_text, budget, engine.time_zone)
+        text, shown = render(
+            found[:MOST_RECALLED], unknown, engine.counter.count_text, budget, engine.time_zone
+        )
         if text:
             detail = {
                 "query": unknown,
-                "message_ids": [m.message.id for turn in found[:MOST_RECALLED] for m in turn.messages],
+                "message_ids": [m.message.id for turn in shown for m in turn.messages],
                 "text": f"From earlier in this conversation, word for word:\n{text}",
             }
             [step] = self._journal.write([NewStep("retrieval", detail)])

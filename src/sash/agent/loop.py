@@ -37,6 +37,7 @@ CUT_OFF = (
 )
 NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
+NO_ANSWER = "The model has said nothing."
 DAY_IS_OVER = (
     "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
     "understand without it."
@@ -104,6 +105,8 @@ class Loop:
             except BudgetReached as passed:
                 return self._stopped(progress, passed.budget)
             if not answer.tool_calls:
+                if not answer.content.strip():
+                    answer = replace(answer, content=NO_ANSWER)
                 truth = self._truth(progress, answer)
                 if truth is None or progress.sent_back is not None:
                     progress.count(usage)

@@ -1,6 +1,7 @@
 """The tools by which an agent uses its memory: remember, forget, recall."""
 
 from collections.abc import Iterator
+from datetime import tzinfo
 from typing import Any
 
 from sash.agent.notebook import Notebook
@@ -8,11 +9,14 @@ from sash.agent.recall import Recalled, beginnings, recall
 from sash.models.embedder import Embedder
 from sash.store import Store
 from sash.tools import ToolContext, ToolSpec
+from sash.words import plain
 
 MOST_TURNS = 5
 
 
-def memory_tools(store: Store, notebook: Notebook, embedder: Embedder | None) -> Iterator[ToolSpec]:
+def memory_tools(
+    store: Store, notebook: Notebook, embedder: Embedder | None, zone: tzinfo | None
+) -> Iterator[ToolSpec]:
     """Return the tools of a session's memory."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
@@ -30,7 +34,7 @@ def memory_tools(store: Store, notebook: Notebook, embedder: Embedder | None) ->
         found = await recall(store, session.owner, session.id, query, embedder)
         facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
         turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
-        return {"facts": facts, "turns": [_described(turn) for turn in turns]}
+        return {"facts": facts, "turns": [_described(turn, zone) for turn in turns]}
 
     yield ToolSpec(
         "remember",
@@ -57,7 +61,7 @@ def memory_tools(store: Store, notebook: Notebook, embedder: Embedder | None) ->
 
 def _speaks_of(text: str, stems: list[str]) -> bool:
     """Whether a fact has any of the words; who asks for nothing in particular gets them all."""
-    return not stems or any(stem in text.casefold() for stem in stems)
+    return not stems or any(stem in plain(text) for stem in stems)
 
 
 def _schema(**texts: str) -> dict[str, Any]:
@@ -70,10 +74,11 @@ def _schema(**texts: str) -> dict[str, Any]:
     }
 
 
-def _described(turn: Recalled) -> dict[str, Any]:
+def _described(turn: Recalled, zone: tzinfo | None) -> dict[str, Any]:
     said = [
         {"role": m.message.name or m.message.role, "text": m.message.text}
         for m in turn.messages
         if m.message.text
     ]
-    return {"date": turn.messages[0].message.timestamp.isoformat(timespec="minutes"), "said": said}
+    at = turn.messages[0].message.timestamp.astimezone(zone)
+    return {"date": at.isoformat(timespec="minutes"), "said": said}

@@ -62,12 +62,14 @@ class Money:
         }
 
     async def spent_today(self, owner: str, but: Progress | None = None) -> float:
-        """Return what an owner has spent today, and calls under way here may cost, `but` those of one turn."""
+        """Return what an owner has spent today, and what calls under way here may cost, `but` one turn's."""
+        before = dict(self.running)
         turns = await self.store.turn_stats(owner, self.today())
         ended = sum(stats.cost_usd for _, stats in turns)
+        # A turn that ends while the store is read may be missing there, so it still counts as running.
         running = sum(
             progress.cost_usd + progress.reserved_usd
-            for whose, progress in self.running.values()
+            for whose, progress in (before | self.running).values()
             if whose == owner and progress is not but
         )
         return ended + running + self.beside(owner)

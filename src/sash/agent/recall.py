@@ -22,6 +22,7 @@ MOST_WORDS = 12
 HITS_PER_WORD = 50
 BEST_HITS = 12
 REACH = 8
+LONGEST_TURN = 40
 RARE = 3
 SAME = 0.6
 STRETCH = timedelta(hours=1)
@@ -50,7 +51,17 @@ mais dans pour plus sont cette tout comme être fait peux quel quelle quoi votre
 este esta esto cuando donde puede todo nuestra vuestra sono come questo questa cosa quando dove puoi tutto
 voor maar niet deze wanneer waar kunnen alles
 """
-_COMMON = frozenset(_COMMON_WORDS.split())
+# The same of three letters.
+_SHORT_WORDS = """
+all and any are ask but can did for get got had has her him his how its let may new not now off old one our
+out own put say see set she the too two use was way who why yes yet you als auf aus bei bin bis das dem den
+der des die dir ein für hat ich ihm ihn ihr ist man mal mit mir nun nur sie und uns vom von vor war wem wen
+wer wie wir zum zur aux ces est ici les mes moi mon nos par pas que qui ses son sur tes toi ton une con del
+ese eso fue hay las los mas muy por ser sin sus una uno che chi col cui dal dei gli han hai lei lui mio nel
+non per più poi sei sta suo tra aan bij dan dat dit een hem het hij hoe kan mag met nog ons ook tot uit van
+wat zij
+"""
+_COMMON = frozenset(_COMMON_WORDS.split()) | frozenset(_SHORT_WORDS.split())
 _SPEAKERS = {
     "user": frozenset({"i", "me", "my", "ich", "mir", "mich"}),
     "assistant": frozenset({"you", "du"}),
@@ -135,8 +146,23 @@ async def _look_around(
     around: dict[int, StoredMessage] = {}
     for first, last in _spans(best):
         found = await store.messages(owner, session_id, after=first - 1, limit=last - first + 1)
+        if found and found[0].message.role != "user":
+            found = await _from_question(store, owner, session_id, found)
         around |= {m.position: m for m in found if not m.in_window}
     return rank([around[position] for position in sorted(around)], scores)
+
+
+async def _from_question(
+    store: Store, owner: str, session_id: str, found: list[StoredMessage]
+) -> list[StoredMessage]:
+    """Add what comes before, back to the question: a turn is brought back whole."""
+    first = found[0].position
+    after = max(0, first - 1 - LONGEST_TURN)
+    before = (
+        await store.messages(owner, session_id, after=after, limit=first - 1 - after) if first > 1 else []
+    )
+    asked = next((n for n in range(len(before) - 1, -1, -1) if before[n].message.role == "user"), None)
+    return found if asked is None else [*before[asked:], *found]
 
 
 async def _alike(
@@ -190,22 +216,23 @@ def render(
     count: Callable[[str], int],
     budget: int,
     zone: tzinfo | None = None,
-) -> str:
+) -> tuple[str, list[Recalled]]:
     """Write what was said in the best turns that fit into so many tokens, with the dates, oldest first.
 
     What does not fit is cut around what was looked for. What tools returned then need not be so any more, and
     is left out.
     """
-    chosen: dict[int, str] = {}
+    chosen: dict[int, tuple[str, Recalled]] = {}
     for turn in turns:
         for longest in (math.inf, _LONG):
             text = _text(turn, stems, longest, zone)
             cost = count(text)
             if cost <= budget:
                 budget -= cost
-                chosen[turn.key] = text
+                chosen[turn.key] = (text, turn)
                 break
-    return "\n".join(text for _, text in sorted(chosen.items()))
+    shown = [chosen[key] for key in sorted(chosen)]
+    return "\n".join(text for text, _ in shown), [turn for _, turn in shown]
 
 
 def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | None) -> str:
@@ -229,7 +256,7 @@ def _around_hit(text: str, stems: Sequence[str]) -> str:
 
 
 def _is_telling(word: str) -> bool:
-    return word not in _COMMON if len(word) > 3 else len(word) == 3 and not word.isalpha()
+    return len(word) > 2 and word not in _COMMON
 
 
 def _stem(word: str) -> str:

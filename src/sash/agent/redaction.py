@@ -43,6 +43,7 @@ _secret = re.compile(
             r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
             r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
             r"(?i:(?<=authorization: )\w{1,20} [^\s\"']{6,512})",
+            r"(?i:(?P<told>\b(?:password|passwort|passphrase) (?:is|ist|lautet):? )(?=\S*\d)\S{6,512})",
             r"""(?ix:(?P<name>(?:password|passwd|passphrase|[_-]pass|pwd|api[_-]?key|access[_-]?key|secret[_-]?key
             |private[_-]?key|token|secret)(?:\\{0,3}["'])?(?:\sis)?\s{0,3}[:=]\s{0,3})
             (?:(?P<quote>\\{0,3}["'])(?:(?!(?P=quote))[^\n]){4,512}(?P=quote)?|[^\s"',;&}\\]{4,512}))""",
@@ -59,7 +60,7 @@ def redact(text: str) -> str:
 
 def _mark(found: re.Match[str]) -> str:
     quote = found["quote"] or ""
-    return f"{found['name'] or ''}{quote}{MARK}{quote}"
+    return f"{found['name'] or found['told'] or ''}{quote}{MARK}{quote}"
 
 
 def _may_have_secrets(text: str) -> bool:

@@ -124,7 +124,7 @@ class Worker:
         return lost
 
     async def _may_get_better(self, continuation: Continuation) -> bool:
-        """Whether to resume a turn by itself: not for ever, and not if only a person can mend what is wrong."""
+        """Whether to resume a turn: not for ever, and not if only a person can mend what is wrong."""
         _, steps = await self._store.journal(continuation.owner, continuation.id)
         codes = [
             s.detail["code"] for s in steps if s.detail.get("event") == "interrupted" and "code" in s.detail

@@ -16,19 +16,20 @@ class _Language(NamedTuple):
     unknown: str
 
 
+_POLITE = r"(?:(?:hey |ok |okay )?sash\W+)?(?:(?:please|bitte)\W+)?(?:can you |could you |kannst du )?"
 _LANGUAGES = (
     _Language(
-        r"(?:please |can you |could you )?(?:remember|note|keep in mind|don['’]?t forget)(?: please)?"
-        r"(?:,? that |: ?)",
+        r"(?:remember|keep in mind|don['’]?t forget)(?: please)?(?:,? that |: ?)|(?:please )?note that "
+        r"|remember (?=(?:my|our) .+ (?:is|are) )",
         "I will remember: {}",
-        r"(?:please )?forget (?:that |about |everything about |what i said about |all about )",
+        r"forget (?:that |about |everything about |what i said about |all about )",
         "I have forgotten: {}",
         "I have nothing noted about {}.",
     ),
     _Language(
-        r"(?:bitte )?(?:merk dir|merke dir|behalte|denk daran|vergiss nicht)(?: bitte)?(?:,? dass |: ?)",
+        r"(?:merk dir|merke dir|behalte|denk daran|vergiss nicht)(?: bitte)?(?:,? dass |: ?)",
         "Das merke ich mir: {}",
-        r"(?:bitte )?vergiss (?:alles über |das mit |was ich über |, dass |dass )",
+        r"vergiss(?: bitte)?(?: alles über | das mit | was ich über |, dass | dass )",
         "Vergessen: {}",
         "Über {} habe ich mir nichts gemerkt.",
     ),
@@ -61,16 +62,28 @@ _LANGUAGES = (
         "Ik heb niets genoteerd over {}.",
     ),
 )
-_remember = [(re.compile(rf"\s*{lang.remember}(.+)", re.I | re.S), lang) for lang in _LANGUAGES]
-_forget = [(re.compile(rf"\s*{lang.forget}(.+)", re.I | re.S), lang) for lang in _LANGUAGES]
+_remember = [(re.compile(rf"\s*{_POLITE}(?:{lang.remember})(.+)", re.I), lang) for lang in _LANGUAGES]
+_forget = [(re.compile(rf"\s*{_POLITE}(?:{lang.forget})(.+)", re.I), lang) for lang in _LANGUAGES]
+
+# More than one sentence, or a wish beside the fact, is for the model: it can note the one and do the other.
+_more = re.compile(
+    r"[.!?;]\s+\S|\?"
+    r"|(?:^|[,:]\s*(?:so |and |then |but |und |dann |also )?|\b(?:and|then|so|und|dann|et|y|e|en)\s+)"
+    r"(?:please |bitte )?(?:turn|switch|set|open|close|lock|unlock|play|stop|start|dim|pause|call|add|remind"
+    r"|tell|show|summari[sz]e|translate|mach|mache|schalt|schalte|stell|stelle|öffne|schließ|schließe|spiel"
+    r"|spiele|sag|zeig|allume|éteins|ouvre|ferme|enciende|apaga|abre|cierra|accendi|spegni|apri|chiudi|zet"
+    r"|doe)\b",
+    re.I,
+)
+# "Forget about it" is no wish to forget anything.
+_NOTHING = frozenset({"it", "that", "this", "them", "das", "es", "ça", "eso", "dat"})
+_LONGEST = 400
 
 
 class MemoryIntents:
     """Keeps facts and drops them, by the tools `remember` and `forget`."""
 
     async def understand(self, heard: Heard) -> Answer | None:
-        if heard.text.rstrip().endswith("?"):
-            return None
         if found := _match(_forget, heard.text):
             return self._forget(heard, *found)
         if found := _match(_remember, heard.text):
@@ -83,7 +96,7 @@ class MemoryIntents:
         if not heard.results:
             return calling("remember", text=text)
         result = _read(heard.results[-1].content)
-        return answering(language.remembered.format(result["fact"]) if "fact" in result else result["text"])
+        return answering(language.remembered.format(result["fact"])) if "fact" in result else None
 
     def _forget(self, heard: Heard, text: str, language: _Language) -> Answer | None:
         if "forget" not in heard.tools:
@@ -92,27 +105,24 @@ class MemoryIntents:
             return calling("forget", about=text)
         result = _read(heard.results[-1].content)
         if "forgotten" not in result:
-            return answering(result["text"])
+            return None
         facts = "; ".join(result["forgotten"])
         return answering(language.forgot.format(facts) if facts else language.unknown.format(text))
-
-
-# "Forget about it" is no wish to forget anything.
-_NOTHING = frozenset({"it", "that", "this", "them", "das", "es", "ça", "eso", "dat"})
 
 
 def _match(patterns: list[tuple[re.Pattern[str], _Language]], text: str) -> tuple[str, _Language] | None:
     for pattern, language in patterns:
         if found := pattern.fullmatch(text):
             what = found[1].strip().rstrip(".!")
-            return None if what.casefold() in _NOTHING else (what, language)
+            for_the_model = len(what) > _LONGEST or _more.search(what) or what.casefold() in _NOTHING
+            return None if for_the_model else (what, language)
     return None
 
 
 def _read(content: str) -> dict[str, Any]:
-    """A tool that could not do it says so in words."""
+    """Return what a tool has returned; one that could not do it says so in words, and the model answers."""
     try:
         result = json.loads(content)
     except ValueError:
-        return {"text": content}
-    return result if isinstance(result, dict) else {"text": content}
+        return {}
+    return result if isinstance(result, dict) else {}

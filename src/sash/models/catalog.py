@@ -90,7 +90,7 @@ class Catalog:
 
 
 def _plain(model: str) -> str:
-    """A router puts the provider before the name, and a variant behind it; a size behind it is another model."""
+    """A router puts the provider before the name and a variant behind it; a size makes another model."""
     name = model.rpartition("/")[2]
     plain, _, variant = name.partition(":")
     return plain if variant in _VARIANTS else name

@@ -15,9 +15,9 @@ from sash.models.timed import untimed
 from sash.words import words
 
 CANNOT = (
-    "I cannot answer that without a language model, and none is configured. I can switch and report what I "
-    "am told by name, find what was said before (“what did I say about …?”), and keep facts (“remember "
-    "that …”). To talk freely, configure a model and its key."
+    "I cannot answer that without a language model, and none is configured. I can look up what the tools "
+    "know, find what was said before (“what did I say about …?”), and keep facts (“remember that …”). To "
+    "talk freely, configure a model and its key."
 )
 NO_IMAGES = (
     "I cannot look at images or listen to recordings without a language model, and none is configured."
@@ -27,7 +27,7 @@ _said_before = re.compile(
     r"\b(?:what did (?:i|we|you) (?:say|tell|ask|talk|decide|mention|agree)(?: you| me| to you)?"
     r"|did (?:i|we|you) (?:say|mention|tell you)(?: anything| something)?"
     r"|when did (?:i|we|you) (?:say|mention|talk)|what do you (?:remember|know)|do you remember"
-    r"|remind me(?: of)?(?: what (?:i|we) said)?)(?: about| of| on| that| regarding)?\b(?P<about>.*)",
+    r"|remind me(?: of)? what (?:i|we) said)(?: about| of| on| that| regarding)?\b(?P<about>.*)",
     re.I | re.S,
 )
 _wrong = re.compile(
@@ -36,6 +36,7 @@ _wrong = re.compile(
     re.I | re.S,
 )
 _errors = re.compile(r"\b(?:errors?|problems?|incidents?|faults?|warnings?|anything wrong)\b", re.I)
+_own = re.compile(r"\b(?:my|our|mein|meine|unser|unsere)\b", re.I)
 _question = re.compile(
     r"\?\s*$|^\s*(?:is|are|was|were|which|what|how|where|who|show|list|tell me|status|state of)\b", re.I
 )
@@ -44,6 +45,9 @@ _week = re.compile(r"\b(?:week|7 days)\b", re.I)
 _hour = re.compile(r"\b(?:last hour|past hour|1 hour)\b", re.I)
 
 
+_COMMON = frozenset(
+    {"the", "and", "was", "are", "our", "you", "what", "about", "that", "with", "have", "did"}
+)
 _WHO = {"user": "you", "assistant": "I", "tool": "a tool"}
 
 
@@ -80,6 +84,8 @@ def _answer(
 ) -> str:
     if found := _said_before.search(said):
         return _tell_said(found["about"], request.messages, results)
+    if results and results[-1][0] == "recall":
+        return _tell_said(said, request.messages, results) if _recalled(results[-1][1]) else CANNOT
     if results:
         return _tell(*results[-1])
     if not isinstance(message["content"], str) and any(p["type"] != "text" for p in message["content"]):
@@ -97,10 +103,13 @@ def _turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _next_call(said: str, results: list[tuple[str, Any]], tools: set[str]) -> _Call | None:
     """Return the tool to call next, or None if there is nothing more to find out."""
-    wanted = _plan(said)
+    wanted = list(_plan(said))
     done = [name for name, _ in results]
+    wanted = [call for call in wanted if call.name in tools]
     if not done:
-        return next((call for call in wanted if call.name in tools), None)
+        return next(iter(wanted), None)
+    if done == ["recall"] and not _said_before.search(said) and not _recalled(results[0][1]):
+        return next((call for call in wanted if call.name != "recall"), None)
     found = _entities(results[-1][1]) if done[-1] == "search_index" else []
     if found and "diagnose_entity" in tools and any(call.name == "diagnose_entity" for call in wanted):
         return _Call("diagnose_entity", {"entity_id": found[0]["entity_id"]})
@@ -113,8 +122,10 @@ def _next_call(said: str, results: list[tuple[str, Any]], tools: set[str]) -> _C
 def _plan(said: str) -> Iterator[_Call]:
     """Say which tools would answer a sentence, the best first."""
     if found := _said_before.search(said):
-        yield _Call("recall", {"query": _about(found["about"]) or said})
+        yield _Call("recall", {"query": _about(found["about"])})
         return
+    if _own.search(said):
+        yield _Call("recall", {"query": _about(said)})
     if _time.search(said):
         return
     if found := _wrong.search(said):
@@ -143,7 +154,7 @@ def _tell(name: str, result: Any) -> str:
     if entities:
         return "\n".join(_tell_entity(entity) for entity in entities)
     if "entities" in result:
-        return "I found nothing by that name in the house."
+        return f"I find nothing by that name in the house. {CANNOT}"
     return json.dumps(result, ensure_ascii=False, indent=1)
 
 
@@ -154,11 +165,11 @@ def _tell_said(about: str, messages: list[dict[str, Any]], results: list[tuple[s
         if isinstance(result, dict):
             lines += [f"I was asked to remember: {fact}" for fact in result.get("facts", ())]
             lines += [line for turn in result.get("turns", ()) for line in _tell_turn(turn)]
-    telling = {word for word in words(about) if len(word) > 3}
+    telling = {word for word in words(about) if len(word) > 2} - _COMMON
     said = [m for m in messages if m["role"] in ("user", "assistant") and m is not _turn(messages)[0]]
     for message in said:
         time, text = untimed(text_of(message))
-        if telling & set(words(text)):
+        if telling & set(words(text)) and CANNOT not in text:
             lines.append(f"{time or 'lately'}, {_WHO[message['role']]}: {text}")
     return "\n".join(lines) or "I find nothing about that in what was said before."
 
@@ -209,3 +220,7 @@ def _read(content: str) -> Any:
         return json.loads(content)
     except ValueError:
         return content
+
+
+def _recalled(result: Any) -> bool:
+    return isinstance(result, dict) and bool(result.get("facts") or result.get("turns"))
