@@ -791,3 +791,54 @@ async def test_vectors_are_bounded_and_go_with_the_session(store, start, reopen)
     await again.delete_session("ann", session.id)
     with pytest.raises(SessionNotFound):
         await again.vectors("ann", session.id)
+
+
+async def test_a_saved_session_keeps_when_its_window_was_cut(store, start, say, clock):
+    session = await start()
+    messages = await say(session, "one")
+    clock.advance(60)
+    cut_at = clock.now()
+    await say(session, "two", evicted=messages)
+    clock.advance(60)
+    saved = await store.get_session("ann", session.id)
+    await store.save_session(replace(saved, preferences={"a": 1}))
+    assert (await store.get_session("ann", session.id)).memory.cut_at == cut_at
+
+
+async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, start, say):
+    session = await start()
+    messages = await say(session, "Die Fußbodenheizung im Café", "Hauptstraße 5", "light lights lighting")
+    more = await say(session, "light again")
+    await say(session, "later", evicted=[*messages, *more])
+    for beginning, positions in (
+        ("fußb", [1]),
+        ("cafe", [1]),
+        ("café", [1]),
+        ("hauptstraß", [2]),
+        ("lig", [3, 4]),
+    ):
+        assert [m.position for m in await store.recall("ann", session.id, [beginning])] == positions
+    assert [m.position for m in await store.recall("ann", session.id, ["light"], limit=2)] == [3, 4]
+
+
+async def test_many_words_are_looked_up_each_for_itself(store, start, say):
+    session = await start()
+    rare = await say(session, "the heron stands in the pond")
+    common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
+    await say(session, "later", evicted=[*rare, *common])
+    found = await store.recall("ann", session.id, ["lamp", "burn", "heron", "unicorn"], limit=3)
+    assert [m.position for m in found] == [1, 59, 60, 61]
+
+
+async def test_what_waits_keeps_what_it_took(store, start, begin, reopen):
+    session = await start()
+    turn = (await begin(session)).turn
+    spent = Stats(turns=1, cost_usd=0.5)
+    await store.append(turn.lease, [PLAN], give_back="awaiting_approval", stats=spent)
+    again = await reopen()
+    assert (await again.get_continuation("ann", turn.continuation.id)).stats == spent
+    assert [stats for _, stats in await again.turn_stats("ann", session.created_at)] == [spent]
+    claimed = await again.claim("ann", turn.continuation.id, Hands("w2"))
+    await again.finish(claimed.lease, completed(stats=Stats(turns=1, cost_usd=0.75)))
+    assert [stats.cost_usd for _, stats in await again.turn_stats("ann", session.created_at)] == [0.75]
+    assert (await again.get_session("ann", session.id)).stats.cost_usd == 0.75

@@ -319,3 +319,36 @@ async def test_the_address_of_an_image_gives_no_password_away(run):
     image = {"type": "image_url", "image_url": {"url": "https://ann:hunter2xyz@cam.example.com/now.png"}}
     await turn(runtime, session, "what is this?", attachments=[image])
     assert "hunter2xyz" not in json.dumps(await runtime.export_session(session.id))
+
+
+async def test_the_options_of_a_turn_are_added_to_the_session_s(run):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(model=ModelConfig(temperature=0.5, options={"a": 1, "b": 1}))
+    await turn(runtime, session, model=ModelConfig(max_output_tokens=9, options={"b": 2}))
+    config = model.requests[0].config
+    assert (config.temperature, config.max_output_tokens, config.options) == (0.5, 9, {"a": 1, "b": 2})
+
+
+@pytest.mark.parametrize("option", ["model", "messages", "stream", "max_completion_tokens", "tools"])
+def test_options_may_not_say_what_sash_decides(option):
+    with pytest.raises(InvalidInput, match=option):
+        ModelConfig(options={option: "x"})
+
+
+async def test_a_model_that_reads_little_gets_a_small_window(run):
+    catalog = Catalog({"tiny": ModelFacts(context_window=2048)})
+    runtime = await run(model=Named("ok"), catalog=catalog)
+    session = await runtime.start_session(model=ModelConfig(name="tiny"))
+    assert (session.window.max_tokens, session.memory.last_k) == (682, 2)
+
+
+async def test_what_is_in_every_prompt_is_bounded(run):
+    runtime = await run()
+    with pytest.raises(InvalidInput, match="preferences"):
+        await runtime.start_session(preferences={"a": "x" * 5000})
+    session = await runtime.start_session(preferences={"a": "x" * 3000})
+    with pytest.raises(InvalidInput, match="preferences"):
+        await runtime.set_preferences(session.id, {"b": "x" * 3000})
+    with pytest.raises(InvalidInput):
+        await runtime.send_message(session.id, "hi", planner_hints={"a": "x" * 20_000})

@@ -4,7 +4,10 @@ import asyncio
 
 import pytest
 
+from sash.agent.progress import Progress
+from sash.models.base import Answer
 from sash.sessions import SessionPolicy
+from sash.steps import Action
 from sash.testing import ScriptedModel, calling
 from sash.tools import ToolSpec
 from tests.runtime.talk import transcript, turn
@@ -121,3 +124,42 @@ async def test_a_lie_is_known_after_a_crash(run, make_store, clock):
     result = await second.await_continuation(sent.id, timeout_s=10)
     assert result.response.final_message == NOTHING_DONE
     assert len(second._engine.model.requests) == 1
+
+
+async def test_what_was_done_in_an_earlier_turn_may_be_told(run):
+    runtime = await run(calling("light.turn_on"), LIE, "Yes, I turned on the kitchen light.", tools=[LIGHT])
+    session = await runtime.start_session(policy=OPEN)
+    await turn(runtime, session, "turn on the light")
+    result = await turn(runtime, session, "Did you do it?")
+    assert result.response.final_message == "Yes, I turned on the kitchen light."
+
+
+async def test_who_has_noted_something_may_say_so(run):
+    noted = "I've set your favourite colour to blue in my notes."
+    runtime = await run(calling("remember", text="blue"), noted, tools=[LIGHT])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session, "my favourite colour is blue")).response.final_message == noted
+
+
+async def test_local_answers_are_believed(run):
+    class House:
+        async def understand(self, heard):
+            return Answer("Done.", local=True)
+
+    runtime = await run("never asked", intents=[House()], tools=[LIGHT])
+    session = await runtime.start_session()
+    assert (await turn(runtime, session, "turn it on")).response.final_message == "Done."
+
+
+async def test_the_truth_is_told_in_the_language_of_the_lie(run):
+    runtime = await run("Ich habe das Licht eingeschaltet.", tools=[LIGHT])
+    session = await runtime.start_session()
+    said = (await turn(runtime, session, "Mach das Licht an")).response.final_message
+    assert said.startswith("Das habe ich nicht getan")
+
+
+def test_what_may_have_happened_counts_as_done():
+    progress = Progress()
+    for outcome, acted in (("denied", False), ("failed", False), ("unknown", True)):
+        progress.actions.append(Action("c", "x", {}, outcome))
+        assert progress.acted is acted

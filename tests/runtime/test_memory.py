@@ -2,13 +2,14 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
 from sash.agent.notebook import MOST_NOTES
-from sash.errors import InvalidInput, ModelUnreachable, NoteNotFound, SessionNotFound
-from sash.models.base import Usage
-from sash.sessions import WindowLimits
+from sash.errors import InvalidInput, ModelUnreachable, NoteNotFound, SessionChanged, SessionNotFound
+from sash.models.base import Answer, Usage
+from sash.sessions import ModelConfig, WindowLimits
 from sash.testing import FaultyStore, ScriptedModel, calling
 from tests.runtime.talk import answer, system_texts, turn
 
@@ -181,12 +182,59 @@ async def test_notes_taken_at_once_are_all_kept(run):
     assert {f.text for f in facts} == {f"fact {n}" for n in range(8)}
 
 
-async def test_a_secret_is_not_remembered(run):
-    runtime = await run()
-    session = await runtime.start_session()
+async def test_secrets_are_not_remembered(run):
     key = "sk-proj-" + "a1B2" * 10
+    summary = f"They spoke of {key}."
+    runtime = await run(
+        lambda r: summary if "Summarise" in r.messages[0]["content"] else "ok", summaries=True
+    )
+    session = await runtime.start_session(window=SMALL, preferences={"note": f"use {key}"})
     await turn(runtime, session, f"remember that the api key is {key}")
-    assert key not in json.dumps(await runtime.export_session(session.id))
+    await runtime.remember(session.id, f"the key is {key}")
+    await runtime.pin(session.id, f"always use {key}")
+    await runtime.set_preferences(session.id, {"other": f"or {key}", "password": "hunter2x"})
+    await turn(runtime, session, "hi", model=ModelConfig(name="m", options={"api_key": key}))
+    await turn(runtime, session, "hi", planner_hints={"hint": key})
+    await fill(runtime, session)
+    await runtime._upkeep.settled()
+    everything = json.dumps(await runtime.export_session(session.id))
+    assert "They spoke of [redacted]" in everything
+    assert key not in everything
+    assert "hunter2x" not in everything
+
+
+async def test_what_was_recalled_is_not_looked_up_again_after_a_crash(run, make_store, clock):
+    asked = asyncio.Event()
+
+    class Stuck(ScriptedModel):
+        async def stream(self, request):
+            if "boiler" in str(request.messages[-1]) and len(self.requests) > 3:
+                asked.set()
+                await asyncio.Event().wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    store = FaultyStore(make_store())
+    first = await run(model=Stuck("ok"), store=store)
+    session = await first.start_session(window=SMALL)
+    await fill(first, session, "The boiler in the cellar is loud in the night since the storm")
+    sent = await first.send_message(session.id, "Was the boiler loud?")
+    await asyncio.wait_for(asked.wait(), 10)
+    await first.close()
+    clock.advance(31)
+    store.fail("recall", AssertionError("looked up again"))
+    model = ScriptedModel("yes")
+    second = await run(model=model, store=store)
+    await second.resume(sent.id)
+    await second.await_continuation(sent.id, timeout_s=10)
+    assert any("loud in the night" in text for text in system_texts(model.requests[0]))
+
+
+async def test_a_message_with_an_image_goes_to_the_model(run):
+    runtime = await run("I see.")
+    session = await runtime.start_session()
+    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    assert await answer(runtime, session, "remember that this is me", attachments=[image]) == "I see."
 
 
 async def test_evicted_turns_come_back_when_the_talk_turns_to_them(run, clock):
@@ -267,7 +315,10 @@ class Meanings:
 
     def __init__(self):
         self.texts = []
-        self.fails = False
+        self.fails = self.closed = False
+
+    async def close(self):
+        self.closed = True
 
     async def embed(self, texts):
         if self.fails:
@@ -327,6 +378,94 @@ async def test_a_summary_that_fails_or_is_empty_leaves_the_digest(run, line):
     memory = (await runtime.get_session(session.id)).memory
     assert memory.summary == ""
     assert "E-500" in memory.digest
+
+
+async def test_a_summary_covers_what_an_earlier_one_has_failed_to(run):
+    failing = True
+
+    def line(request):
+        if "Summarise" not in request.messages[0]["content"]:
+            return "ok"
+        return "" if failing else " ".join(re.findall(r"E-\d+", request.messages[1]["content"]))
+
+    runtime = await run(model=ScriptedModel(line), summaries=True)
+    session = await runtime.start_session(window=SMALL)
+    for n in range(12):
+        failing = n < 8
+        await turn(runtime, session, f"error E-{n}00")
+        await runtime._upkeep.settled()
+    memory = (await runtime.get_session(session.id)).memory
+    window = await runtime.store.window("local", session.id)
+    known = memory.summary + memory.digest + " ".join(m.text for m in window.messages)
+    assert all(f"E-{n}00" in known for n in range(12))
+    assert memory.summary
+
+
+async def test_a_summary_that_was_cut_off_is_none(run):
+    def line(request):
+        cut_off = Answer("They talked about the", stop_reason="length")
+        return cut_off if "Summarise" in request.messages[0]["content"] else "ok"
+
+    runtime = await run(model=ScriptedModel(line), summaries=True)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session)
+    await runtime._upkeep.settled()
+    memory = (await runtime.get_session(session.id)).memory
+    assert memory.summary == ""
+    assert "small talk number 0" in memory.digest
+
+
+async def test_a_summary_is_kept_although_the_session_changes_meanwhile(run, make_store):
+    store = FaultyStore(make_store())
+    runtime = await run(
+        lambda r: "A summary." if "Summarise" in r.messages[0]["content"] else "ok",
+        summaries=True,
+        store=store,
+    )
+    session = await runtime.start_session(window=SMALL)
+    store.fail("save_session", SessionChanged("changed"), times=2)
+    await fill(runtime, session)
+    await runtime._upkeep.settled()
+    assert (await runtime.get_session(session.id)).memory.summary == "A summary."
+
+
+class Failing(Meanings):
+    async def embed(self, texts):
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    "error", [OSError("no"), KeyError("data"), ValueError("nan"), ModelUnreachable("no")]
+)
+async def test_an_embedder_that_fails_costs_no_turn(run, error):
+    embedder = Meanings()
+    runtime = await run("ok", embedder=embedder)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks", turns=16)
+    await runtime._upkeep.settled()
+    failing = runtime._engine.embedder = Failing()
+    failing.error = error
+    assert await answer(runtime, session, "How is the boiler?") == "ok"
+
+
+async def test_vectors_of_another_embedder_are_made_anew_and_not_compared(run, make_store):
+    store, first = make_store(), Meanings()
+    runtime = await run("ok", embedder=first, store=store)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "The boiler leaks", turns=12)
+    await runtime._upkeep.settled()
+    await runtime.close()
+    other = Meanings()
+    other.name = "other"
+    again = await run("ok", embedder=other, store=store)
+    result = await turn(again, session, "How is the heater?")
+    assert [s.type for s in result.steps] == ["summary"]
+    await fill(again, session, turns=4)
+    await again._upkeep.settled()
+    assert {v.model for v in await store.vectors("local", session.id)} == {"other"}
+    assert other.closed is False
+    await again.close()
+    assert other.closed
 
 
 async def test_usage_of_a_summary_is_counted_as_reported(run):

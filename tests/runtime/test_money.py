@@ -5,7 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from sash.errors import ContinuationFinal, ModelUnreachable
+from sash.errors import (
+    ContinuationFinal,
+    ContinuationNotFound,
+    InvalidExport,
+    InvalidInput,
+    ModelUnreachable,
+)
 from sash.models.base import Answer, Usage
 from sash.models.catalog import Catalog, ModelFacts
 from sash.models.fallback import Fallback
@@ -311,3 +317,99 @@ async def test_a_cancel_that_comes_too_late_bills_nothing_twice(run, make_store)
     with pytest.raises(ContinuationFinal):
         await runtime.cancel(result.continuation.id)
     assert (await runtime.get_session(session.id)).stats.cost_usd == pytest.approx(PRICE)
+
+
+async def test_what_others_spend_is_theirs(run):
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(arguments, context):
+        started.set()
+        await go_on.wait()
+        return "waited"
+
+    waiting = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
+    runtime = await run(model=model, tools=[waiting], catalog=DEAR)
+    bob = await runtime.start_session(model=DEAR_MODEL, owner="bob")
+    sent = await runtime.send_message(bob.id, "go", owner="bob")
+    await asyncio.wait_for(started.wait(), 10)
+    mine = await runtime.start_session(budgets=Budgets(max_cost_per_day_usd=0.95), model=DEAR_MODEL)
+    assert await answer(runtime, mine) == "Hello."
+    go_on.set()
+    await runtime.await_continuation(sent.id, owner="bob", timeout_s=10)
+
+
+async def test_a_call_that_time_has_cut_off_is_paid_for(run):
+    class Stuck(ScriptedModel):
+        async def stream(self, request):
+            await asyncio.Event().wait()
+            yield
+
+    runtime = await run(model=Stuck(), catalog=DEAR)
+    session = await runtime.start_session(budgets=Budgets(max_duration_ms=50), model=DEAR_MODEL)
+    result = await turn(runtime, session)
+    assert result.response.stopped_by == "max_duration_ms"
+    assert result.continuation.stats.model_calls == 1
+    assert result.continuation.stats.cost_usd > 0.1
+
+
+async def test_an_answer_that_was_cut_off_is_paid_for_and_one_that_never_began_is_not(run):
+    class Cut(ScriptedModel):
+        async def stream(self, request):
+            async for delta in super().stream(request):
+                yield delta
+                raise ModelUnreachable("cut", cut_off=True)
+
+    cut = await run(model=Cut("one two three"), catalog=DEAR)
+    session = await cut.start_session(model=DEAR_MODEL)
+    result = await turn(cut, session)
+    assert (result.status, result.continuation.stats.model_calls) == ("failed", 2)
+    assert result.continuation.stats.cost_usd > 0.2
+    await cut.close()
+    never = await run(model=ScriptedModel(ModelUnreachable("no network")), catalog=DEAR)
+    session = await never.start_session(model=DEAR_MODEL)
+    assert (await turn(never, session)).continuation.stats.model_calls == 0
+
+
+async def test_a_stranger_s_cancel_costs_nothing(run):
+    started = asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def stream(self, request):
+            started.set()
+            for _ in range(50):
+                await asyncio.sleep(0.001)
+            async for delta in super().stream(request):
+                yield delta
+
+    runtime = await run(model=Slow(saying("Hello.")), catalog=DEAR)
+    session = await runtime.start_session(model=DEAR_MODEL)
+    sent = await runtime.send_message(session.id, "hi")
+    await asyncio.wait_for(started.wait(), 10)
+    for _ in range(3):
+        with pytest.raises(ContinuationNotFound):
+            await runtime.cancel(sent.id, owner="mallory")
+    result = await runtime.await_continuation(sent.id, timeout_s=10)
+    assert result.continuation.stats.cost_usd == pytest.approx(PRICE)
+
+
+async def test_money_below_nothing_is_not_imported(run):
+    runtime = await run("ok")
+    session = await runtime.start_session()
+    data = await runtime.export_session(session.id)
+    await runtime.erase()
+    data["session"]["stats"]["cost_usd"] = -1000.0
+    with pytest.raises(InvalidExport):
+        await runtime.import_session(data)
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf"), 10**400, "1", True])
+def test_a_cap_is_an_amount(wrong):
+    with pytest.raises(InvalidInput):
+        Budgets(max_cost_per_day_usd=wrong)
+
+
+async def test_statistics_of_too_many_days_are_refused(run):
+    runtime = await run("ok")
+    with pytest.raises(InvalidInput):
+        await runtime.statistics(days=800_000)

@@ -12,6 +12,7 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     InvalidInput,
+    ModelKeyRefused,
     ModelUnreachable,
     SashError,
     SessionBusy,
@@ -701,3 +702,18 @@ async def test_without_a_call_a_model_that_fails_fails_the_turn(run):
     session = await runtime.start_session()
     result = await turn(runtime, session)
     assert (result.status, result.continuation.error.code) == ("failed", "model_unreachable")
+
+
+@pytest.mark.parametrize(("error", "most"), [(ModelKeyRefused("no"), 2), (ModelUnreachable("no"), 12)])
+async def test_what_does_not_get_better_is_not_resumed_for_ever(run, clock, error, most):
+    look = tool("look", lambda a, c: "seen")
+    model = ScriptedModel(calling("look"), error)
+    runtime = await run(model=model, tools=[look])
+    session = await runtime.start_session(policy=SessionPolicy(resume_interrupted=True))
+    result = await turn(runtime, session)
+    for _ in range(20):
+        clock.advance(31)
+        await runtime.recover()
+        result = await runtime.await_continuation(result.continuation.id, timeout_s=WAIT_S)
+    assert result.status == "interrupted"
+    assert len(model.requests) <= most

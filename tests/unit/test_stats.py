@@ -1,20 +1,30 @@
 """Numbers that add up."""
 
+from dataclasses import fields
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sash.codec import decode, encode
 from sash.stats import Stats, bucket, summary
 
+NUMBERS = [f.name for f in fields(Stats) if f.name not in ("durations", "errors")]
+
 
 def some_stats():
     return st.builds(
         Stats,
-        turns=st.integers(0, 9),
+        **{name: st.integers(0, 9) for name in NUMBERS if name != "cost_usd"},
         cost_usd=st.integers(0, 9).map(float),
         durations=st.dictionaries(st.integers(0, 5), st.integers(1, 3)),
         errors=st.dictionaries(st.sampled_from("abc"), st.integers(1, 3)),
     )
+
+
+@given(some_stats(), some_stats())
+def test_every_number_is_added_to_its_like(one, two):
+    for name in NUMBERS:
+        assert getattr(one + two, name) == getattr(one, name) + getattr(two, name)
 
 
 @given(some_stats(), some_stats(), some_stats())

@@ -90,7 +90,7 @@ class Notebook:
             merged = {
                 key: value for key, value in {**session.preferences, **new}.items() if value is not None
             }
-            return replace(session, preferences=merged)
+            return replace(session, preferences=check_preferences(merged))
 
         return await self._change(owner, session_id, change)
 
