@@ -192,7 +192,7 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         ),
         tool(
             "get_history",
-            "Read how the state of an entity has changed, with the least, the greatest and the mean of numbers.",
+            "Read how the state of an entity has changed, with the least, greatest and mean of numbers.",
             entity_id=entity,
             hours=hours,
             plot={"type": "boolean", "description": "Whether to draw the numbers as a picture as well."},
@@ -434,9 +434,10 @@ def judge(prompts: Sequence[Prompt], budget: int, costs: Costs) -> Measured:
         same, other = max(
             ((_same(prompt.messages, o.messages), k) for k, o in enumerate(earlier)), default=(0, 0)
         )
-        common = costs.tools + sum(counts[n][:same])
+        begun = 0
         if earlier and same < min(len(prompt.messages), len(earlier[other].messages)):
-            common += costs.beginning(prompt.messages[same], earlier[other].messages[same])
+            begun = costs.beginning(prompt.messages[same], earlier[other].messages[same])
+        common = costs.tools + sum(counts[n][:same]) + begun
         hit = common // CACHE_STEP * CACHE_STEP if common >= LEAST_CACHED else 0
         total = PER_REPLY + costs.tools + sum(counts[n])
         calls, tokens, cached = calls + 1, tokens + total, cached + hit
@@ -445,7 +446,8 @@ def judge(prompts: Sequence[Prompt], budget: int, costs: Costs) -> Measured:
         causes["new"] += PER_REPLY
         known = {_key(m): place for m, place in zip(earlier[-1].messages, earlier[-1].places, strict=True)}
         for message, place, count in list(zip(prompt.messages, prompt.places, counts[n], strict=True))[same:]:
-            causes[_cause(place, known.get(_key(message)))] += count
+            causes[_cause(place, known.get(_key(message)))] += count - begun
+            begun = 0
     cuts = sum(one.evicted != other.evicted for one, other in itertools.pairwise(prompts))
     broken = sum(_is_broken(prompt.messages) for prompt in prompts)
     return Measured(calls, tokens, cached, shown / max(calls, 1), cuts, broken, causes)

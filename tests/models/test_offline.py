@@ -170,3 +170,17 @@ async def test_it_is_the_same_every_time_and_needs_no_network(talk, monkeypatch)
 async def test_odd_results_are_told_as_they_are(talk, result):
     said = (await talk("Is the kitchen light on?", tools=[tool("search_index", lambda a: result)])).response
     assert said.final_message
+
+
+async def test_it_knows_what_is_one_s_own(talk):
+    told = "remember that my favourite colour is blue"
+    assert "blue" in (await talk(told, "What is my favourite colour?")).response.final_message
+    assert (
+        "Rex" in (await talk("My dog is called Rex.", "What did I say about the dog?")).response.final_message
+    )
+    assert "blue" in (await talk(told, "What do you remember?")).response.final_message
+
+
+@pytest.mark.parametrize("question", ["What is 2+2?", "Who are you?", "Remind me to take out the trash"])
+async def test_what_is_not_in_the_house_it_cannot_answer_and_says_so(talk, question):
+    assert CANNOT in (await talk(question)).response.final_message
