@@ -60,7 +60,7 @@ class Asking:
         counted = context.tokens + self._engine.contexts.count_said(said)
         config = await self.purse.open(counted, self._config)
         request = ModelRequest([*context.messages, *said], context.tools, config)
-        if not self._visiting and context.tools:
+        if not self._visiting and self._turn.continuation.request.allow_tools:
             self.known.asked = request.messages
         answer = await self._ask_model(request, counted)
         return Asked(answer, self.purse.close(answer))
