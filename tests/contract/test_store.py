@@ -702,7 +702,8 @@ def say(store, begin):
     return say
 
 
-async def test_evicted_messages_are_recalled_by_the_beginnings_of_their_words(store, start, say):
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_evicted_messages_are_recalled_by_the_beginnings_of_their_words(store, start, say, indexed):
     session, other = await start(), await start()
     first = await say(
         session, "The boiler leaks", "Boilers are OLD", "boil the kettle, E-500", 'a "quoted" word'
@@ -710,6 +711,7 @@ async def test_evicted_messages_are_recalled_by_the_beginnings_of_their_words(st
     foreign = await say(other, "another boiler")
     await say(other, "x", evicted=foreign)
     await say(session, "a boiler in the window", evicted=first)
+    await store.search("ann", "an index catches up when somebody searches" if indexed else " ")
 
     async def recalled(*beginnings, **options):
         found = await store.recall("ann", session.id, beginnings, **options)
@@ -756,10 +758,12 @@ async def test_an_imported_transcript_can_be_recalled(store, start, say):
     assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1]
 
 
-async def test_what_was_kept_of_an_older_turn_is_not_recalled(store, start, say):
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_what_was_kept_of_an_older_turn_is_not_recalled(store, start, say, indexed):
     session = await start()
     messages = await say(session, "boiler one", "boiler two", "boiler three")
     await say(session, "later", evicted=[messages[0], messages[2]])
+    await store.search("ann", "index" if indexed else " ")
     assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3]
 
 
@@ -805,11 +809,13 @@ async def test_a_saved_session_keeps_when_its_window_was_cut(store, start, say, 
     assert (await store.get_session("ann", session.id)).memory.cut_at == cut_at
 
 
-async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, start, say):
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, start, say, indexed):
     session = await start()
     messages = await say(session, "Die Fußbodenheizung im Café", "Hauptstraße 5", "light lights lighting")
     more = await say(session, "light again")
     await say(session, "later", evicted=[*messages, *more])
+    await store.search("ann", "index" if indexed else " ")
     for beginning, positions in (
         ("fußb", [1]),
         ("cafe", [1]),
@@ -821,11 +827,13 @@ async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, star
     assert [m.position for m in await store.recall("ann", session.id, ["light"], limit=2)] == [3, 4]
 
 
-async def test_many_words_are_looked_up_each_for_itself(store, start, say):
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_many_words_are_looked_up_each_for_itself(store, start, say, indexed):
     session = await start()
     rare = await say(session, "the heron stands in the pond")
     common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
     await say(session, "later", evicted=[*rare, *common])
+    await store.search("ann", "index" if indexed else " ")
     found = await store.recall("ann", session.id, ["lamp", "burn", "heron", "unicorn"], limit=3)
     assert [m.position for m in found] == [1, 59, 60, 61]
 
@@ -842,3 +850,15 @@ async def test_what_waits_keeps_what_it_took(store, start, begin, reopen):
     await again.finish(claimed.lease, completed(stats=Stats(turns=1, cost_usd=0.75)))
     assert [stats.cost_usd for _, stats in await again.turn_stats("ann", session.created_at)] == [0.75]
     assert (await again.get_session("ann", session.id)).stats.cost_usd == 0.75
+
+
+async def test_what_the_index_has_and_has_not_are_found_together(store, start, say):
+    session = await start()
+    old = await say(session, "boiler one", "boiler two")
+    await say(session, "later", evicted=old)
+    await store.search("ann", "index")
+    new = await say(session, "boiler three", "boiler four")
+    await say(session, "later still", evicted=new)
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 2, 4, 5]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=3)] == [2, 4, 5]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=1)] == [5]

@@ -46,9 +46,6 @@ SQL = queries("sqlite")
 # A turn that ended on a day was begun not long before: it expires otherwise.
 LONGEST_TURN = timedelta(days=SESSION_IDLE_DAYS + 1)
 
-# A cut lets the index catch up with what was evicted, but not with all that a large import has left.
-INDEXED_BY_A_CUT = 2000
-
 # So many matches are looked at at once, most of the time all there are.
 _LOOKED_AT = 32
 
@@ -287,12 +284,10 @@ def read_message(
     return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
 
 
-def index_messages(db: sqlite3.Connection, most: int = -1) -> None:
-    """Let the full-text index catch up with the messages, or with the next of them."""
-    [last] = db.execute(SQL["last_to_index"], {"most": most}).fetchone()
-    if last is not None:
-        db.execute(SQL["index_messages"], {"last": last})
-        db.execute(SQL["indexed"], {"last": last})
+def index_messages(db: sqlite3.Connection) -> None:
+    """Let the full-text index catch up with the messages."""
+    db.execute(SQL["index_messages"])
+    db.execute(SQL["all_indexed"])
 
 
 def recall_messages(
@@ -300,26 +295,46 @@ def recall_messages(
 ) -> list[StoredMessage]:
     """Find evicted messages with words that begin so, for each beginning the newest.
 
-    All beginnings are looked up at once, as that costs little more than one. If the newest matches are too
-    many to be all of them, they are those of the beginnings that have enough, and the others are looked up
-    again.
+    What the index does not have yet is read. In it all beginnings are looked up at once, as that costs little
+    more than one; if the newest matches are too many to be all of them, they are those of the beginnings that
+    have enough, and the others are looked up again.
     """
-    found: dict[int, _Match] = {}
-    waiting = list(dict.fromkeys(beginnings))
+    unindexed = _unindexed(db, key, said)
+    of = {b: _matching(unindexed, b, limit) for b in dict.fromkeys(beginnings)}
+    waiting = [b for b in of if len(of[b]) < limit]
     while waiting:
         most = max(limit * len(waiting), _LOOKED_AT)
         newest = _newest_matches(db, key, waiting, most, said)
-        of = {b: [m for m in newest if any(w.startswith(plain(b)) for w in m.words)][:limit] for b in waiting}
-        settled = waiting if len(newest) < most else [b for b in waiting if len(of[b]) == limit]
+        found = {b: _matching(newest, b, limit) for b in waiting}
+        settled = waiting if len(newest) < most else [b for b in waiting if len(found[b]) == limit]
         if not settled:
             settled = waiting[:1]
-            of = {settled[0]: _newest_matches(db, key, settled, limit, said)}
-        found |= {m.position: m for beginning in settled for m in of[beginning]}
-        waiting = [beginning for beginning in waiting if beginning not in settled]
+            found = {settled[0]: _newest_matches(db, key, settled, limit, said)}
+        of |= {b: (of[b] + found[b])[:limit] for b in settled}
+        waiting = [b for b in waiting if b not in settled]
+    chosen = {match.position: match for matches in of.values() for match in matches}
     return [
         read_message(session_id, position, m.continuation_id, m.body, in_window=False)
-        for position, m in sorted(found.items())
+        for position, m in sorted(chosen.items())
     ]
+
+
+def _matching(matches: Sequence["_Match"], beginning: str, limit: int) -> list["_Match"]:
+    wanted = plain(beginning)
+    return [m for m in matches if any(word.startswith(wanted) for word in m.words)][:limit]
+
+
+def _unindexed(db: sqlite3.Connection, key: int, said: bool) -> list["_Match"]:
+    """Read the evicted messages that the index does not have yet, newest first."""
+    [indexed] = db.execute(SQL["indexed"]).fetchone()
+    found = []
+    rows = db.execute(SQL["evicted_messages"], {"session": key})
+    for row, role, position, continuation_id, body, text in rows:
+        if row <= indexed:
+            break
+        if not (said and role == "tool"):
+            found.append(_Match(position, continuation_id, body, words(text or "")))
+    return found
 
 
 class _Match(NamedTuple):
@@ -363,8 +378,7 @@ def get_cut(db: sqlite3.Connection, key: int) -> _LastCut:
 
 
 def move_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
-    """Take what was evicted out of the window, and let it be found."""
-    index_messages(db, INDEXED_BY_A_CUT)
+    """Take what was evicted out of the window."""
     gone = {evicted.message_id for evicted in cut.evicted}
     ids = {position: json.loads(body)["id"] for position, body in db.execute(SQL["window"], {"session": key})}
     left_at = [position for position, message_id in ids.items() if message_id in gone]

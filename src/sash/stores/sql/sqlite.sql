@@ -195,15 +195,22 @@ UPDATE cuts SET window_from = :window_from, kept = :kept, turn_starts = :turn_st
     evicted_count = :evicted_count
 WHERE session = :session;
 
--- name: last_to_index
-SELECT max(row) FROM (SELECT row FROM messages WHERE row > (SELECT row FROM indexed) ORDER BY row LIMIT :most);
+-- name: indexed
+SELECT row FROM indexed;
 
 -- name: index_messages
 INSERT INTO said (rowid, place, text) SELECT row, place, text FROM messages_as_text
-WHERE row > (SELECT row FROM indexed) AND row <= :last;
+WHERE row > (SELECT row FROM indexed);
 
--- name: indexed
-UPDATE indexed SET row = :last;
+-- name: all_indexed
+UPDATE indexed SET row = (SELECT max(row) FROM messages) WHERE row < (SELECT max(row) FROM messages);
+
+-- name: evicted_messages
+-- Newest first; who reads them stops where the index goes on.
+SELECT m.row, json_extract(m.body, '$.role'), m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
+FROM cuts AS c CROSS JOIN messages AS m ON m.session = c.session AND m.position < c.window_from
+WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+ORDER BY m.position DESC;
 
 -- name: indexed_after_delete
 -- SQLite gives the highest row numbers again when they are free.

@@ -72,7 +72,7 @@ SELECT row, session || iif(json_extract(body, '$.role') = 'tool', 'tool', 'said'
     ELSE json_extract(body, '$.content') END AS text
 FROM messages;
 
--- The full-text index follows the messages when somebody searches or a window is cut, not with every turn.
+-- The full-text index follows the messages when somebody searches and every few minutes, not with every turn.
 CREATE VIRTUAL TABLE said USING fts5 (
     place, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2');
 CREATE TABLE indexed (row INTEGER NOT NULL);
