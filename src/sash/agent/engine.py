@@ -63,7 +63,7 @@ class Engine:
 
     def asked(self, content: Any, at: datetime) -> Any:
         """Return what a user said as a model is shown it."""
-        return timed(content, at.astimezone(self.time_zone))
+        return timed(content, at, self.time_zone)
 
     def model_config(self, turn: Turn) -> ModelConfig:
         """Return which model answers a turn, and how: what the message says, then what the session does."""

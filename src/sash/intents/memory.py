@@ -65,6 +65,10 @@ _LANGUAGES = (
 _remember = [(re.compile(rf"\s*{_POLITE}(?:{lang.remember})(.+)", re.I), lang) for lang in _LANGUAGES]
 _forget = [(re.compile(rf"\s*{_POLITE}(?:{lang.forget})(.+)", re.I), lang) for lang in _LANGUAGES]
 
+_any = re.compile(
+    rf"\s*{_POLITE}(?:{'|'.join(f'{lang.remember}|{lang.forget}' for lang in _LANGUAGES)})", re.I
+)
+
 # More than one sentence, or a wish beside the fact, is for the model: it can note the one and do the other.
 _more = re.compile(
     r"[.!?;]\s+\S|\?"
@@ -84,6 +88,8 @@ class MemoryIntents:
     """Keeps facts and drops them, by the tools `remember` and `forget`."""
 
     async def understand(self, heard: Heard) -> Answer | None:
+        if not _any.match(heard.text):
+            return None
         if found := _match(_forget, heard.text):
             return self._forget(heard, *found)
         if found := _match(_remember, heard.text):

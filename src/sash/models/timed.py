@@ -1,15 +1,16 @@
 """When the user said something, written before the words: it stays there, so the prompt only grows."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from typing import Any
 
 _time = re.compile(r"\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ")
 
 
-def timed(content: Any, at: datetime) -> Any:
-    """Return what a user said with the time before it."""
-    time = f"[{at:%a %Y-%m-%d %H:%M}] "
+def timed(content: Any, at: datetime, zone: tzinfo | None) -> Any:
+    """Return what a user said with the time before it, as it was in a zone; None is the machine's."""
+    time = _written(int(at.timestamp()) // 60, zone)
     if isinstance(content, str):
         return time + content
     said = [dict(part) for part in content]
@@ -18,6 +19,11 @@ def timed(content: Any, at: datetime) -> Any:
         return [{"type": "text", "text": time}, *said]
     first["text"] = time + first["text"]
     return said
+
+
+@lru_cache(maxsize=1024)
+def _written(minute: int, zone: tzinfo | None) -> str:
+    return f"[{datetime.fromtimestamp(minute * 60, UTC).astimezone(zone):%a %Y-%m-%d %H:%M}] "
 
 
 def untimed(text: str) -> tuple[str | None, str]:
