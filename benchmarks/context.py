@@ -88,6 +88,8 @@ COMPARED_SIZE = 1_000
 # Recall looks at what was said around a hit: behind what is said once these turns stand at all sizes.
 NEIGHBOURS = 8
 FLAT = 1.5
+# A runtime sweeps every five minutes, and then brings its index up to date.
+TURNS_A_SWEEP = 25
 SAID_ONCE = (
     "The plumber wrote down that the expansion vessel has the serial number XK-4471-B, for the warranty.",
     "The expansion vessel has the serial number XK-4471-B.",
@@ -603,7 +605,9 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
     store = SqliteStore(path, synchronous="NORMAL")
     runtime = await stack.enter_async_context(Runtime(store, ScriptedModel("Yes."), home_tools(())))
     session = await runtime.start_session(window=WindowLimits(max_tokens=BUDGETS[0]))
-    for messages, evicted in transcript:
+    for n, (messages, evicted) in enumerate(transcript):
+        if n % TURNS_A_SWEEP == 0:
+            await runtime.sweep()
         turn = await _begin(store, session, session)
         cut = Cut(tuple(Evicted(gone.message.id, gone.reason) for gone in evicted), (), "")
         end = Finish("completed", (), messages=messages, cut=cut if evicted else None)
