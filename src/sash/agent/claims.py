@@ -17,34 +17,36 @@ class _Language(NamedTuple):
 
 
 _VERBS_EN = (
-    r"(?:turned|switched|set|dimmed|brightened|opened|closed|shut|locked|unlocked|started|stopped|paused|resumed"
+    r"(?:turned|switched|set(?! (?:out|of))|dimmed|brightened|opened|closed|shut|locked|unlocked|started|stopped|paused|resumed"
     r"|activated|deactivated|armed|disarmed|enabled|disabled|adjusted|changed|increased|decreased|lowered|raised"
-    r"|muted|unmuted|triggered|restarted|rebooted|scheduled|put)"
+    r"|muted|unmuted|triggered|restarted|rebooted|scheduled|put|added|deleted|created|sent|played)"
 )
 _VERBS_DE = (
     r"(?:(?:ein|aus|an|ab|um)geschaltet|(?:an|aus)gemacht|(?:ein|hoch|runter|herunter)?gestellt|gesetzt"
     r"|ge(?:ö|oe)ffnet|geschlossen|(?:ver|ent)riegelt|abgeschlossen|aufgeschlossen|gedimmt|gestartet|gestoppt"
-    r"|angehalten|(?:de)?aktiviert|ge(?:ä|ae)ndert|erh(?:ö|oe)ht|gesenkt)"
+    r"|angehalten|(?:de)?aktiviert|ge(?:ä|ae)ndert|erh(?:ö|oe)ht|gesenkt|zugesperrt|aufgesperrt"
+    r"|(?:hoch|herunter|runter)gedreht)"
 )
 _OKAY = r"^\W*(?:(?:ok|okay|sure|alright|yes|ja|gut|klar|oui|sí|si|va bene)\W+)?"
 _LANGUAGES = (
     _Language(
-        rf"\bI(?:['’]ve| have)?(?: just| now| also| successfully| gone ahead and)* {_VERBS_EN}\b"
-        rf"|{_OKAY}(?:it['’]s |it is |all )?(?:done|all set|consider it done)\b"
-        rf"|{_OKAY}(?:turned|switched) (?:on|off)\b",
+        rf"\b(?:I|we)(?:['’]ve| have)?(?: just| now| also| successfully| gone ahead and| gone and)* {_VERBS_EN}\b"
+        rf"|{_OKAY}(?:it['’]s |that['’]s |it is |all )?(?:done|all set|consider it done)(?=[.!]|,|\s*$)"
+        rf"|{_OKAY}(?:successfully )?(?:turned|switched|turning|switching) (?:on|off)\b",
         rf"(?:['’]s| has| have)(?: just| now)* been (?:successfully )?{_VERBS_EN}\b"
         r"|\b(?:is|are) now (?:(?:turned|switched) )?(?:on|off|open|closed|locked|unlocked|armed|disarmed|set)\b"
         r"|\b(?:is|are) (?:on|off|open|closed|locked|unlocked|armed|disarmed|set) now\b",
         "I have not done that: no action was carried out in this turn.",
     ),
     _Language(
-        rf"\b(?:ich habe?|habe? ich)\b[^.!?]{{0,120}}\b{_VERBS_DE}\b|{_OKAY}(?:ist )?erledigt\b",
+        rf"(?:\b(?:ich habe?|habe? ich)|^\W*habe?)\b[^.!?:,]{{0,120}}\b{_VERBS_DE}\b|{_OKAY}(?:ist )?erledigt\b"
+        r"|\bich (?:schalte|mache|stelle)\b[^.!?:,]{0,80}\b(?:ein|aus|an|auf|zu)\W*$|^\W*habe ich gemacht\b",
         rf"\bwurden?\b[^.!?]{{0,80}}\b{_VERBS_DE}\b"
         r"|\b(?:ist|sind) jetzt (?:an|aus|auf|zu|offen|geschlossen|verriegelt|entriegelt|eingeschaltet|ausgeschaltet)\b",
         "Das habe ich nicht getan: In diesem Zug wurde keine Aktion ausgeführt.",
     ),
     _Language(
-        r"\bj['’]ai(?: bien| maintenant)? (?:allumé|éteint|ouvert|fermé|verrouillé|déverrouillé|réglé|mis|activé"
+        r"\bj['’]ai(?: bien| maintenant)? (?:allumé|éteint|ouvert|fermé|verrouillé|déverrouillé|réglé|activé"
         rf"|désactivé|démarré|arrêté|baissé|augmenté|tamisé)e?s?\b|{_OKAY}c['’]est fait\b",
         r"\b(?:est|sont) maintenant (?:allumé|éteint|ouvert|fermé|verrouillé)e?s?\b",
         "Je ne l'ai pas fait : aucune action n'a été effectuée pendant ce tour.",
@@ -79,13 +81,14 @@ _sentence = re.compile(r"[^.!?\n]+[.!?]*")
 _not_now = re.compile(
     r"\b(?:not|no|nothing|none|never|nobody|neither|without|ago|earlier|already|yesterday|previously|before|since"
     r"|last (?:night|week|time|turn|evening)|this morning|at \d{1,2}(?::\d\d| ?[ap]m\b| o['’]clock)"
-    r"|by (?!\d)\w+|times|today|nicht|kein\w*|nichts|nie|niemand|ohne|bereits|schon|gestern|vorhin|heute|vor \d+"
-    r"|seit|um \d{1,2}(?::\d\d)? uhr|von (?:der|dem|einer|einem)|laut|pas|rien|aucun\w*|jamais|déjà|hier|ningun\w*"
+    r"|by (?!\d)\w+|times|today|according|sensor\w*|reports?|for \w+ (?:hours?|minutes?|days?)|nicht|kein\w*|nichts|nie|niemand|ohne|bereits|schon|gestern|vorhin|heute|vor \d+"
+    r"|seit|um \d{1,2}(?::\d\d)? uhr|von [^\W\d]\w*|laut|pas|rien|aucun\w*|jamais|déjà|hier|ningun\w*"
     r"|nada|nunca|ayer|nessun\w*|nulla|mai|ieri|già|niet|geen|niets|nooit|gisteren)\b|n['’]t\b",
     re.I,
 )
 _supposed = re.compile(
-    r"\b(?:if|when|once|unless|after|wenn|falls|sobald|nachdem|si|quand|cuando|se|quando|als)\b", re.I
+    r"\b(?:could|would|might|if|when|once|unless|after|wenn|falls|sobald|nachdem|si|quand|cuando|se|quando|als)\b",
+    re.I,
 )
 
 # A question is answered with reports; a request that is put as a question is none.

@@ -48,6 +48,8 @@ LONGEST_TURN = timedelta(days=SESSION_IDLE_DAYS + 1)
 
 # So many matches are looked at at once, most of the time all there are.
 _LOOKED_AT = 32
+# The letters by which the index has a list of words.
+_PREFIX = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +311,8 @@ def recall_messages(
         settled = waiting if len(newest) < most else [b for b in waiting if len(found[b]) == limit]
         if not settled:
             settled = waiting[:1]
-            found = {settled[0]: _newest_matches(db, key, settled, limit, said)}
+            newest = _newest_matches(db, key, settled, limit * _LOOKED_AT, said)
+            found = {settled[0]: _matching(newest, settled[0], limit)}
         of |= {b: (of[b] + found[b])[:limit] for b in settled}
         waiting = [b for b in waiting if b not in settled]
     chosen = {match.position: match for matches in of.values() for match in matches}
@@ -321,7 +324,12 @@ def recall_messages(
 
 def _matching(matches: Sequence["_Match"], beginning: str, limit: int) -> list["_Match"]:
     wanted = plain(beginning)
-    return [m for m in matches if any(word.startswith(wanted) for word in m.words)][:limit]
+    first = wanted[:_PREFIX]
+    return [
+        m
+        for m in matches
+        if (first in m.firsts or len(first) < _PREFIX) and any(word.startswith(wanted) for word in m.words)
+    ][:limit]
 
 
 def _unindexed(db: sqlite3.Connection, key: int, said: bool) -> list["_Match"]:
@@ -333,25 +341,32 @@ def _unindexed(db: sqlite3.Connection, key: int, said: bool) -> list["_Match"]:
         if row <= indexed:
             break
         if not (said and role == "tool"):
-            found.append(_Match(position, continuation_id, body, words(text or "")))
+            found.append(_Match(position, continuation_id, body, text))
     return found
 
 
-class _Match(NamedTuple):
-    position: int
-    continuation_id: str | None
-    body: str
-    words: list[str]
+class _Match:
+    """A message with its words, and the letters that they begin with."""
+
+    __slots__ = ("body", "continuation_id", "firsts", "position", "words")
+
+    def __init__(self, position: int, continuation_id: str | None, body: str, text: str | None) -> None:
+        self.position = position
+        self.continuation_id = continuation_id
+        self.body = body
+        self.words = words(text or "")
+        self.firsts = {word[:_PREFIX] for word in self.words}
 
 
 def _newest_matches(
     db: sqlite3.Connection, key: int, beginnings: Sequence[str], limit: int, said: bool
 ) -> list[_Match]:
     place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
-    any_of = " OR ".join(f'"{beginning.replace(chr(34), "")}" *' for beginning in beginnings)
+    letters = dict.fromkeys(plain(beginning)[:_PREFIX].replace('"', "") for beginning in beginnings)
+    any_of = " OR ".join(f'"{first}" *' for first in letters)
     where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
     return [
-        _Match(position, continuation_id, body, words(text))
+        _Match(position, continuation_id, body, text)
         for position, continuation_id, body, text in db.execute(SQL["recall"], where)
     ]
 

@@ -73,8 +73,11 @@ SELECT row, session || iif(json_extract(body, '$.role') = 'tool', 'tool', 'said'
 FROM messages;
 
 -- The full-text index follows the messages when somebody searches and every few minutes, not with every turn.
+-- Words are looked up by their first four letters, of which it has a list.
 CREATE VIRTUAL TABLE said USING fts5 (
-    place, text, content = 'messages_as_text', content_rowid = 'row', tokenize = 'unicode61 remove_diacritics 2');
+    place, text, content = 'messages_as_text', content_rowid = 'row', prefix = 4,
+    tokenize = 'unicode61 remove_diacritics 2');
+INSERT INTO said (said, rank) VALUES ('usermerge', 2); -- a sweep merges what it can
 CREATE TABLE indexed (row INTEGER NOT NULL);
 INSERT INTO indexed VALUES (0);
 CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
