@@ -25,6 +25,7 @@ REACH = 8
 LONGEST_TURN = 40
 RARE = 3
 SAME = 0.6
+LONG_STEM = 7
 STRETCH = timedelta(hours=1)
 EMBED_TIMEOUT_S = 3.0
 # A turn is like the question if its vector is closer than those of most others, by so many deviations.
@@ -112,7 +113,8 @@ async def recall_rare(
     """Find the evicted turns that a query must mean by the words in it that the window does not have.
 
     A word that came up often is a habit, and no turn in particular is meant by it. Of several telling words a
-    turn must have two. A question that was asked before wants a new answer, and not the old one.
+    turn must have two, or one that is long or a number. A question that was asked before wants a new answer,
+    and not the old one.
     """
     hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
     counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
@@ -123,7 +125,8 @@ async def recall_rare(
     meant = [
         hit
         for hit in hits
-        if sum(stem in counts[hit.position] for stem in rare) >= enough and not _asks_the_same(hit, asked)
+        if sum(_says(stem) for stem in rare if stem in counts[hit.position]) >= enough
+        and not _asks_the_same(hit, asked)
     ]
     scores = _scores(meant, rare, query) if meant else {}
     return await _look_around(store, owner, session_id, query, scores, embedder)
@@ -280,6 +283,11 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> 
         named = {message.name.casefold()} if message.name else _SPEAKERS.get(message.role, frozenset())
         scores[hit.position] = score * (_SPEAKER if named & asked else 1)
     return scores
+
+
+def _says(stem: str) -> int:
+    """How much a word says: long ones and names with digits are hardly meant by chance."""
+    return 1 if len(stem) < LONG_STEM and stem.isalpha() else 2
 
 
 def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
