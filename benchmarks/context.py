@@ -613,6 +613,7 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
         end = Finish("completed", (), messages=messages, cut=cut if evicted else None)
         await store.finish(turn.lease, end)
         session = after_turn(session, end, messages[-1].timestamp)
+    await runtime.sweep()
     gone = [eviction.message for turn in transcript for eviction in turn.evicted]
     left = digest(turns(gone[-500:]), TokenCounter().count_text)
     session = await store.get_session("local", session.id)
