@@ -3,14 +3,18 @@
 import asyncio
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
 from sash.agent.notebook import MOST_NOTES
+from sash.agent.recall import recall
 from sash.errors import InvalidInput, ModelUnreachable, NoteNotFound, SessionChanged, SessionNotFound
 from sash.models.base import Answer, Usage
-from sash.sessions import ModelConfig, WindowLimits
+from sash.sessions import Budgets, ModelConfig, WindowLimits
 from sash.testing import FaultyStore, ScriptedModel, calling
+from sash.tokens import TokenCounter
+from sash.tools import ToolSpec
 from tests.runtime.talk import answer, system_texts, turn
 
 SMALL = WindowLimits(max_turns=4, evict_to=0.5)
@@ -479,3 +483,83 @@ async def test_usage_of_a_summary_is_counted_as_reported(run):
     await fill(runtime, session, turns=5)
     await runtime._upkeep.settled()
     assert (await runtime.get_session(session.id)).stats.input_tokens == 600
+
+
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        (
+            ["Should I run the dishwasher or wait for the sun?"],
+            "Should I run the dishwasher or wait for the sun?",
+        ),
+        (
+            [f"The boiler pressure is {n} bar again" for n in range(6)],
+            "What about the boiler pressure, was it low?",
+        ),
+    ],
+)
+async def test_a_question_asked_again_and_a_habit_recall_nothing(run, said, asked):
+    runtime = await run("ok")
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, *said)
+    assert [step.type for step in (await turn(runtime, session, asked)).steps] == ["summary"]
+
+
+async def test_a_turn_is_recalled_from_its_question_on_and_nothing_that_is_in_sight(run):
+    async def look(arguments, context):
+        return "seen"
+
+    tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
+
+    def line(request):
+        calls = [m for m in request.messages if m["role"] == "tool"]
+        if "heron" in str(request.messages) and len(calls) < 12:
+            return calling("look", f"c{len(calls)}")
+        return "It stands in the pond." if len(calls) == 12 else "ok"
+
+    runtime = await run(model=ScriptedModel(line), tools=[tool])
+    wide = WindowLimits(max_turns=3, evict_to=1.0)
+    session = await runtime.start_session(window=wide, budgets=Budgets(max_steps=20))
+    await turn(runtime, session, "Where is the heron?")
+    for n in range(3):
+        await turn(runtime, session, f"small talk number {n}")
+    found = await recall(runtime.store, "local", session.id, "the pond")
+    assert found[0].messages[0].message.text == "Where is the heron?"
+    assert found[0].messages[-1].message.text == "It stands in the pond."
+    assert not any(m.in_window for found_turn in found for m in found_turn.messages)
+
+
+async def test_a_full_digest_drops_its_older_half_at_once(run):
+    runtime = await run("ok")
+    session = await runtime.start_session(window=WindowLimits(max_turns=2, evict_to=0.5))
+    beginnings, moved = set(), 0
+    for n in range(60):
+        await turn(runtime, session, f"error E-{n} " + " ".join(f"/path/{n}/{k}" for k in range(12)))
+        digest = (await runtime.get_session(session.id)).memory.digest
+        assert TokenCounter().count_text(digest) <= 2000
+        moved += bool(digest) and digest[:20] not in beginnings
+        beginnings.add(digest[:20])
+    assert 2 <= moved <= 8
+
+
+async def test_a_summary_does_not_undo_what_has_changed_meanwhile(run):
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(ScriptedModel):
+        async def stream(self, request):
+            if "Summarise" in request.messages[0]["content"]:
+                asked.set()
+                await go_on.wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    runtime = await run(model=Slow("ok"), summaries=True)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, turns=5)
+    await asyncio.wait_for(asked.wait(), 10)
+    latest = await runtime.get_session(session.id)
+    memory = replace(latest.memory, summary="another one", digest="")
+    await runtime.store.save_session(replace(latest, memory=memory))
+    go_on.set()
+    await runtime._upkeep.settled()
+    assert (await runtime.get_session(session.id)).memory.summary == "another one"

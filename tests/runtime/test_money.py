@@ -413,3 +413,41 @@ async def test_statistics_of_too_many_days_are_refused(run):
     runtime = await run("ok")
     with pytest.raises(InvalidInput):
         await runtime.statistics(days=800_000)
+
+
+async def test_what_a_call_will_cost_is_taken_as_the_provider_counts(run):
+    used = Usage(input_tokens=5000, output_tokens=10, model="dear")
+    model = ScriptedModel(lambda request: replace(calling("look", f"c{len(request.messages)}"), usage=used))
+    runtime = await run(model=model, tools=[LOOK], catalog=DEAR)
+    session = await runtime.start_session(
+        budgets=Budgets(max_cost_per_turn_usd=12.0, max_steps=100), model=DEAR_MODEL
+    )
+    result = await turn(runtime, session)
+    assert result.response.stopped_by == "max_cost_per_turn_usd"
+    assert len(model.requests) == 2
+    assert result.continuation.stats.cost_usd <= 12.0
+
+
+async def test_a_long_answer_that_was_asked_for_is_held_to_the_money_too(run):
+    model = ScriptedModel(saying("Hello."))
+    runtime = await run(model=model, catalog=DEAR)
+    config = replace(DEAR_MODEL, max_output_tokens=100_000)
+    session = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=20.0), model=config)
+    await turn(runtime, session)
+    assert 4096 < model.requests[0].config.max_output_tokens < 10_000
+
+
+async def test_a_summary_that_would_pass_the_day_s_money_is_not_made(run):
+    model = ScriptedModel(saying("ok", Usage(10, 1, model="dear")))
+    runtime = await run(model=model, catalog=DEAR, summaries=True)
+    session = await runtime.start_session(
+        budgets=Budgets(max_cost_per_day_usd=1.05),
+        model=DEAR_MODEL,
+        window=WindowLimits(max_turns=2, evict_to=0.5),
+    )
+    for _ in range(6):
+        await turn(runtime, session)
+        await runtime._upkeep.settled()
+    assert len(model.requests) >= 3
+    assert not any("Summarise" in request.messages[0]["content"] for request in model.requests)
+    assert (await runtime.get_session(session.id)).memory.digest
