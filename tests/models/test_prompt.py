@@ -39,6 +39,11 @@ def test_one_system_message_at_the_head_and_none_elsewhere():
     assert written(user("1")) == [user("1")]
 
 
+def test_what_is_volatile_comes_with_the_message_also_in_a_first_turn():
+    hints = system("hints") | {"volatile": True}
+    assert written(system("a"), hints, user("1")) == [system("a"), user("<context>\nhints\n</context>\n\n1")]
+
+
 def test_parts_stay_parts():
     assert written(user([TEXT, IMAGE])) == [user([TEXT, IMAGE])]
     asked = written(user("1"), system("c"), user([TEXT, IMAGE]))[-1]

@@ -112,7 +112,10 @@ class ContextBuilder:
     def _text(self, name: str, text: str, *, stable: bool) -> Part:
         if not text:
             return Part(name, (), 0, stable)
-        return Part(name, ({"role": "system", "content": text},), self._counter.count_message(text), stable)
+        message: dict[str, Any] = {"role": "system", "content": text}
+        if not stable:
+            message["volatile"] = True
+        return Part(name, (message,), self._counter.count_message(text), stable)
 
     def _memory(self, session: Session) -> tuple[Part, Part]:
         """Write what a session remembers, once for as long as that is the same: the stable and the new."""

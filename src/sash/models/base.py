@@ -12,7 +12,10 @@ MOST_TOKENS = 1 << 40
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What a model is asked: messages and tools in OpenAI form, for reading only."""
+    """What a model is asked: messages and tools in OpenAI form, for reading only.
+
+    A system message that is there for this turn only is marked `volatile`.
+    """
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]] = field(default_factory=list)

@@ -12,14 +12,14 @@ def plain(messages: Sequence[dict[str, Any]], takes: frozenset[str]) -> Iterator
     """Write messages as every server takes them: one system message at the head, and none elsewhere.
 
     Many chat templates refuse a system message behind the first. What Sash tells a model later, the time and
-    the like, therefore comes with the user's message.
+    the like, therefore comes with the user's message; so does what is `volatile` in a first turn.
     """
     head: list[str] = []
     context: list[str] = []
     begun = False
     for message in messages:
         if message["role"] == "system":
-            (context if begun else head).append(text_of(message))
+            (context if begun or message.get("volatile") else head).append(text_of(message))
             continue
         if head:
             yield {"role": "system", "content": "\n\n".join(head)}
