@@ -126,7 +126,7 @@ class ContinuationFinal(SashError):
 
 
 class NoteNotFound(SashError):
-    """No fact or pin of that id."""
+    """No pin of that id."""
 
     code = "note_not_found"
 

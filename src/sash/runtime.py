@@ -33,7 +33,6 @@ from sash.errors import (
     ContinuationNotFound,
     InvalidInput,
     ModelFixed,
-    SessionChanged,
     SessionNotFound,
     StoreUnavailable,
 )
@@ -74,6 +73,7 @@ from sash.store import (
     Store,
     StoredMessage,
     Swept,
+    change_session,
 )
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
@@ -357,12 +357,11 @@ class Runtime:
 
     async def end_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """End a session: it takes no more turns, and what runs or waits in it is cancelled."""
-        session = await self.store.get_session(owner, session_id)
-        while session.status == "active":
-            try:
-                session = await self.store.save_session(replace(session, status="ended"))
-            except SessionChanged:
-                session = await self.store.get_session(owner, session_id)
+
+        def end(session: Session) -> Session:
+            return replace(session, status="ended") if session.status == "active" else session
+
+        session = await change_session(self.store, owner, session_id, end)
         await self._worker.cancel_all(owner, session_id, "the session was ended")
         self._hub.wake(session_id)
         return session

@@ -13,7 +13,8 @@ Promises, for every backend:
   is gone.
 """
 
-from collections.abc import Collection, Sequence
+import asyncio
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
@@ -37,6 +38,7 @@ from sash.window import Reason
 Waiting = Literal["awaiting_approval", "interrupted"]
 
 LEASE_S = 30.0
+MOST_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,24 @@ class Store(Protocol):
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
         """Expire idle sessions and forgotten continuations, and drop the steps of those long ended."""
+
+
+async def change_session(
+    store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
+) -> Session:
+    """Change a session, whoever else changes it at the same time; one that stays the same is not written."""
+    for n in range(MOST_CHANGES):
+        session = await store.get_session(owner, session_id)
+        changed = change(session)
+        if changed is session:
+            return session
+        try:
+            return await store.save_session(changed)
+        except SessionChanged:
+            await asyncio.sleep(0.001 * n)
+    raise SessionChanged(
+        f"session {session_id} is changed by others all the time: try again", session_id=session_id
+    )
 
 
 def page_of_sessions(

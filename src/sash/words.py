@@ -1,4 +1,4 @@
-"""The words of a text, as they are compared when somebody looks for them."""
+"""The words of a text, as they are compared when somebody looks for them, and which of them it is about."""
 
 import re
 import unicodedata
@@ -17,3 +17,37 @@ def plain(text: str) -> str:
     if lower.isascii():
         return lower
     return "".join(c for c in unicodedata.normalize("NFD", lower) if not unicodedata.combining(c))
+
+
+# Words that nobody means, in the languages that are spoken most to houses.
+_COMMON_WORDS = """
+about after again also because been before being between both could does doing down each from have having
+here into just like make more most much need only other over please same should show some such tell than
+that their them then there these they this those through turn under until very want what when where which
+while will with would your yours know think really thing things today still anything something everything
+aber alle auch bitte dann dass deine denn dies diese dieser doch dort durch eine einen einer etwas haben
+habe hatte heute hier ihre jetzt kann kannst können machen mache mehr mein meine mich nach nicht noch oder
+ohne sehr sein seine sich sind über unter viel wann warum weil welche wenn werden wieder wird wurde avec
+mais dans pour plus sont cette tout comme être fait peux quel quelle quoi votre nous vous para como pero
+este esta esto cuando donde puede todo nuestra vuestra sono come questo questa cosa quando dove puoi tutto
+voor maar niet deze wanneer waar kunnen alles all and any are ask but can did for get got had has her him
+his how its let may new not now off old one our out own put say see set she the too two use was way who why
+yes yet you als auf aus bei bin bis das dem den der des die dir ein für hat ich ihm ihn ihr ist man mal mit
+mir nun nur sie und uns vom von vor war wem wen wer wie wir zum zur aux ces est ici les mes moi mon nos par
+pas que qui ses son sur tes toi ton une con del ese eso fue hay las los mas muy por ser sin sus una uno che
+chi col cui dal dei gli han hai lei lui mio nel non per più poi sei sta suo tra aan bij dan dat dit een hem
+het hij hoe kan mag met nog ons ook tot uit van wat zij
+"""
+_COMMON = frozenset(words(_COMMON_WORDS))
+MOST_WORDS = 12
+
+
+def beginnings(text: str) -> list[str]:
+    """Return the words that a text is about, without their endings, in the order in which they come."""
+    stems = {_stem(word): None for word in words(text) if len(word) > 2 and word not in _COMMON}
+    return list(stems)[:MOST_WORDS]
+
+
+def _stem(word: str) -> str:
+    """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
+    return word[: max(4, len(word) - 2)] if word.isalpha() else word

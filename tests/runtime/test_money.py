@@ -35,6 +35,19 @@ async def look(arguments, context):
     return "seen"
 
 
+def a_tool_that_waits():
+    """Return a tool, the event that it was called, and the event that lets it go on."""
+    started, go_on = asyncio.Event(), asyncio.Event()
+
+    async def wait(arguments, context):
+        started.set()
+        await go_on.wait()
+        return "waited"
+
+    tool = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    return tool, started, go_on
+
+
 LOOK = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
 
 
@@ -180,14 +193,7 @@ async def test_past_the_day_s_money_local_intents_still_answer(run, clock):
 
 
 async def test_turns_under_way_count_for_the_day(run):
-    started, go_on = asyncio.Event(), asyncio.Event()
-
-    async def wait(arguments, context):
-        started.set()
-        await go_on.wait()
-        return "waited"
-
-    waiting = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    waiting, started, go_on = a_tool_that_waits()
     model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
     runtime = await run(model=model, tools=[waiting], catalog=DEAR)
     budgets = Budgets(max_cost_per_day_usd=0.9)
@@ -320,14 +326,7 @@ async def test_a_cancel_that_comes_too_late_bills_nothing_twice(run, make_store)
 
 
 async def test_what_others_spend_is_theirs(run):
-    started, go_on = asyncio.Event(), asyncio.Event()
-
-    async def wait(arguments, context):
-        started.set()
-        await go_on.wait()
-        return "waited"
-
-    waiting = ToolSpec("wait", "Wait.", {"type": "object"}, wait, safety="idempotent")
+    waiting, started, go_on = a_tool_that_waits()
     model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
     runtime = await run(model=model, tools=[waiting], catalog=DEAR)
     bob = await runtime.start_session(model=DEAR_MODEL, owner="bob")
@@ -451,3 +450,24 @@ async def test_a_summary_that_would_pass_the_day_s_money_is_not_made(run):
     assert len(model.requests) >= 3
     assert not any("Summarise" in request.messages[0]["content"] for request in model.requests)
     assert (await runtime.get_session(session.id)).memory.digest
+
+
+async def test_a_call_that_was_cut_off_is_still_paid_for_when_its_turn_is_resumed(run):
+    class Cut(ScriptedModel):
+        async def stream(self, request):
+            n = len(self.requests)
+            async for delta in super().stream(request):
+                yield delta
+                if n in (1, 2):
+                    raise ModelUnreachable("cut", cut_off=True)
+
+    model = Cut(replace(calling("look"), usage=USED), "one two", "one two", saying("Hello."))
+    runtime = await run(model=model, tools=[LOOK], catalog=DEAR)
+    session = await runtime.start_session(model=DEAR_MODEL)
+    waiting = await turn(runtime, session)
+    assert (waiting.status, len(waiting.steps[-1].detail["lost"])) == ("interrupted", 2)
+    await runtime.resume(waiting.continuation.id)
+    result = await runtime.await_continuation(waiting.continuation.id, timeout_s=10)
+    assert result.response.final_message == "Hello."
+    assert result.continuation.stats.model_calls == 4
+    assert result.continuation.stats.cost_usd > 2 * PRICE + 0.2

@@ -4,9 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sash.agent.recall import Recalled, beginnings, missing, rank, render, turns_of
+from sash.agent.recall import Recalled, missing, rank, render, turns_of
 from sash.state import MessageEntry
 from sash.store import StoredMessage
+from sash.words import beginnings
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
@@ -28,6 +29,7 @@ def test_words_lose_their_endings_and_common_ones_are_left_out():
     assert beginnings("What did I say about the kitchen lights, please?") == ["kitch", "ligh"]
     assert beginnings("E-500 at port 8123") == ["500", "port", "8123"]
     assert beginnings("is it on?") == []
+    assert beginnings("Können wir über die Küche für später reden?") == ["kuch", "spat", "rede"]
     assert len(beginnings(" ".join(f"word{n}" for n in range(99)))) == 12
 
 
@@ -91,6 +93,8 @@ def test_what_does_not_fit_is_cut_around_what_was_looked_for():
     text, _ = render([long], ["needl"], len, 400)
     assert "the needle" in text
     assert len(text) <= 400
+    accented = Recalled((stored(1, text="x" * 600 + " im Café hinten " + "y" * 600),), 1.0)
+    assert "im Café hinten" in render([accented], ["cafe"], len, 400)[0]
 
 
 def test_what_tools_returned_then_is_not_told_again():

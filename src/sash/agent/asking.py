@@ -9,7 +9,7 @@ from sash.agent.journal import Journal
 from sash.agent.loop import Asked, guarded
 from sash.agent.money import Purse
 from sash.agent.progress import Progress
-from sash.agent.recall import beginnings, missing, recall_rare, render
+from sash.agent.recall import missing, recall_rare, render
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
@@ -19,6 +19,7 @@ from sash.models.base import Answer, ModelRequest, collect, names_of
 from sash.sessions import last_k_for
 from sash.steps import NewStep
 from sash.store import Turn
+from sash.words import beginnings
 
 # A message that is answered so much later is told what time it is.
 LATE = timedelta(minutes=5)

@@ -135,7 +135,10 @@ class Execution:
             return
         message = redact(error.message)
         _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
-        step = NewStep("observed_event", {"event": "interrupted", "code": error.code, "message": message})
+        event: dict[str, Any] = {"event": "interrupted", "code": error.code, "message": message}
+        if lost := self._asking.purse.written_off:
+            event["lost"] = lost
+        step = NewStep("observed_event", event)
         await self.journal.hand_back([step], "interrupted", self._stats(errors={error.code: 1}))
         self.next_waits = True
 

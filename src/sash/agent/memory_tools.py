@@ -5,11 +5,11 @@ from datetime import tzinfo
 from typing import Any
 
 from sash.agent.notebook import Notebook
-from sash.agent.recall import Recalled, beginnings, recall
+from sash.agent.recall import Recalled, recall
 from sash.models.embedder import Embedder
 from sash.store import Store
 from sash.tools import ToolContext, ToolSpec
-from sash.words import plain
+from sash.words import beginnings, plain
 
 MOST_TURNS = 5
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sash.agent.progress import Progress
+from sash.agent.progress import Progress, billed
 from sash.models.base import Answer, Usage
 from sash.models.catalog import Catalog
 from sash.sessions import ModelConfig
-from sash.stats import Stats
+from sash.stats import NO_STATS, Stats
 from sash.store import Store, Turn
 from sash.tokens import TokenCounter
 
@@ -84,7 +84,10 @@ class Money:
 
 
 class Purse:
-    """What one turn may spend. `names` are the models that may answer it, the one that is asked first."""
+    """What one turn may spend. `names` are the models that may answer it, the one that is asked first.
+
+    `written_off` are the bills of calls that brought no answer, which no step of the journal has.
+    """
 
     def __init__(self, money: Money, turn: Turn, progress: Progress, names: tuple[str | None, ...]) -> None:
         self._money = money
@@ -95,6 +98,7 @@ class Purse:
         self._names = names
         self._others_today = 0.0
         self._under_way = 0
+        self.written_off: list[dict[str, Any]] = []
 
     async def open(self, counted: int, config: ModelConfig) -> ModelConfig:
         """Pay for a call of so many tokens, or refuse it; one that comes near to a budget may not write much.
@@ -131,15 +135,14 @@ class Purse:
     def lose(self, written: str = "") -> None:
         """Count a call that brought no answer and has to be paid for all the same."""
         if self._under_way:
-            self._progress.count(self.close(Answer(written)))
+            self.written_off.append(self.close(Answer(written)))
+            self._progress.count(self.written_off[-1])
 
     def lost(self) -> Stats:
         """Return what a call that is under way costs if it is cancelled now."""
         if not self._under_way:
-            return Stats()
-        bill = Progress()
-        bill.count(self._money.bill(self._names[0], Answer(), self._under_way))
-        return bill.spent()
+            return NO_STATS
+        return billed([self._money.bill(self._names[0], Answer(), self._under_way)])
 
     def can_pay(self, cost_usd: float) -> str | None:
         """Return which budget a tool's cost would pass, if any."""

@@ -1,26 +1,21 @@
 """What a session notes down beside its transcript: facts, pins and preferences."""
 
-import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.agent.recall import beginnings
 from sash.agent.redaction import redact, redact_json
 from sash.checks import check_json, check_text
 from sash.clock import Clock
-from sash.errors import InvalidInput, NoteNotFound, SessionChanged
+from sash.errors import InvalidInput, NoteNotFound
 from sash.sessions import Fact, Pin, Session
-from sash.store import Store
-from sash.words import words
+from sash.store import Store, change_session
+from sash.words import beginnings, words
 
 MOST_NOTES = 50
 MOST_CHARS = 400
 MOST_PREFERENCES_BYTES = 4096
-TRIES = 20
-
-Change = Callable[[Session], Session]
 
 
 class Notebook:
@@ -42,7 +37,7 @@ class Notebook:
             _check_room("facts", facts)
             return replace(session, memory=replace(session.memory, facts=(*facts, fact)))
 
-        changed = await self._change(owner, session_id, change)
+        changed = await change_session(self._store, owner, session_id, change)
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
@@ -57,7 +52,7 @@ class Notebook:
             left = tuple(fact for fact in facts if fact not in gone)
             return replace(session, memory=replace(session.memory, facts=left)) if gone else session
 
-        await self._change(owner, session_id, change)
+        await change_session(self._store, owner, session_id, change)
         return tuple(gone)
 
     async def pin(self, owner: str, session_id: str, text: str) -> Pin:
@@ -68,7 +63,7 @@ class Notebook:
             _check_room("pins", session.memory.pins)
             return replace(session, memory=replace(session.memory, pins=(*session.memory.pins, pin)))
 
-        await self._change(owner, session_id, change)
+        await change_session(self._store, owner, session_id, change)
         return pin
 
     async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
@@ -80,7 +75,7 @@ class Notebook:
                 raise NoteNotFound(f"no pin {pin_id} in session {session_id}", note_id=pin_id)
             return replace(session, memory=replace(session.memory, pins=left))
 
-        await self._change(owner, session_id, change)
+        await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
         """Change preferences; one that is None is dropped."""
@@ -92,20 +87,7 @@ class Notebook:
             }
             return replace(session, preferences=check_preferences(merged))
 
-        return await self._change(owner, session_id, change)
-
-    async def _change(self, owner: str, session_id: str, change: Change) -> Session:
-        """Change a session, whoever else changes it at the same time."""
-        for n in range(TRIES):
-            session = await self._store.get_session(owner, session_id)
-            changed = change(session)
-            if changed is session:
-                return session
-            try:
-                return await self._store.save_session(changed)
-            except SessionChanged:
-                await asyncio.sleep(0.001 * n)
-        raise SessionChanged(f"session {session_id} is changed by others all the time: try again")
+        return await change_session(self._store, owner, session_id, change)
 
 
 def _has_all(text: str, wanted: list[str]) -> bool:

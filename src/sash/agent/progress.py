@@ -139,20 +139,7 @@ class Progress:
 
     def spent(self, **outcome: Any) -> Stats:
         """Return what the calls of models and tools add up to, with what else is known of the turn."""
-        reported = [usage for usage in self.usages if not usage["estimated"]]
-        return Stats(
-            tool_calls=self.tool_calls,
-            model_calls=len(self.usages),
-            input_tokens=_sum(self.usages, "input_tokens"),
-            cached_tokens=_sum(self.usages, "cached_tokens"),
-            output_tokens=_sum(self.usages, "output_tokens"),
-            reasoning_tokens=_sum(self.usages, "reasoning_tokens"),
-            counted_tokens=_sum(reported, "counted_tokens"),
-            reported_tokens=_sum(reported, "input_tokens"),
-            cost_usd=self.cost_usd,
-            unpriced_calls=sum([usage["cost_usd"] is None for usage in self.usages]),
-            **outcome,
-        )
+        return billed(self.usages, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
 
     def _result(self, detail: dict[str, Any]) -> None:
         del self.open_calls[detail["call_id"]]
@@ -174,6 +161,8 @@ class Progress:
     def _event(self, detail: dict[str, Any]) -> None:
         match detail.get("event"):
             case "interrupted":
+                for bill in detail.get("lost", ()):
+                    self.count(bill)
                 for call in self.open_calls.values():
                     call.suspect = call.suspect or not call.waits
             case "sent_back":
@@ -186,5 +175,22 @@ class Progress:
                 call.approved, call.suspect = detail["approved"], False
 
 
-def _sum(usages: list[dict[str, Any]], name: str) -> int:
-    return sum([usage[name] for usage in usages])
+def billed(bills: list[dict[str, Any]], **outcome: Any) -> Stats:
+    """Return what bills of calls add up to, with what else is known."""
+    reported = [bill for bill in bills if not bill["estimated"]]
+    total: dict[str, Any] = {
+        "model_calls": len(bills),
+        "input_tokens": _sum(bills, "input_tokens"),
+        "cached_tokens": _sum(bills, "cached_tokens"),
+        "output_tokens": _sum(bills, "output_tokens"),
+        "reasoning_tokens": _sum(bills, "reasoning_tokens"),
+        "counted_tokens": _sum(reported, "counted_tokens"),
+        "reported_tokens": _sum(reported, "input_tokens"),
+        "cost_usd": sum([bill["cost_usd"] or 0.0 for bill in bills]),
+        "unpriced_calls": sum([bill["cost_usd"] is None for bill in bills]),
+    }
+    return Stats(**total | outcome)
+
+
+def _sum(bills: list[dict[str, Any]], name: str) -> int:
+    return sum([bill[name] for bill in bills])

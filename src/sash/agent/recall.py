@@ -16,9 +16,8 @@ from statistics import fmean, pstdev
 from sash.agent.redaction import redact
 from sash.models.embedder import Embedder, pack, similarity
 from sash.store import Store, StoredMessage
-from sash.words import words
+from sash.words import beginnings, plain, words
 
-MOST_WORDS = 12
 HITS_PER_WORD = 50
 BEST_HITS = 12
 REACH = 8
@@ -39,30 +38,6 @@ _SPEAKER = 1.3
 _K1, _B = 1.2, 0.75
 _LONG = 300
 
-# Words that nobody means, in the languages that are spoken most to houses.
-_COMMON_WORDS = """
-about after again also because been before being between both could does doing down each from have having
-here into just like make more most much need only other over please same should show some such tell than
-that their them then there these they this those through turn under until very want what when where which
-while will with would your yours know think really thing things today still anything something everything
-aber alle auch bitte dann dass deine denn dies diese dieser doch dort durch eine einen einer etwas haben
-habe hatte heute hier ihre jetzt kann kannst können machen mache mehr mein meine mich nach nicht noch oder
-ohne sehr sein seine sich sind über unter viel wann warum weil welche wenn werden wieder wird wurde avec
-mais dans pour plus sont cette tout comme être fait peux quel quelle quoi votre nous vous para como pero
-este esta esto cuando donde puede todo nuestra vuestra sono come questo questa cosa quando dove puoi tutto
-voor maar niet deze wanneer waar kunnen alles
-"""
-# The same of three letters.
-_SHORT_WORDS = """
-all and any are ask but can did for get got had has her him his how its let may new not now off old one our
-out own put say see set she the too two use was way who why yes yet you als auf aus bei bin bis das dem den
-der des die dir ein für hat ich ihm ihn ihr ist man mal mit mir nun nur sie und uns vom von vor war wem wen
-wer wie wir zum zur aux ces est ici les mes moi mon nos par pas que qui ses son sur tes toi ton une con del
-ese eso fue hay las los mas muy por ser sin sus una uno che chi col cui dal dei gli han hai lei lui mio nel
-non per più poi sei sta suo tra aan bij dan dat dit een hem het hij hoe kan mag met nog ons ook tot uit van
-wat zij
-"""
-_COMMON = frozenset(_COMMON_WORDS.split()) | frozenset(_SHORT_WORDS.split())
 _SPEAKERS = {
     "user": frozenset({"i", "me", "my", "ich", "mir", "mich"}),
     "assistant": frozenset({"you", "du"}),
@@ -81,14 +56,8 @@ class Recalled:
         return self.messages[0].position
 
 
-def beginnings(text: str) -> list[str]:
-    """Return the words that a text is about, without their endings, in the order in which they come."""
-    stems = {_stem(word): None for word in words(text) if _is_telling(word)}
-    return list(stems)[:MOST_WORDS]
-
-
 def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
-    """Return the beginnings that no text has: what the window does not speak of. Texts are casefolded."""
+    """Return the beginnings that no text has: what the window does not speak of. Texts are plain."""
     return [stem for stem in stems if not any(stem in text for text in texts)]
 
 
@@ -251,20 +220,11 @@ def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | N
 
 def _around_hit(text: str, stems: Sequence[str]) -> str:
     """Cut a long text around the first word that was looked for."""
-    lower = text.casefold()
-    hits = [at for stem in stems if (at := lower.find(stem)) >= 0]
+    said = plain(text)
+    hits = [at for stem in stems if (at := said.find(stem)) >= 0]
     start = max(0, min(hits, default=0) - _LONG // 2)
     piece = text[start : start + _LONG]
     return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG < len(text))}"
-
-
-def _is_telling(word: str) -> bool:
-    return len(word) > 2 and word not in _COMMON
-
-
-def _stem(word: str) -> str:
-    """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
-    return word[: max(4, len(word) - 2)] if word.isalpha() else word
 
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
@@ -280,7 +240,7 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> 
         length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
         score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
         message = hit.message
-        named = {message.name.casefold()} if message.name else _SPEAKERS.get(message.role, frozenset())
+        named = {plain(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
         scores[hit.position] = score * (_SPEAKER if named & asked else 1)
     return scores
 

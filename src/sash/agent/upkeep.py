@@ -12,16 +12,15 @@ from weakref import WeakValueDictionary
 
 from sash.agent.engine import Engine
 from sash.agent.loop import guarded
-from sash.agent.progress import Progress
+from sash.agent.progress import billed
 from sash.agent.recall import turns_of
 from sash.agent.redaction import redact
-from sash.errors import SessionChanged
 from sash.models.base import ModelRequest, Usage, collect
 from sash.models.embedder import Embedder, pack
 from sash.sessions import Session
 from sash.state import MessageEntry
 from sash.stats import Stats
-from sash.store import StoredMessage, Vector
+from sash.store import StoredMessage, Vector, change_session
 
 MOST_VECTORS = 1000
 # Of an older transcript no more is embedded than is kept.
@@ -123,25 +122,22 @@ class Upkeep:
         if cap is not None and await engine.money.spent_today(session.owner) + cost > cap:
             return
         answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
-        bill = Progress()
-        bill.count(engine.money.bill(engine.name(config), answer, counted))
-        engine.money.spend_beside(session.owner, bill.cost_usd)
+        spent = billed([engine.money.bill(engine.name(config), answer, counted)])
+        engine.money.spend_beside(session.owner, spent.cost_usd)
         whole = answer.stop_reason != "length"
-        await self._save(session, redact(answer.content.strip()) if whole else "", bill.spent())
+        await self._save(session, redact(answer.content.strip()) if whole else "", spent)
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
         """Keep a summary, if the digest that it covers is still there; lines that were added since stay."""
         covered = session.memory.digest
-        while True:
-            latest = await self._store.get_session(session.owner, session.id)
+
+        def change(latest: Session) -> Session:
             memory = latest.memory
             if summary and memory.summary == session.memory.summary and memory.digest.startswith(covered):
                 memory = replace(memory, summary=summary, digest=memory.digest[len(covered) :].lstrip("\n"))
-            try:
-                await self._store.save_session(replace(latest, memory=memory, stats=latest.stats + spent))
-                return
-            except SessionChanged:
-                await asyncio.sleep(0)
+            return replace(latest, memory=memory, stats=latest.stats + spent)
+
+        await change_session(self._store, session.owner, session.id, change)
 
 
 def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[dict[str, Any]]:

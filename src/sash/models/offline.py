@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from sash.models.base import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 from sash.models.catalog import OFFLINE
 from sash.models.timed import untimed
-from sash.words import words
+from sash.words import beginnings, plain
 
 CANNOT = (
     "I cannot answer that without a language model, and none is configured. I can look up what the tools "
@@ -44,10 +44,6 @@ _time = re.compile(r"\bwhat (?:time|day|date) is it\b|\bwhat(?:['’]s| is) (?:t
 _week = re.compile(r"\b(?:week|7 days)\b", re.I)
 _hour = re.compile(r"\b(?:last hour|past hour|1 hour)\b", re.I)
 
-
-_COMMON = frozenset(
-    {"the", "and", "was", "are", "our", "you", "what", "about", "that", "with", "have", "did"}
-)
 _WHO = {"user": "you", "assistant": "I", "tool": "a tool"}
 
 
@@ -103,9 +99,8 @@ def _turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _next_call(said: str, results: list[tuple[str, Any]], tools: set[str]) -> _Call | None:
     """Return the tool to call next, or None if there is nothing more to find out."""
-    wanted = list(_plan(said))
+    wanted = [call for call in _plan(said) if call.name in tools]
     done = [name for name, _ in results]
-    wanted = [call for call in wanted if call.name in tools]
     if not done:
         return next(iter(wanted), None)
     if done == ["recall"] and not _said_before.search(said) and not _recalled(results[0][1]):
@@ -165,11 +160,11 @@ def _tell_said(about: str, messages: list[dict[str, Any]], results: list[tuple[s
         if isinstance(result, dict):
             lines += [f"I was asked to remember: {fact}" for fact in result.get("facts", ())]
             lines += [line for turn in result.get("turns", ()) for line in _tell_turn(turn)]
-    telling = {word for word in words(about) if len(word) > 2} - _COMMON
+    telling = beginnings(about)
     said = [m for m in messages if m["role"] in ("user", "assistant") and m is not _turn(messages)[0]]
     for message in said:
         time, text = untimed(text_of(message))
-        if telling & set(words(text)) and CANNOT not in text:
+        if CANNOT not in text and any(stem in plain(text) for stem in telling):
             lines.append(f"{time or 'lately'}, {_WHO[message['role']]}: {text}")
     return "\n".join(lines) or "I find nothing about that in what was said before."
 
