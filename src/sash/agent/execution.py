@@ -92,7 +92,7 @@ class Execution:
 
     async def _complete(self, outcome: Outcome) -> None:
         """End the turn with its messages, what they push out of the window, and what is left of that."""
-        progress, text = outcome.progress, redact(outcome.answer.content)
+        progress, text = self.progress, redact(outcome.answer.content)
         said = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if outcome.answer.local else frozenset()
         messages = tuple(self._entry(message, tag) for message in said)

@@ -59,7 +59,6 @@ class Outcome:
     """How a run of the loop ended: with an answer, or waiting for a person."""
 
     what: Literal["answered", "awaiting_approval"]
-    progress: Progress
     answer: Answer = field(default_factory=Answer)
     usage: dict[str, Any] | None = None
     stopped_by: str | None = None
@@ -80,97 +79,96 @@ class Loop:
 
     async def run(self) -> Outcome:
         """Go on until there is an answer, a budget is reached, or a person has to be asked."""
-        progress = self.progress
         milliseconds = _least(self.request.time_budget_ms, self.session.budgets.max_duration_ms)
         budget = asyncio.timeout(milliseconds / 1000)
         try:
             async with budget:
-                return await self._run(progress)
+                return await self._run()
         except TimeoutError:
             if not budget.expired():
                 raise
             self.purse.lose()
-            for call in tuple(progress.open_calls.values()):
-                self._cut_off(progress, call)
-            return self._stopped(progress, "max_duration_ms")
+            for call in tuple(self.progress.open_calls.values()):
+                self._cut_off(call)
+            return self._stopped("max_duration_ms")
 
-    async def _run(self, progress: Progress) -> Outcome:
+    async def _run(self) -> Outcome:
         while True:
-            if progress.open_calls and not await self._run_calls(progress):
-                return Outcome("awaiting_approval", progress)
-            if reached := self._budget_reached(progress):
-                return self._stopped(progress, reached)
+            if self.progress.open_calls and not await self._run_calls():
+                return Outcome("awaiting_approval")
+            if reached := self._budget_reached():
+                return self._stopped(reached)
             try:
                 answer, usage = await self.ask()
             except BudgetReached as passed:
-                return self._stopped(progress, passed.budget)
+                return self._stopped(passed.budget)
             if not answer.tool_calls:
                 if not answer.content.strip():
                     answer = replace(answer, content=NO_ANSWER)
-                truth = self._truth(progress, answer)
-                if truth is None or progress.sent_back is not None:
-                    progress.count(usage)
+                truth = self._truth(answer)
+                if truth is None or self.progress.sent_back is not None:
+                    self.progress.count(usage)
                     cut_off = "max_output_tokens" if answer.stop_reason == "length" else None
                     content = answer.content if truth is None else truth
-                    return Outcome("answered", progress, replace(answer, content=content), usage, cut_off)
+                    return Outcome("answered", replace(answer, content=content), usage, cut_off)
                 untrue = {"event": "sent_back", "content": answer.content, "usage": usage}
-                self._write(progress, [NewStep("observed_event", untrue)])
+                self._write([NewStep("observed_event", untrue)])
                 continue
-            planned = _planned(answer, usage, progress.call_ids)
-            self._write(progress, planned)
+            planned = _planned(answer, usage, self.progress.call_ids)
+            self._write(planned)
             for step in planned[1:]:
                 # The tool gets what the model said; the journal and the prompt have it without secrets.
-                progress.open_calls[step.detail["call_id"]].arguments = step.detail["arguments"]
+                self.progress.open_calls[step.detail["call_id"]].arguments = step.detail["arguments"]
 
-    def _budget_reached(self, progress: Progress) -> str | None:
+    def _budget_reached(self) -> str | None:
         budgets: Budgets = self.session.budgets
-        if progress.plans >= _least(self.request.max_steps, budgets.max_steps):
+        if self.progress.plans >= _least(self.request.max_steps, budgets.max_steps):
             return "max_steps"
-        if progress.tool_calls > budgets.max_tool_calls:
+        if self.progress.tool_calls > budgets.max_tool_calls:
             return "max_tool_calls"
-        if progress.total_tokens >= budgets.max_tokens_per_turn:
+        if self.progress.total_tokens >= budgets.max_tokens_per_turn:
             return "max_tokens_per_turn"
         return None
 
-    def _truth(self, progress: Progress, answer: Answer) -> str | None:
+    def _truth(self, answer: Answer) -> str | None:
         """Return what is true instead of an answer that claims an action although none was carried out.
 
         Where no tool can act, nobody takes such words for an action.
         """
         checked = self.session.policy.grounded_answers and self.tools.can_act and not answer.local
-        if not checked or progress.acted or is_question(self.request.message):
+        if not checked or self.progress.acted or is_question(self.request.message):
             return None
-        truth = claim(answer.content, looked=progress.tool_calls > 0)
-        tried = [f"{action.name}: {action.outcome}" for action in progress.actions]
+        truth = claim(answer.content, looked=self.progress.tool_calls > 0)
+        tried = [f"{action.name}: {action.outcome}" for action in self.progress.actions]
         return f"{truth} ({'; '.join(tried)})" if truth and tried else truth
 
-    def _stopped(self, progress: Progress, budget: str) -> Outcome:
-        known = [m["content"] for m in progress.said if m["role"] == "assistant" and m["content"]]
+    def _stopped(self, budget: str) -> Outcome:
+        known = [m["content"] for m in self.progress.said if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
         if budget == "max_cost_per_day_usd":
             text = DAY_IS_OVER
         if known:
             text += f" What I know so far: {known[-1]}"
-        return Outcome("answered", progress, Answer(text), stopped_by=budget)
+        return Outcome("answered", Answer(text), stopped_by=budget)
 
-    async def _run_calls(self, progress: Progress) -> bool:
+    async def _run_calls(self) -> bool:
         """Run the open calls, all at once; False if some of them wait for a person's yes."""
-        results = [self._run_call(progress, call) for call in tuple(progress.open_calls.values())]
+        results = [self._run_call(call) for call in tuple(self.progress.open_calls.values())]
         if len(results) == 1:
             await results[0]
         else:
             await _all_at_once(results)
-        if not progress.open_calls:
+        if not self.progress.open_calls:
             return True
-        unasked = [call for call in progress.open_calls.values() if not call.asked]
+        unasked = [call for call in self.progress.open_calls.values() if not call.asked]
         asks = [
             NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
             for c in unasked
         ]
-        await self.journal.hand_back(asks, "awaiting_approval", progress.spent(turns=1))
+        await self.journal.hand_back(asks, "awaiting_approval", self.progress.spent(turns=1))
         return False
 
-    async def _run_call(self, progress: Progress, call: Call) -> None:
+    async def _run_call(self, call: Call) -> None:
         """Bring one call to its result, unless it has to wait for a yes."""
         spec = self.tools.specs.get(call.name)
         try:
@@ -179,16 +177,16 @@ class Loop:
                 raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
             arguments = self.tools.arguments(spec, call.arguments)
         except InvalidInput as error:
-            self._result(progress, call, OUTCOME_UNKNOWN if call.suspect else error.message)
+            self._result(call, OUTCOME_UNKNOWN if call.suspect else error.message)
             return
         verdict = self._judge(call, spec, arguments)
         if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe"):
-            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
         elif verdict.what == "deny":
             action = _action(spec, call, arguments, "denied")
-            self._result(progress, call, f"not done: {verdict.reason}", action)
+            self._result(call, f"not done: {verdict.reason}", action)
         elif verdict.what == "allow" or call.approved:
-            await self._invoke(progress, call, spec, arguments)
+            await self._invoke(call, spec, arguments)
 
     def _judge(self, call: Call, spec: ToolSpec, arguments: dict[str, Any]) -> Verdict:
         if not self.request.allow_tools:
@@ -206,9 +204,7 @@ class Loop:
         call.cost_usd = spec.cost
         return judge(spec, arguments, self.session.policy)
 
-    async def _invoke(
-        self, progress: Progress, call: Call, spec: ToolSpec, arguments: dict[str, Any]
-    ) -> None:
+    async def _invoke(self, call: Call, spec: ToolSpec, arguments: dict[str, Any]) -> None:
         context = ToolContext(
             self.session, self.continuation_id, call.id, self.journal.keep, self.journal.tell
         )
@@ -216,13 +212,12 @@ class Loop:
         if only_once:
             await self.journal.settle()
         self.journal.tell(f"Calling {spec.name}")
-        await self._make(progress, call, spec, arguments, context)
+        await self._make(call, spec, arguments, context)
         if only_once:
             await self.journal.settle()
 
     async def _make(
         self,
-        progress: Progress,
         call: Call,
         spec: ToolSpec,
         arguments: dict[str, Any],
@@ -234,7 +229,7 @@ class Loop:
             if call.suspect and spec.verify is not None:
                 result = await guarded(spec.verify(arguments, context))
         except Exception:
-            self._result(progress, call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
             return
         try:
             call.begun = True
@@ -242,24 +237,23 @@ class Loop:
                 result = await guarded(spec.invoke(arguments, context))
         except Exception as error:
             text, _ = await as_text(redact(f"failed: {type(error).__name__}: {error}"), context)
-            self._result(progress, call, text, _action(spec, call, arguments, "failed"))
+            self._result(call, text, _action(spec, call, arguments, "failed"))
             return
         self.tools.check_output(spec, result)
         text, artifact = await as_text(redact_result(result), context)
-        self._result(progress, call, text, _action(spec, call, arguments, "done"), artifact, spec.cost)
+        self._result(call, text, _action(spec, call, arguments, "done"), artifact, spec.cost)
 
-    def _cut_off(self, progress: Progress, call: Call) -> None:
+    def _cut_off(self, call: Call) -> None:
         """Answer a call that the time budget has cut off."""
         spec = self.tools.specs.get(call.name)
         if spec is None or not call.begun or not _only_once(spec):
-            self._result(progress, call, "stopped: the time budget of this turn is used up")
+            self._result(call, "stopped: the time budget of this turn is used up")
             return
         arguments = self.tools.arguments(spec, call.arguments)
-        self._result(progress, call, CUT_OFF, _action(spec, call, arguments, "unknown"))
+        self._result(call, CUT_OFF, _action(spec, call, arguments, "unknown"))
 
     def _result(
         self,
-        progress: Progress,
         call: Call,
         content: str,
         action: Action | None = None,
@@ -273,11 +267,11 @@ class Loop:
             detail["action"] = asdict(action)
         if artifact is not None:
             detail["artifact"] = asdict(artifact)
-        self._write(progress, [NewStep("tool_result", detail)])
+        self._write([NewStep("tool_result", detail)])
 
-    def _write(self, progress: Progress, steps: list[NewStep]) -> None:
+    def _write(self, steps: list[NewStep]) -> None:
         for step in self.journal.write(steps):
-            progress.add(step)
+            self.progress.add(step)
 
 
 def _least(asked: int | None, budget: int) -> int:
