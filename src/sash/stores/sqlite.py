@@ -49,7 +49,7 @@ from sash.store import (
     lease_end,
     number_steps,
 )
-from sash.stores import rows
+from sash.stores import matches, rows
 from sash.stores.database import Database, Synchronous
 
 
@@ -324,7 +324,7 @@ class SqliteStore:
     ) -> list[StoredMessage]:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             key = rows.find_key(db, owner, session_id)
-            return rows.recall_messages(db, key, session_id, beginnings, limit, said)
+            return matches.recall_messages(db, key, session_id, beginnings, limit, said)
 
         return await self._read(job)
 
