@@ -179,6 +179,36 @@ class ContentFiltered(ModelError):
     code = "content_filtered"
 
 
+class HomeError(SashError):
+    """The house could not be asked, or could not do it."""
+
+    code = "home_error"
+
+
+class HomeUnavailable(HomeError):
+    """No connection to the house, or none yet."""
+
+    code = "home_unavailable"
+
+
+class HomeUnauthorized(HomeUnavailable):
+    """The house refuses the token."""
+
+    code = "home_unauthorized"
+
+
+class ServiceFailed(HomeError):
+    """The house was asked to do something, and said that it could not."""
+
+    code = "service_failed"
+
+
+class EntityNotFound(HomeError):
+    """No such entity, as far as the agent is concerned."""
+
+    code = "entity_not_found"
+
+
 class Signal(BaseException):
     """Control flow that no `except Exception` may swallow."""
 

@@ -1,0 +1,1 @@
+"""The house: the port, its adapters, and what stands on it."""
