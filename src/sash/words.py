@@ -44,10 +44,14 @@ MOST_WORDS = 12
 
 def beginnings(text: str) -> list[str]:
     """Return the words that a text is about, without their endings, in the order in which they come."""
-    stems = {_stem(word): None for word in words(text) if len(word) > 2 and word not in _COMMON}
-    return list(stems)[:MOST_WORDS]
+    return list(dict.fromkeys(map(stem, telling(text))))[:MOST_WORDS]
 
 
-def _stem(word: str) -> str:
+def telling(text: str) -> list[str]:
+    """Return the words that a text is about, in their order."""
+    return [word for word in words(text) if len(word) > 2 and word not in _COMMON]
+
+
+def stem(word: str) -> str:
     """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
     return word[: max(4, len(word) - 2)] if word.isalpha() else word

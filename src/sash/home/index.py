@@ -1,0 +1,138 @@
+"""The house as the agent may know it: exposed entities with their devices, areas and floors, found by words.
+
+What is not exposed is not in here, so that nothing that stands on the index can tell of it or touch it. The
+one exception are the names of automations, scripts and the like: who asks what is wrong with a light learns
+which automations need it, even though the agent can do nothing with them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from sash.errors import EntityNotFound
+from sash.home.base import UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.home.search import WordSearch
+
+# How much a word tells about an entity, by where it stands.
+BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0
+MOST_SUGGESTIONS = 3
+
+
+class Index:
+    """The exposed entities of a layout, with their states, which `apply` keeps fresh."""
+
+    def __init__(self, layout: Layout, states: Iterable[State]) -> None:
+        self.name = layout.name
+        self.language = layout.language
+        self.entities: dict[str, Entity] = {e.id: e for e in layout.entities if e.exposed}
+        self.states: dict[str, State] = {s.entity_id: s for s in states if s.entity_id in self.entities}
+        self.areas: dict[str, Area] = {area.id: area for area in layout.areas}
+        self.floors: dict[str, Floor] = {floor.id: floor for floor in layout.floors}
+        self.labels = layout.labels
+        self._devices: dict[str, Device] = {device.id: device for device in layout.devices}
+        self._of_device: dict[str, list[Entity]] = defaultdict(list)
+        self._of_area: dict[str, list[Entity]] = defaultdict(list)
+        for entity in self.entities.values():
+            if entity.device_id:
+                self._of_device[entity.device_id].append(entity)
+            if entity.area_id:
+                self._of_area[entity.area_id].append(entity)
+        self._dependants: dict[str, list[Dependant]] = defaultdict(list)
+        for dependant in layout.dependants:
+            for entity_id in dependant.uses:
+                self._dependants[entity_id].append(dependant)
+        self._search = WordSearch(
+            {entity.id: self._texts(entity) for entity in self.entities.values()},
+            {entity.id: (entity.name, *entity.aliases) for entity in self.entities.values()},
+        )
+
+    def apply(self, entity_id: str, state: State | None) -> None:
+        """Take a new state into account, or that an entity has none any more."""
+        if entity_id not in self.entities:
+            return
+        if state is None:
+            self.states.pop(entity_id, None)
+        else:
+            self.states[entity_id] = state
+
+    def state(self, entity_id: str) -> str:
+        """Return what an entity's state is."""
+        state = self.states.get(entity_id)
+        return UNKNOWN if state is None else state.state
+
+    def area(self, entity: Entity) -> Area | None:
+        return self.areas.get(entity.area_id) if entity.area_id else None
+
+    def device(self, entity: Entity) -> Device | None:
+        return self._devices.get(entity.device_id) if entity.device_id else None
+
+    def in_area(self, area_id: str) -> list[Entity]:
+        return self._of_area.get(area_id, [])
+
+    def of_device(self, device_id: str) -> list[Entity]:
+        return self._of_device.get(device_id, [])
+
+    def behind(self, device_id: str) -> list[Entity]:
+        """Return the entities of all devices that are reached by this one."""
+        reached = [device.id for device in self._devices.values() if device.via_id == device_id]
+        return [entity for device in reached for entity in self.of_device(device)]
+
+    def bridge(self, device: Device) -> Device | None:
+        """Return the device that this one is reached by."""
+        return self._devices.get(device.via_id) if device.via_id else None
+
+    def dependants(self, entity_id: str) -> list[Dependant]:
+        """Return the automations, scripts, scenes, groups and templates that work with an entity."""
+        return self._dependants.get(entity_id, [])
+
+    def find(self, called: str) -> Entity:
+        """Return the entity with this id or, if there is but one, this name."""
+        entity = self.entities.get(called) or self.entities.get(called.strip().lower())
+        if entity is not None:
+            return entity
+        named = self._search.called(called)
+        if len(named) == 1:
+            return self.entities[named[0]]
+        if named:
+            raise EntityNotFound(f"{called!r} is the name of several: {', '.join(named)}", entity_ids=named)
+        near = [hit.id for hit in self._search.search(called)[:MOST_SUGGESTIONS]]
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=near)
+
+    def find_area(self, called: str) -> Area:
+        """Return the area with this id, name or alias."""
+        wanted = called.strip().casefold()
+        for area in self.areas.values():
+            if wanted in (area.id.casefold(), area.name.casefold(), *(a.casefold() for a in area.aliases)):
+                return area
+        known = ", ".join(area.name for area in self.areas.values())
+        raise EntityNotFound(f"there is no area {called!r}; the areas are: {known}")
+
+    def search(self, query: str, *, domain: str | None = None, area_id: str | None = None) -> list[Entity]:
+        """Return the entities that fit, best first; without words all of the domain and the area."""
+        if query.strip():
+            found: Iterable[Entity] = (self.entities[hit.id] for hit in self._search.search(query))
+        else:
+            found = self.entities.values()
+        return [
+            entity
+            for entity in found
+            if (domain is None or entity.domain == domain) and (area_id is None or entity.area_id == area_id)
+        ]
+
+    def _texts(self, entity: Entity) -> Iterable[tuple[str, float]]:
+        state, area, device = self.states.get(entity.id), self.area(entity), self.device(entity)
+        yield entity.name, BY_NAME
+        for alias in entity.aliases:
+            yield alias, BY_NAME
+        yield entity.id.replace(".", " ").replace("_", " "), BY_ID
+        yield entity.domain.replace("_", " "), BY_KIND
+        if state and (kind := state.attributes.get("device_class")):
+            yield str(kind).replace("_", " "), BY_KIND
+        if area is not None:
+            yield from ((name, BY_AREA) for name in (area.name, *area.aliases))
+            floor = self.floors.get(area.floor_id) if area.floor_id else None
+            if floor is not None:
+                yield from ((name, BY_FLOOR) for name in (floor.name, *floor.aliases))
+        if device is not None:
+            yield f"{device.name} {device.manufacturer} {device.model}", BY_DEVICE
+        yield from ((self.labels.get(label, label), BY_LABEL) for label in entity.labels)

@@ -1,0 +1,154 @@
+"""A house as this process knows it: the index, kept fresh by events, and read anew when that has to be."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from sash.errors import HomeUnavailable
+from sash.home.base import (
+    Connected,
+    Disconnected,
+    Home,
+    HomeEvent,
+    LayoutChanged,
+    Service,
+    State,
+    StateChanged,
+)
+from sash.home.index import Index
+
+# Registries change in bursts: what comes within this time is read at once.
+SETTLE_S = 1.0
+READ_AGAIN_S = 10.0
+
+_logger = logging.getLogger(__name__)
+
+Watcher = Callable[[StateChanged], None]
+
+
+class KnownHome:
+    """Keeps an index of a house. While the house cannot be asked there is none, and the error says why."""
+
+    def __init__(self, home: Home, *, settle_s: float = SETTLE_S, read_again_s: float = READ_AGAIN_S) -> None:
+        self.home = home
+        self._settle_s = settle_s
+        self._read_again_s = read_again_s
+        self._index: Index | None = None
+        self._services: dict[str, Service] = {}
+        self._reason = "it is still being connected to"
+        self._missed: list[StateChanged] | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._outdated = False
+        self._ready = asyncio.Event()
+        self._watchers: set[Watcher] = set()
+        self._unsubscribe: Callable[[], None] = lambda: None
+
+    async def open(self) -> None:
+        """Begin to know the house; whether it can be reached or not, this returns at once."""
+        await self.home.open()
+        self._unsubscribe = self.home.subscribe(self._hear)
+
+    async def close(self) -> None:
+        """Let go of the house."""
+        self._unsubscribe()
+        self._forget("it was closed")
+        await self.home.close()
+
+    @property
+    def index(self) -> Index:
+        """The index; `HomeUnavailable` while the house cannot be asked."""
+        if self._index is None:
+            raise HomeUnavailable(f"{self.home.name} cannot be reached: {self._reason}")
+        return self._index
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the house can be asked."""
+        return self._index is not None
+
+    @property
+    def services(self) -> dict[str, Service]:
+        """What can be done in the house."""
+        return self._services
+
+    async def ready(self) -> Index:
+        """Wait until the house can be asked."""
+        await self._ready.wait()
+        return self.index
+
+    async def seen(self, entity_ids: set[str], wanted: Callable[[], bool], within_s: float) -> bool:
+        """Wait until something is so, as states of these entities come in; False if that takes too long."""
+        news = asyncio.Event()
+
+        def watch(event: StateChanged) -> None:
+            if event.entity_id in entity_ids:
+                news.set()
+
+        self._watchers.add(watch)
+        try:
+            async with asyncio.timeout(within_s):
+                while not wanted():
+                    news.clear()
+                    await news.wait()
+            return True
+        except TimeoutError:
+            return wanted()
+        finally:
+            self._watchers.discard(watch)
+
+    def _hear(self, event: HomeEvent) -> None:
+        match event:
+            case StateChanged(entity_id, state):
+                self._take(event, entity_id, state)
+            case Connected():
+                self._read(0.0)
+            case LayoutChanged():
+                self._read(self._settle_s)
+            case Disconnected(reason):
+                self._forget(reason)
+
+    def _take(self, event: StateChanged, entity_id: str, state: State | None) -> None:
+        if self._missed is not None:
+            self._missed.append(event)
+        if self._index is not None:
+            self._index.apply(entity_id, state)
+        for watcher in tuple(self._watchers):
+            watcher(event)
+
+    def _forget(self, reason: str) -> None:
+        self._reason = reason
+        self._index = self._missed = None
+        self._ready.clear()
+        if self._reading is not None:
+            self._reading.cancel()
+            self._reading = None
+
+    def _read(self, after_s: float) -> None:
+        """Read the house, in a while; if it is being read just now, then once more after that."""
+        self._outdated = True
+        if self._reading is None:
+            self._reading = asyncio.get_running_loop().create_task(self._read_until_known(after_s))
+
+    async def _read_until_known(self, after_s: float) -> None:
+        while self._outdated:
+            await asyncio.sleep(after_s)
+            self._outdated, after_s = False, self._settle_s
+            try:
+                await self._read_once()
+            except Exception as error:
+                self._reason = str(error) or type(error).__name__
+                self._outdated, after_s = True, self._read_again_s
+                _logger.warning("%s could not be read, it is tried again: %s", self.home.name, self._reason)
+        self._reading = None
+
+    async def _read_once(self) -> None:
+        """Read everything, and then what has changed meanwhile; a large house is indexed off the loop."""
+        self._missed = []
+        layout, states, services = await asyncio.gather(
+            self.home.layout(), self.home.states(), self.home.services()
+        )
+        index = await asyncio.to_thread(Index, layout, states)
+        for event in self._missed:
+            index.apply(event.entity_id, event.state)
+        self._index, self._services, self._missed = index, services, None
+        self._ready.set()

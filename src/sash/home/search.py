@@ -1,0 +1,155 @@
+"""Finding things by words, also by words that are not quite right."""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from math import log
+from typing import NamedTuple
+
+from sash.words import plain, stem, telling, words
+
+# How much a word counts that is found so, and not as it was written.
+SAME_STEM = 0.85
+BEGINS_SO = 0.7
+MISTYPED = 0.6
+WITHIN = 0.5
+# A word that is shorter has too many neighbours.
+SHORTEST_MISTYPED = 4
+SHORTEST_WITHIN = 4
+SHORTEST_IDEOGRAMS = 2
+TWO_MISTAKES = 8
+WORDS_KEPT = 4096
+# What it is worth to be called exactly so.
+CALLED_SO = 10.0
+
+
+class Hit(NamedTuple):
+    """Something that was found, and how well it fits."""
+
+    id: str
+    score: float
+
+
+class WordSearch:
+    """Finds things by the words of their texts, each of which has a weight, and by their names as a whole.
+
+    A word that nothing has is taken for one that is near it: with the same stem, longer, or mistyped.
+    """
+
+    def __init__(
+        self, texts: Mapping[str, Iterable[tuple[str, float]]], names: Mapping[str, Iterable[str]]
+    ) -> None:
+        self._ids = list(texts)
+        self._postings: dict[str, dict[int, float]] = defaultdict(dict)
+        for number, described in enumerate(texts.values()):
+            for text, weight in described:
+                for word in words(text):
+                    posting = self._postings[word]
+                    posting[number] = max(weight, posting.get(number, 0.0))
+        self._numbers = {thing: number for number, thing in enumerate(self._ids)}
+        self._names: dict[str, set[int]] = defaultdict(set)
+        for thing, called in names.items():
+            for name in called:
+                self._names[_phrase(name)].add(self._numbers[thing])
+        self._vocabulary = sorted(self._postings)
+        self._stems: dict[str, list[str]] = defaultdict(list)
+        self._deletes: dict[str, list[str]] = defaultdict(list)
+        for word in self._vocabulary:
+            self._stems[stem(word)].append(word)
+            if len(word) >= SHORTEST_MISTYPED - 1:
+                for shorter in _deletes(word):
+                    self._deletes[shorter].append(word)
+        self._near = lru_cache(WORDS_KEPT)(self._find_near)
+
+    def called(self, name: str) -> list[str]:
+        """Return the things that are called exactly so, without regard to case, accents and blanks."""
+        return [self._ids[number] for number in sorted(self._names.get(_phrase(name), ()))]
+
+    def search(self, query: str) -> list[Hit]:
+        """Return what fits, best first: what has more of the words, then what has the rarer ones."""
+        meant = frozenset(telling(query))
+        asked = [word for word in words(query) if word in meant or self._is_short_name(word)]
+        scores: dict[int, float] = defaultdict(float)
+        for word in dict.fromkeys(asked or words(query)):
+            best: dict[int, float] = {}
+            for near, quality in self._near(word):
+                posting = self._postings[near]
+                worth = quality * log(1 + len(self._ids) / len(posting))
+                for number, weight in posting.items():
+                    if (score := worth * weight) > best.get(number, 0.0):
+                        best[number] = score
+            for number, score in best.items():
+                scores[number] += score + len(asked)
+        for number in self._names.get(_phrase(query), ()):
+            scores[number] += CALLED_SO
+        ranked = sorted(scores.items(), key=lambda item: (-item[1], self._ids[item[0]]))
+        return [Hit(self._ids[number], score) for number, score in ranked]
+
+    def _find_near(self, word: str) -> list[tuple[str, float]]:
+        """Return the known words that may be meant by a word, and how likely."""
+        if word in self._postings:
+            alike = [other for other in self._stems[stem(word)] if other != word]
+            return [(word, 1.0), *((other, SAME_STEM) for other in alike)]
+        if alike := self._stems.get(stem(word), []):
+            return [(other, SAME_STEM) for other in alike]
+        if longer := self._beginning_with(word):
+            return [(other, BEGINS_SO) for other in longer]
+        if mistyped := self._mistyped(word):
+            return [(other, MISTYPED / mistakes) for other, mistakes in mistyped]
+        shortest = SHORTEST_WITHIN if word.isascii() else SHORTEST_IDEOGRAMS
+        if len(word) < shortest:
+            return []
+        return [
+            (other, WITHIN)
+            for other in self._vocabulary
+            if word in other or (len(other) >= shortest and other in word)
+        ]
+
+    def _is_short_name(self, word: str) -> bool:
+        """Whether a word is too short to be looked for in most texts, but names something here: TV, AC, 3."""
+        return len(word) <= 2 and word in self._postings
+
+    def _beginning_with(self, word: str) -> list[str]:
+        if len(word) < SHORTEST_MISTYPED - 1:
+            return []
+        found = []
+        for at in range(bisect_left(self._vocabulary, word), len(self._vocabulary)):
+            if not self._vocabulary[at].startswith(word):
+                break
+            found.append(self._vocabulary[at])
+        return found
+
+    def _mistyped(self, word: str) -> list[tuple[str, int]]:
+        """Return the known words that are one mistake away, or two if the word is long."""
+        if len(word) < SHORTEST_MISTYPED:
+            return []
+        most = 2 if len(word) >= TWO_MISTAKES else 1
+        near = {other for shorter in _deletes(word) for other in self._deletes.get(shorter, ())}
+        measured = [(other, _mistakes(word, other, most)) for other in sorted(near)]
+        return [(other, mistakes) for other, mistakes in measured if mistakes <= most]
+
+
+def _phrase(text: str) -> str:
+    return "".join(words(text)) or plain(text)
+
+
+def _deletes(word: str) -> set[str]:
+    """Return a word, and what is left of it without one of its letters."""
+    return {word, *(word[:n] + word[n + 1 :] for n in range(len(word)))}
+
+
+def _mistakes(one: str, other: str, most: int) -> int:
+    """Count the letters that are wrong, missing, too many or swapped; more than `most` is enough to know."""
+    if abs(len(one) - len(other)) > most:
+        return most + 1
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for i, letter in enumerate(one, 1):
+        previous, before, row = before, row, [i]
+        for j, other_letter in enumerate(other, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (letter != other_letter))
+            if i > 1 and j > 1 and letter == other[j - 2] and one[i - 2] == other_letter:
+                cost = min(cost, previous[j - 2] + 1)
+            row.append(cost)
+    return row[-1]
