@@ -20,6 +20,22 @@ from sash.stats import NO_STATS, Stats
 SessionStatus = Literal["active", "ended", "expired"]
 
 LAST_K = 6
+# What takes the house down, or runs what nobody can judge.
+DENYLIST = (
+    "homeassistant.restart",
+    "homeassistant.stop",
+    "homeassistant.reload*",
+    "homeassistant.set_location",
+    "hassio",
+    "shell_command",
+    "python_script",
+    "recorder",
+    "backup",
+    "system_log",
+    "logger",
+)
+# What lets somebody into the house.
+CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
 # What a request to a model says by other ways than its options.
 OWN_OPTIONS = frozenset(
     {"model", "messages", "input", "tools", "stream", "stream_options", "store", "temperature", "max_tokens"}
@@ -76,20 +92,27 @@ class Budgets:
 class SessionPolicy:
     """What the agent may do. Actions are off until they are allowed, and the denylist always wins.
 
-    With `grounded_answers` an answer that claims an action that no tool has done is corrected.
+    A service is named as such (`light.turn_on`), by its domain (`lock`), or with wildcards (`light.*`). In a
+    `dry_run` what is allowed is only said, not done. With `grounded_answers` an answer that claims an action
+    that no tool has done is corrected.
     """
 
     allow_actuation: bool = False
     allowlisted_services: tuple[str, ...] = ()
-    denylisted_services: tuple[str, ...] = ()
-    require_confirmation: tuple[str, ...] = ()
+    denylisted_services: tuple[str, ...] = DENYLIST
+    require_confirmation: tuple[str, ...] = CONFIRM
+    max_actions_per_minute: int | None = 30
+    dry_run: bool = False
     enforce_fixed_model: bool = False
     resume_interrupted: bool = False
     grounded_answers: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("allow_actuation", "enforce_fixed_model", "resume_interrupted", "grounded_answers"):
+        for name in ("allow_actuation", "dry_run", "enforce_fixed_model", "resume_interrupted"):
             check_flag(name, getattr(self, name))
+        check_flag("grounded_answers", self.grounded_answers)
+        if self.max_actions_per_minute is not None:
+            check_count("max_actions_per_minute", self.max_actions_per_minute)
         for name in ("allowlisted_services", "denylisted_services", "require_confirmation"):
             object.__setattr__(self, name, check_names(name, getattr(self, name)))
 

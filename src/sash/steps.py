@@ -79,13 +79,19 @@ class ContinuationRequest:
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A call that changed something, or tried to."""
+    """A call that changed something, or tried to. `verified` is None if nobody can say whether it worked.
+
+    `before` and `after` are what was so, by entity; `undoes` is the call that this one has taken back.
+    """
 
     call_id: str
     name: str
     arguments: dict[str, Any]
-    outcome: Literal["done", "failed", "denied", "unknown"]
+    outcome: Literal["done", "failed", "denied", "unknown", "dry_run"]
     verified: bool | None = None
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    undoes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
@@ -12,7 +12,7 @@ import fastjsonschema
 from sash.checks import check_amount, check_label, check_text
 from sash.errors import InvalidInput, InvalidText, SashError
 from sash.sessions import Session
-from sash.steps import ArtifactRef
+from sash.steps import Action, ArtifactRef
 
 Safety = Literal["idempotent", "verify", "unsafe"]
 
@@ -24,20 +24,40 @@ EXTRACT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool knows about the call: `key` is the same if this call is made again after a crash."""
+    """What a tool knows about the call: `key` is the same if this call is made again after a crash.
+
+    `past_actions` gives what was done in the session, newest first, each with the key of its call.
+    """
 
     session: Session
     continuation_id: str
     call_id: str
     keep: Callable[[bytes, str, str], Awaitable[ArtifactRef]]
     progress: Callable[[str], None]
+    past_actions: Callable[[], AsyncIterator[tuple[str, Action]]]
 
     @property
     def key(self) -> str:
         return f"{self.continuation_id}:{self.call_id}"
 
 
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What an action may return beside its result.
+
+    `verified` is whether it was seen to have worked, None if that cannot be seen. `before` and `after` are
+    what was so, by name, for who wants to take it back. `undoes` is the key of the call that this one undid.
+    """
+
+    result: Any
+    verified: bool | None = None
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    undoes: str | None = None
+
+
 Invoke = Callable[[dict[str, Any], ToolContext], Awaitable[Any]]
+Services = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +66,8 @@ class ToolSpec:
 
     `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
     the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
-    `action` marks a tool that changes something, and `service` names what it changes, for the policy.
+    `action` marks a tool that changes something: the policy judges it by the `services` that a call uses, or
+    by its name, and in a dry run `preview` says what it would do. What it returns may be `Acted`.
     `cost` is what one call costs in US dollars, if it has to be paid for.
     """
 
@@ -59,7 +80,8 @@ class ToolSpec:
     action: bool = False
     cost: float = 0.0
     verify: Invoke | None = None
-    service: Callable[[dict[str, Any]], str] | None = None
+    services: Services | None = None
+    preview: Invoke | None = None
 
     def __post_init__(self) -> None:
         check_label("a tool's name", self.name)
@@ -145,18 +167,18 @@ def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], A
     return check
 
 
-async def as_text(result: Any, context: ToolContext) -> tuple[str, ArtifactRef | None]:
+async def as_text(result: Any, context: ToolContext) -> str:
     """Return a result as text for the window; a large one goes to an artifact and leaves an extract."""
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     data = text.encode(errors="replace")
     if len(data) <= MAX_RESULT_BYTES:
-        return data.decode(), None
+        return data.decode()
     kind = "text/plain" if isinstance(result, str) else "application/json"
     short: dict[str, Any] = {"size": len(data), "extract": data.decode()[:EXTRACT_CHARS]}
     try:
         ref = await context.keep(data, kind, context.call_id)
     except SashError as error:
         short["note"] = f"the call was made, but the rest of its result could not be kept: {error.message}"
-        return json.dumps(short, ensure_ascii=False), None
+        return json.dumps(short, ensure_ascii=False)
     short |= {"artifact": ref.id, "note": "the whole result is kept as an artifact"}
-    return json.dumps(short, ensure_ascii=False), ref
+    return json.dumps(short, ensure_ascii=False)

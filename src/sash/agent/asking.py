@@ -3,10 +3,11 @@
 import logging
 from datetime import timedelta
 
+from sash.agent.calls import guarded
 from sash.agent.context import Context, hints_text
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
-from sash.agent.loop import Asked, guarded
+from sash.agent.loop import Asked
 from sash.agent.money import Purse
 from sash.agent.progress import Progress
 from sash.agent.recall import missing, recall_rare, render

@@ -7,6 +7,7 @@ from typing import Any
 
 from sash.agent.context import ContextBuilder
 from sash.agent.money import Money
+from sash.agent.policy import Pace
 from sash.agent.windows import KnownWindows
 from sash.clock import Clock
 from sash.events import Hub
@@ -42,9 +43,11 @@ class Engine:
     time_zone: tzinfo | None = None
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     money: Money = field(init=False)
+    pace: Pace = field(init=False)
 
     def __post_init__(self) -> None:
         self.money = Money(self.store, self.catalog, self.counter, self.today)
+        self.pace = Pace(self.clock)
 
     def new_id(self) -> str:
         return self.ulids.new(self.clock.now())

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from sash.agent.asking import Asking
+from sash.agent.calls import Calls
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
 from sash.agent.loop import Loop, Outcome
@@ -46,16 +47,18 @@ class Execution:
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
         turn, engine = self._turn, self._engine
-        loop = Loop(
-            turn.session,
-            turn.continuation.request,
+        session, request, purse = turn.session, turn.continuation.request, self._asking.purse
+        calls = Calls(
+            session,
+            request,
             turn.continuation.id,
             self.progress,
             engine.tools,
-            self._asking,
-            self._asking.purse,
+            purse,
             self.journal,
+            engine.pace,
         )
+        loop = Loop(session, request, self.progress, engine.tools, self._asking, purse, self.journal, calls)
         engine.money.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
         try:
             try:

@@ -6,14 +6,17 @@ the turn and no holes. Who must know that a step is on the disk waits with `sett
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
 from sash.agent.redaction import redact, redact_json
 from sash.events import Hub
 from sash.stats import NO_STATS, Stats
-from sash.steps import ArtifactRef, NewStep
+from sash.steps import Action, ArtifactRef, NewStep
 from sash.store import Artifact, Finish, Finished, Store, Turn, Waiting
+
+# How many turns back an action may be looked for.
+MOST_TURNS = 50
 
 
 class Journal:
@@ -81,6 +84,17 @@ class Journal:
         artifact = Artifact(ref, self._turn.session.id, self._turn.continuation.owner, clean)
         await self._store.put_artifact(artifact)
         return ref
+
+    async def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
+        """Give the actions of the session, newest first, each with the key of its call."""
+        session = self._turn.session
+        continuations = await self._store.list_continuations(session.owner, session.id)
+        for continuation in reversed(continuations[-MOST_TURNS:]):
+            _, steps = await self._store.journal(session.owner, continuation.id)
+            for step in reversed(steps):
+                if step.type == "tool_result" and "action" in step.detail:
+                    action = Action(**step.detail["action"])
+                    yield f"{continuation.id}:{action.call_id}", action
 
     def tell(self, message: str) -> None:
         """Tell who listens what is being done; it is not kept."""

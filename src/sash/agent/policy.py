@@ -1,24 +1,54 @@
-"""May this call be made? The denylist wins; actions must be on and allowlisted; some need a person's yes."""
+"""May this be done? The denylist wins; actions must be on and allowlisted; some need a person's yes."""
 
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from sash.clock import Clock
 from sash.sessions import SessionPolicy
-from sash.tools import ToolSpec
+
+MINUTE = timedelta(minutes=1)
 
 
 class Verdict(NamedTuple):
     """What the policy says to a call, and why."""
 
-    what: Literal["allow", "deny", "confirm"]
+    what: Literal["allow", "deny", "confirm", "preview"]
     reason: str = ""
 
 
-def judge(spec: ToolSpec, arguments: dict[str, Any], policy: SessionPolicy) -> Verdict:
-    """Judge one call. A tool that only reads is always allowed."""
-    if not spec.action:
-        return Verdict("allow")
-    service = spec.service(arguments) if spec.service else spec.name
+class Pace:
+    """How many actions an owner has had lately: whatever goes round in circles is stopped by it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lately: dict[str, deque[datetime]] = {}
+
+    def take(self, owner: str, policy: SessionPolicy) -> bool:
+        """Count one more action, unless there were as many as may be within the last minute."""
+        now, lately = self._clock.now(), self._lately.setdefault(owner, deque())
+        while lately and now - lately[0] >= MINUTE:
+            lately.popleft()
+        if policy.max_actions_per_minute is not None and len(lately) >= policy.max_actions_per_minute:
+            return False
+        lately.append(now)
+        return True
+
+
+def judge(services: Iterable[str], policy: SessionPolicy) -> Verdict:
+    """Judge an action by all the services that it uses: one that is refused refuses it whole."""
+    verdicts = [_judge(service, policy) for service in services]
+    for what in ("deny", "confirm"):
+        for verdict in verdicts:
+            if verdict.what == what:
+                dry = what == "confirm" and policy.dry_run
+                return Verdict("preview") if dry else verdict
+    return Verdict("preview" if policy.dry_run else "allow")
+
+
+def _judge(service: str, policy: SessionPolicy) -> Verdict:
     if _matches(service, policy.denylisted_services):
         return Verdict("deny", f"{service} is on the denylist")
     if not policy.allow_actuation:

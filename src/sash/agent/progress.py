@@ -155,8 +155,7 @@ class Progress:
             self.tools_usd += cost
         if action := detail.get("action"):
             self.actions.append(Action(**action))
-        if artifact := detail.get("artifact"):
-            self.artifacts.append(ArtifactRef(**artifact))
+        self.artifacts += [ArtifactRef(**artifact) for artifact in detail.get("artifacts", ())]
 
     def _event(self, detail: dict[str, Any]) -> None:
         match detail.get("event"):

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
+from sash.agent.calls import guarded
 from sash.agent.engine import Engine
-from sash.agent.loop import guarded
 from sash.agent.progress import billed
 from sash.agent.recall import turns_of
 from sash.agent.redaction import redact

@@ -1,0 +1,264 @@
+"""The tool calls of one turn: judged by the policy, made at most once, and each brought to a result.
+
+It waits for the disk before and after a call that must not be made twice: it is known before it is made, and
+its result before anything else. A call whose result is in the journal is never repeated.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Coroutine
+from dataclasses import asdict, dataclass
+from inspect import isawaitable
+from typing import Any, Literal
+
+from sash.agent.journal import Journal
+from sash.agent.money import Purse
+from sash.agent.policy import Pace, Verdict, judge
+from sash.agent.progress import Call, Progress
+from sash.agent.redaction import MARK, redact, redact_result
+from sash.errors import InvalidInput, SashError
+from sash.sessions import Session
+from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep
+from sash.tools import Acted, ToolContext, ToolRegistry, ToolSpec, as_text
+
+OUTCOME_UNKNOWN = (
+    "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
+    "Tell the user, and check the state before doing anything about it."
+)
+CUT_OFF = (
+    "outcome unknown: the time budget of this turn ran out while this call was under way. Tell the user, and "
+    "check the state before doing anything about it."
+)
+NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
+
+Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
+
+_logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Calls:
+    """The calls of one turn's plans."""
+
+    session: Session
+    request: ContinuationRequest
+    continuation_id: str
+    progress: Progress
+    tools: ToolRegistry
+    purse: Purse
+    journal: Journal
+    pace: Pace
+
+    async def run(self) -> bool:
+        """Run the open calls, all at once; False if some of them wait for a person's yes."""
+        results = [self._run_call(call) for call in tuple(self.progress.open_calls.values())]
+        if len(results) == 1:
+            await results[0]
+        else:
+            await _all_at_once(results)
+        if not self.progress.open_calls:
+            return True
+        unasked = [call for call in self.progress.open_calls.values() if not call.asked]
+        asks = [
+            NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
+            for c in unasked
+        ]
+        await self.journal.hand_back(asks, "awaiting_approval", self.progress.spent(turns=1))
+        return False
+
+    def cut_off(self) -> None:
+        """Answer the calls that the time budget has cut off."""
+        for call in tuple(self.progress.open_calls.values()):
+            spec = self.tools.specs.get(call.name)
+            if spec is None or not call.begun or not _only_once(spec):
+                self._result(call, "stopped: the time budget of this turn is used up")
+                continue
+            arguments = self.tools.arguments(spec, call.arguments)
+            self._result(call, CUT_OFF, _action(spec, call, arguments, "unknown"))
+
+    async def _run_call(self, call: Call) -> None:
+        """Bring one call to its result, unless it has to wait for a yes."""
+        spec = self.tools.specs.get(call.name)
+        try:
+            if spec is None:
+                known = ", ".join(self.tools.specs) or "none"
+                raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
+            arguments = self.tools.arguments(spec, call.arguments)
+        except InvalidInput as error:
+            self._result(call, OUTCOME_UNKNOWN if call.suspect else error.message)
+            return
+        kept: list[ArtifactRef] = []
+        context = self._context(call, kept)
+        verdict = await self._judge(call, spec, arguments, context)
+        if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe"):
+            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+        elif verdict.what == "deny":
+            if spec.action:
+                _logger.warning("session %s: %s was not done: %s", self.session.id, spec.name, verdict.reason)
+            self._result(call, f"not done: {verdict.reason}", _action(spec, call, arguments, "denied"))
+        elif verdict.what == "preview":
+            await self._preview(call, spec, arguments, context)
+        elif verdict.what == "allow" or call.approved:
+            await self._invoke(call, spec, arguments, context, kept)
+
+    def _context(self, call: Call, kept: list[ArtifactRef]) -> ToolContext:
+        async def keep(data: bytes, kind: str, name: str) -> ArtifactRef:
+            kept.append(await self.journal.keep(data, kind, name))
+            return kept[-1]
+
+        return ToolContext(
+            self.session, self.continuation_id, call.id, keep, self.journal.tell, self.journal.past_actions
+        )
+
+    async def _judge(
+        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
+    ) -> Verdict:
+        if not self.request.allow_tools:
+            return Verdict("deny", "tools are off in this turn (allow_tools is false)")
+        if call.approved is False:
+            return Verdict("deny", "the user said no")
+        if call.n > self.session.budgets.max_tool_calls:
+            return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
+        if MARK in call.arguments:
+            return Verdict("deny", NOT_KNOWN_ANY_MORE)
+        if spec.cost and (budget := self.purse.can_pay(spec.cost)):
+            return Verdict(
+                "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
+            )
+        call.cost_usd = spec.cost
+        if not spec.action:
+            return Verdict("allow")
+        policy = self.session.policy
+        try:
+            services = await guarded(spec.services(arguments, context)) if spec.services else (spec.name,)
+        except SashError as error:
+            return Verdict("deny", error.message)
+        verdict = judge(services, policy)
+        makes_it = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
+        if makes_it and not call.suspect and not self.pace.take(self.session.owner, policy):
+            return Verdict(
+                "deny",
+                f"there were {policy.max_actions_per_minute} actions within the last minute, and no more are "
+                "allowed (max_actions_per_minute): wait, and ask the user whether this is really wanted",
+            )
+        return verdict
+
+    async def _invoke(
+        self,
+        call: Call,
+        spec: ToolSpec,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        kept: list[ArtifactRef],
+    ) -> None:
+        only_once = _only_once(spec)
+        if only_once:
+            await self.journal.settle()
+        self.journal.tell(f"Calling {spec.name}")
+        await self._make(call, spec, arguments, context, kept)
+        if only_once:
+            await self.journal.settle()
+
+    async def _make(
+        self,
+        call: Call,
+        spec: ToolSpec,
+        arguments: dict[str, Any],
+        context: ToolContext,
+        kept: list[ArtifactRef],
+    ) -> None:
+        """Make a call, or find out what became of it, and write its result."""
+        result = None
+        try:
+            if call.suspect and spec.verify is not None:
+                result = await guarded(spec.verify(arguments, context))
+        except Exception:
+            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            return
+        try:
+            call.begun = True
+            if result is None:
+                result = await guarded(spec.invoke(arguments, context))
+        except Exception as error:
+            text = await as_text(redact(_failure(error)), context)
+            self._result(call, text, _action(spec, call, arguments, "failed"), kept)
+            return
+        acted = result if isinstance(result, Acted) else Acted(result)
+        self.tools.check_output(spec, acted.result)
+        text = await as_text(redact_result(acted.result), context)
+        action = _action(spec, call, arguments, "done", acted)
+        self._result(call, text, action, kept, spec.cost)
+
+    async def _preview(
+        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
+    ) -> None:
+        """Say what a call would do, and do nothing."""
+        try:
+            would = await guarded(spec.preview(arguments, context)) if spec.preview else arguments
+        except Exception as error:
+            would = _failure(error)
+        shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
+        text = await as_text(redact_result(shown), context)
+        self._result(call, text, _action(spec, call, arguments, "dry_run"))
+
+    def _result(
+        self,
+        call: Call,
+        content: str,
+        action: Action | None = None,
+        artifacts: list[ArtifactRef] | None = None,
+        cost_usd: float = 0.0,
+    ) -> None:
+        detail: dict[str, Any] = {"call_id": call.id, "name": call.name, "content": content}
+        if cost_usd:
+            detail["cost_usd"] = cost_usd
+        if action is not None:
+            detail["action"] = asdict(action)
+        if artifacts:
+            detail["artifacts"] = [asdict(artifact) for artifact in artifacts]
+        for step in self.journal.write([NewStep("tool_result", detail)]):
+            self.progress.add(step)
+
+
+async def guarded(call: Any) -> Any:
+    """Wait for what is not ours. If it ends like a task that was cancelled, and nobody did, it has failed."""
+    try:
+        return await call if isawaitable(call) else call
+    except (Exception, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            raise
+        raise RuntimeError(f"ended by {type(error).__name__}") from error
+
+
+def _only_once(spec: ToolSpec) -> bool:
+    """Whether a call of this tool must not be made twice."""
+    return spec.action or spec.safety != "idempotent"
+
+
+def _failure(error: Exception) -> str:
+    return f"failed: {error.message if isinstance(error, SashError) else f'{type(error).__name__}: {error}'}"
+
+
+async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
+    """Run them all; if one fails the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            for result in results:
+                group.create_task(result)
+    except BaseExceptionGroup as failed:
+        raise failed.exceptions[0] from None
+
+
+def _action(
+    spec: ToolSpec, call: Call, arguments: dict[str, Any], outcome: Outcome, acted: Acted | None = None
+) -> Action | None:
+    if not spec.action:
+        return None
+    plain = json.loads(json.dumps(arguments, default=str))
+    if acted is None:
+        return Action(call.id, call.name, plain, outcome)
+    return Action(call.id, call.name, plain, outcome, acted.verified, acted.before, acted.after, acted.undoes)
