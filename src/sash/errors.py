@@ -203,6 +203,12 @@ class ServiceFailed(HomeError):
     code = "service_failed"
 
 
+class OutcomeUnknown(HomeError):
+    """The house was asked to do something, and went away before it said what came of it."""
+
+    code = "outcome_unknown"
+
+
 class EntityNotFound(HomeError):
     """No such entity, as far as the agent is concerned."""
 

@@ -17,7 +17,7 @@ from sash.agent.money import Purse
 from sash.agent.policy import Pace, Verdict, judge
 from sash.agent.progress import Call, Progress
 from sash.agent.redaction import MARK, redact, redact_result
-from sash.errors import InvalidInput, SashError
+from sash.errors import InvalidInput, OutcomeUnknown, SashError
 from sash.sessions import Session
 from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep
 from sash.tools import Acted, ToolContext, ToolRegistry, ToolSpec, as_text
@@ -182,7 +182,8 @@ class Calls:
                 result = await guarded(spec.invoke(arguments, context))
         except Exception as error:
             text = await as_text(redact(_failure(error)), context)
-            self._result(call, text, _action(spec, call, arguments, "failed"), kept)
+            outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
+            self._result(call, text, _action(spec, call, arguments, outcome), kept)
             return
         acted = result if isinstance(result, Acted) else Acted(result)
         self.tools.check_output(spec, acted.result)

@@ -11,6 +11,7 @@ Promises, for every adapter:
 * An adapter knows nothing of policies: who calls a service has asked before whether it may.
 """
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,6 +20,14 @@ from typing import Any, Literal, Protocol
 UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
+
+# An entity's id, wherever it stands in a text.
+ENTITY_ID = re.compile(
+    r"\b(?:alarm_control_panel|automation|binary_sensor|button|calendar|camera|climate|cover|device_tracker|event"
+    r"|fan|group|humidifier|image|input_(?:boolean|button|datetime|number|select|text)|lawn_mower|light|lock"
+    r"|media_player|number|person|remote|scene|script|select|sensor|siren|sun|switch|text|timer|todo|update"
+    r"|vacuum|valve|water_heater|weather|zone)\.[a-z0-9_]+\b"
+)
 
 
 @dataclass(frozen=True, slots=True)

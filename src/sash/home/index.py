@@ -9,12 +9,13 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from sash.errors import EntityNotFound
-from sash.home.base import UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.home.base import ENTITY_ID, UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.home.search import WordSearch
 
 # How much a word tells about an entity, by where it stands.
 BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0
 MOST_SUGGESTIONS = 3
+HIDDEN = "(an entity)"
 
 
 class Index:
@@ -97,6 +98,10 @@ class Index:
         near = [hit.id for hit in self._search.search(called)[:MOST_SUGGESTIONS]]
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=near)
+
+    def hide(self, text: str) -> str:
+        """Return a text of the house without the ids of entities that the agent does not know."""
+        return ENTITY_ID.sub(lambda found: found[0] if found[0] in self.entities else HIDDEN, text)
 
     def find_area(self, called: str) -> Area:
         """Return the area with this id, name or alias."""

@@ -1,0 +1,141 @@
+"""Doing something in the house: the order is checked, given, and what came of it is read back."""
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from sash.errors import HomeUnavailable, OutcomeUnknown, ServiceFailed
+from sash.home.base import State
+from sash.home.effects import Effect, effect, repeatable
+from sash.home.known import KnownHome
+from sash.home.order import Order, read_order
+from sash.home.restoring import Kept
+from sash.tools import Acted, ToolContext
+
+# How long the house is given to show that something has worked.
+READ_BACK_S = 3.0
+
+States = dict[str, State | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What came of an order: what was so, what is so, and whether it has worked (None: nobody can see it)."""
+
+    before: States
+    after: States
+    verified: bool | None
+
+
+class Actions:
+    """Calls services; whether it may is for others to say."""
+
+    def __init__(self, known: KnownHome, *, read_back_s: float = READ_BACK_S) -> None:
+        self.known = known
+        self._read_back_s = read_back_s
+
+    async def services(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[str]:
+        """Say which services a call uses, for the policy."""
+        return self._order(arguments).judged_as()
+
+    async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say what a call would do."""
+        order, index = self._order(arguments), self.known.index
+        entities = [{"entity_id": e.id, "name": e.name, "now": index.state(e.id)} for e in order.entities]
+        return {"service": order.service, "data": order.data, "entities": entities}
+
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
+        """Do it, and say what was so before and what is so now."""
+        order = self._order(arguments)
+        done = await self.carry_out(order)
+        return Acted(self._result(order, done), done.verified, _kept(done.before), _kept(done.after))
+
+    async def verify(self, arguments: dict[str, Any], context: ToolContext) -> Acted | None:
+        """Find out what became of a call that was under way when its process died.
+
+        None if it has not been done and can be done again; if nobody can tell, that is an error.
+        """
+        order = self._order(arguments)
+        now = await self.states(order.entity_ids)
+        effects = _effects(order, now)
+        if not now or effects.keys() != now.keys() or not repeatable(order.service):
+            raise ServiceFailed(f"nobody can tell whether {order.service} was done")
+        if all(wanted.holds(now[entity_id]) for entity_id, wanted in effects.items()):
+            return Acted(self._result(order, Done({}, now, True)), True)
+        return None
+
+    async def carry_out(self, order: Order) -> Done:
+        """Give an order, wait a moment until the house shows that it has worked, and read the states back."""
+        before = await self.states(order.entity_ids)
+        effects = _effects(order, before)
+        try:
+            await self.known.home.call(order.service, order.data, order.entity_ids)
+        except HomeUnavailable as error:
+            raise OutcomeUnknown(f"nobody knows whether {order.service} was done: {error.message}") from error
+        try:
+            after = await self._read_back(order, effects)
+        except HomeUnavailable:
+            return Done(before, {}, None)
+        verified: bool | None = all(wanted.holds(after[key]) for key, wanted in effects.items())
+        if verified and (not effects or effects.keys() != after.keys()):
+            verified = None
+        return Done(before, after, verified)
+
+    async def states(self, entity_ids: Iterable[str]) -> States:
+        """Ask the house for states anew, all at once."""
+        wanted = tuple(entity_ids)
+        states = await asyncio.gather(*(self.known.home.state(entity_id) for entity_id in wanted))
+        return dict(zip(wanted, states, strict=True))
+
+    def shown(self, entity_ids: Iterable[str], done: Done) -> list[dict[str, str]]:
+        """Say what an action has changed, entity by entity."""
+        shown = []
+        for entity_id in entity_ids:
+            entity = self.known.index.entities.get(entity_id)
+            line = {"entity_id": entity_id, "name": entity.name if entity else entity_id}
+            if entity_id in done.before:
+                line["before"] = _said(done.before[entity_id])
+            if entity_id in done.after:
+                line["after"] = _said(done.after[entity_id])
+            shown.append(line)
+        return shown
+
+    def _order(self, arguments: dict[str, Any]) -> Order:
+        return read_order(arguments, self.known.index, self.known.services)
+
+    async def _read_back(self, order: Order, effects: dict[str, Effect]) -> States:
+        index = self.known.index
+
+        def seen() -> bool:
+            return all(wanted.holds(index.states.get(key)) for key, wanted in effects.items())
+
+        if effects:
+            await self.known.seen(set(effects), seen, self._read_back_s)
+        return await self.states(order.entity_ids)
+
+    def _result(self, order: Order, done: Done) -> dict[str, Any]:
+        result = {
+            "service": order.service,
+            "entities": self.shown(order.entity_ids, done),
+            "verified": done.verified,
+        }
+        if done.verified is False:
+            result["note"] = "the call was made, but the house does not show that it has worked: say so"
+        return result
+
+
+def _effects(order: Order, before: States) -> dict[str, Effect]:
+    """Return what is to be seen of an order, by entity; nothing of those that nobody can see."""
+    found = {
+        key: effect(order.service, order.data, state) for key, state in before.items() if state is not None
+    }
+    return {key: wanted for key, wanted in found.items() if wanted is not None}
+
+
+def _kept(states: States) -> dict[str, Any]:
+    return {key: Kept.of(state).to_dict() for key, state in states.items() if state is not None}
+
+
+def _said(state: State | None) -> str:
+    return "gone" if state is None else str(Kept.of(state))
