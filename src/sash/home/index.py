@@ -30,6 +30,8 @@ class Index:
         self.floors: dict[str, Floor] = {floor.id: floor for floor in layout.floors}
         self.labels = layout.labels
         self._devices: dict[str, Device] = {device.id: device for device in layout.devices}
+        reaching = {device.via_id for device in layout.devices}
+        self._bridges = [device for device in layout.devices if device.id in reaching]
         self._of_device: dict[str, list[Entity]] = defaultdict(list)
         self._of_area: dict[str, list[Entity]] = defaultdict(list)
         for entity in self.entities.values():
@@ -76,6 +78,10 @@ class Index:
         """Return the entities of all devices that are reached by this one."""
         reached = [device.id for device in self._devices.values() if device.via_id == device_id]
         return [entity for device in reached for entity in self.of_device(device)]
+
+    def bridges(self) -> list[Device]:
+        """Return the devices by which others are reached."""
+        return self._bridges
 
     def bridge(self, device: Device) -> Device | None:
         """Return the device that this one is reached by."""

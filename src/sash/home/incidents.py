@@ -1,0 +1,208 @@
+"""What went wrong in the house lately: its log and its outages as incidents, and which came of which."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, Literal
+
+from sash.home.base import ENTITY_ID, UNAVAILABLE, LogRecord, Point
+from sash.home.index import Index
+from sash.home.known import KnownHome
+from sash.home.trend import in_words
+
+Severity = Literal["warning", "error", "critical"]
+
+TIMEFRAMES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
+SEVERITIES: tuple[Severity, ...] = ("warning", "error", "critical")
+# What begins so soon after something that it has to do with comes of it.
+FOLLOWS = timedelta(seconds=90)
+MOST_INCIDENTS = 20
+MOST_EXAMINED = 100
+MOST_RECOMMENDATIONS = 5
+LONGEST_MESSAGE = 240
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """Something that went wrong: a line of the log, or an entity that was away."""
+
+    first_at: datetime
+    last_at: datetime
+    severity: Severity
+    source: str
+    message: str
+    count: int
+    entities: tuple[str, ...]
+
+
+async def analyze(
+    known: KnownHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
+) -> dict[str, Any]:
+    """Gather what went wrong within a time, from a severity on."""
+    index, start = known.index, now - TIMEFRAMES[timeframe]
+    log = [record for record in await known.home.log() if record.at >= start]
+    outages = await _outages(known, index, log, start, now)
+    incidents = _together([*(_logged(index, record, start) for record in log), *outages])
+    wanted = SEVERITIES[SEVERITIES.index(severity) :]
+    incidents = [incident for incident in incidents if incident.severity in wanted]
+    incidents.sort(key=lambda incident: incident.first_at)
+    cascades = _cascades(index, incidents)
+    newest = sorted(incidents, key=lambda incident: incident.last_at, reverse=True)[:MOST_INCIDENTS]
+    return {
+        "timeframe": timeframe,
+        "severity": severity,
+        "total_incidents": len(incidents),
+        "incidents": [_shown(incident, zone) for incident in newest],
+        "cascades": [
+            {
+                "began_with": _shown(root, zone),
+                "followed_by": [_shown(incident, zone) for incident in followers[:MOST_INCIDENTS]],
+            }
+            for root, followers in cascades
+        ],
+        "recommendations": _recommendations(index, incidents, cascades),
+    }
+
+
+def _logged(index: Index, record: LogRecord, start: datetime) -> Incident:
+    text = f"{record.source} {record.message}"
+    named = [found for found in ENTITY_ID.findall(text) if found in index.entities]
+    lower = text.lower()
+    named += [e.id for e in index.entities.values() if len(e.name) > 6 and e.name.lower() in lower]
+    message = index.hide(record.message)[:LONGEST_MESSAGE]
+    first = max(record.first_at, start)
+    entities = tuple(dict.fromkeys(named))
+    return Incident(
+        first, record.at, record.level, index.hide(record.source), message, record.count, entities
+    )
+
+
+async def _outages(
+    known: KnownHome, index: Index, log: Sequence[LogRecord], start: datetime, now: datetime
+) -> list[Incident]:
+    """Find who was away among those who are, those whom the log names, and those behind a bridge."""
+    text = " ".join(f"{record.source} {record.message}" for record in log)
+    suspects = [key for key, state in index.states.items() if state.state == UNAVAILABLE]
+    suspects += [found for found in ENTITY_ID.findall(text) if found in index.entities]
+    suspects += [entity.id for device in index.bridges() for entity in index.behind(device.id)]
+    wanted = list(dict.fromkeys(suspects))[:MOST_EXAMINED]
+    if not wanted:
+        return []
+    history = await known.home.history(wanted, start, now)
+    return [
+        Incident(
+            begin,
+            end or now,
+            "warning" if end else "error",
+            index.entities[key].platform or index.entities[key].domain,
+            f"{index.entities[key].name} was unavailable for {in_words(end - begin)}"
+            if end
+            else f"{index.entities[key].name} has been unavailable for {in_words(now - begin)}",
+            1,
+            (key,),
+        )
+        for key, points in history.items()
+        for begin, end in _gaps(points)
+    ]
+
+
+def _gaps(points: Sequence[Point]) -> Iterable[tuple[datetime, datetime | None]]:
+    """Give the times in which an entity was away; None if it still is."""
+    begin = None
+    for point in points:
+        if point.state == UNAVAILABLE and begin is None:
+            begin = point.at
+        elif point.state != UNAVAILABLE and begin is not None:
+            yield begin, point.at
+            begin = None
+    if begin is not None:
+        yield begin, None
+
+
+def _together(incidents: Iterable[Incident]) -> list[Incident]:
+    """Count the same complaint once; an entity that was away again and again is one incident."""
+    found: dict[tuple[str, ...], Incident] = {}
+    for incident in sorted(incidents, key=lambda incident: incident.first_at):
+        away = " unavailable for " in incident.message and incident.entities
+        key = (
+            ("away", *incident.entities, f"{incident.first_at:%j%H}")
+            if away
+            else (incident.source, incident.message)
+        )
+        before = found.get(key)
+        if before is not None:
+            incident = replace(
+                before, last_at=max(before.last_at, incident.last_at), count=before.count + incident.count
+            )
+        found[key] = incident
+    return list(found.values())
+
+
+def _cascades(index: Index, incidents: Sequence[Incident]) -> list[tuple[Incident, list[Incident]]]:
+    """Find what came of what: related, and begun soon after; each incident comes of the first that fits."""
+    cascades: list[tuple[Incident, list[Incident]]] = []
+    taken: set[int] = set()
+    for n, root in enumerate(incidents):
+        if n in taken:
+            continue
+        followers = [
+            m
+            for m in range(n + 1, len(incidents))
+            if m not in taken
+            and incidents[m].first_at - root.first_at <= FOLLOWS
+            and _related(index, root, incidents[m])
+        ]
+        if followers:
+            taken.update(followers)
+            cascades.append((root, [incidents[m] for m in followers]))
+    return cascades
+
+
+def _related(index: Index, one: Incident, other: Incident) -> bool:
+    """Whether two incidents share a source, a device or a bridge, or the one needs the other."""
+    if one.source == other.source or _family(index, one) & _family(index, other):
+        return True
+    used = {d.entity_id for key in one.entities for d in index.dependants(key)}
+    return not used.isdisjoint(other.entities)
+
+
+def _family(index: Index, incident: Incident) -> set[str]:
+    """Return the devices and bridges that an incident touches."""
+    devices = [index.device(index.entities[key]) for key in incident.entities]
+    found = {device.id for device in devices if device}
+    found |= {device.via_id for device in devices if device and device.via_id}
+    text = f"{incident.source} {incident.message}".lower()
+    return found | {bridge.id for bridge in index.bridges() if bridge.name.lower() in text}
+
+
+def _recommendations(
+    index: Index, incidents: Sequence[Incident], cascades: Sequence[tuple[Incident, list[Incident]]]
+) -> list[str]:
+    advice = []
+    for root, followers in cascades:
+        what = root.entities[0] if root.entities else root.source
+        advice.append(f"Begin with {what}: {len(followers)} other incidents followed from it")
+    away = [
+        key
+        for key in dict.fromkeys(key for i in incidents for key in i.entities)
+        if index.state(key) == UNAVAILABLE
+    ]
+    advice += [
+        f"Check {index.entities[key].name} ({key}): it is unavailable; diagnose_entity says more"
+        for key in away
+    ]
+    often = sorted((i for i in incidents if i.severity != "warning"), key=lambda i: -i.count)
+    advice += [f"Look into {i.source}: {i.count} times “{i.message[:80]}”" for i in often]
+    return list(dict.fromkeys(advice))[:MOST_RECOMMENDATIONS]
+
+
+def _shown(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
+    return {
+        "severity": incident.severity,
+        "source": incident.source,
+        "message": incident.message,
+        "count": incident.count,
+        "first_at": incident.first_at.astimezone(zone).isoformat(timespec="seconds"),
+        "last_at": incident.last_at.astimezone(zone).isoformat(timespec="seconds"),
+        "entities": list(incident.entities),
+    }

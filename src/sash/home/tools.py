@@ -1,0 +1,269 @@
+"""The tools by which an agent knows the house and acts in it."""
+
+from collections import Counter
+from collections.abc import Iterator
+from datetime import datetime, timedelta, tzinfo
+from typing import Any
+
+from sash.clock import Clock
+from sash.errors import EntityNotFound, InvalidInput
+from sash.home.actions import Actions
+from sash.home.base import Entity
+from sash.home.diagnosis import diagnose
+from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
+from sash.home.index import Index
+from sash.home.known import KnownHome
+from sash.home.trend import summarize
+from sash.home.undo import Undo
+from sash.tools import ToolContext, ToolSpec
+
+MOST_FOUND = 50
+FOUND = 10
+MOST_STATES = 50
+MOST_HISTORIES = 8
+MOST_HOURS = 24 * 7
+MOST_LINES = 100
+# What an entity's attributes tell beside its state; the rest is for programs.
+TELLING = (
+    "brightness",
+    "color_temp_kelvin",
+    "rgb_color",
+    "current_temperature",
+    "temperature",
+    "target_temp_low",
+    "target_temp_high",
+    "hvac_action",
+    "hvac_modes",
+    "humidity",
+    "current_position",
+    "percentage",
+    "preset_mode",
+    "fan_mode",
+    "volume_level",
+    "is_volume_muted",
+    "source",
+    "source_list",
+    "media_title",
+    "media_artist",
+    "battery_level",
+    "last_triggered",
+    "wind_speed",
+    "forecast",
+    "options",
+    "device_class",
+)
+LONGEST_VALUE = 300
+
+
+class HomeTools:
+    """The house, as an agent asks it: each method is a tool, and can be called as well."""
+
+    def __init__(self, known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> None:
+        self._known = known
+        self._clock = clock
+        self._zone = zone
+
+    async def search_index(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Find entities by words, area and domain; asked for nothing in particular it shows the areas."""
+        index = self._known.index
+        query, domain = arguments.get("query", ""), arguments.get("domain")
+        called = arguments.get("area")
+        if not query.strip() and domain is None and called is None:
+            return {"areas": self._areas(index), "total": len(index.entities)}
+        area_id = index.find_area(called).id if called else None
+        found = index.search(query, domain=domain, area_id=area_id)
+        limit = arguments.get("limit", FOUND)
+        return {"entities": [self._brief(index, e) for e in found[:limit]], "total": len(found)}
+
+    async def get_states(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say what entities are just now, with what matters of their attributes."""
+        index, entities, unknown = self._known.index, [], []
+        for called in arguments["entity_ids"]:
+            try:
+                entities.append(self._whole(index, index.find(called)))
+            except EntityNotFound as error:
+                unknown.append(error.message)
+        return {"entities": entities} | ({"not_found": unknown} if unknown else {})
+
+    async def get_history(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say how entities were over some time, and draw it if that is wanted."""
+        index = self._known.index
+        entities = [index.find(called) for called in dict.fromkeys(arguments["entity_ids"])]
+        end = self._until(arguments.get("until"))
+        start = end - timedelta(hours=arguments.get("hours", 24))
+        history = await self._known.home.history([e.id for e in entities], start, end)
+        units = {e.id: s.unit for e in entities if (s := index.states.get(e.id))}
+        result: dict[str, Any] = {
+            "from": start.astimezone(self._zone).isoformat(timespec="minutes"),
+            "to": end.astimezone(self._zone).isoformat(timespec="minutes"),
+            "entities": [
+                {"entity_id": e.id, "name": e.name}
+                | summarize(history.get(e.id, []), start, end, units.get(e.id, ""), self._zone)
+                for e in entities
+            ],
+        }
+        if arguments.get("plot") and any(history.values()):
+            from sash.home.plot import plot
+
+            named = {e.name: history.get(e.id, []) for e in entities}
+            picture = plot(named, {e.name: units.get(e.id, "") for e in entities}, start, end, self._zone)
+            ref = await context.keep(picture, "image/png", "history.png")
+            result["plot"] = {"artifact": ref.id, "type": ref.type}
+        return result
+
+    async def get_logbook(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say what happened, newest last."""
+        index = self._known.index
+        wanted = [index.find(called).id for called in arguments.get("entity_ids") or ()]
+        end = self._clock.now()
+        start = end - timedelta(hours=arguments.get("hours", 24))
+        entries = await self._known.home.logbook(start, end, wanted)
+        shown = [entry for entry in entries if entry.entity_id is None or entry.entity_id in index.entities]
+        lines = [
+            {
+                "at": entry.at.astimezone(self._zone).isoformat(timespec="seconds"),
+                "name": entry.name,
+                "message": index.hide(entry.message),
+            }
+            | ({"entity_id": entry.entity_id} if entry.entity_id else {})
+            | ({"cause": index.hide(entry.cause)} if entry.cause else {})
+            for entry in shown[-arguments.get("limit", FOUND * 2) :]
+        ]
+        return {"entries": lines, "total": len(shown)}
+
+    async def diagnose_entity(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say what is wrong with an entity."""
+        context.progress("Gathering history, logs and related entities")
+        return await diagnose(self._known, arguments["entity_id"], self._clock.now(), self._zone)
+
+    async def analyze_errors(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Say what went wrong in the house."""
+        context.progress("Reading the house's log")
+        timeframe, severity = arguments.get("timeframe", "24h"), arguments.get("severity", "warning")
+        return await analyze(self._known, timeframe, severity, self._clock.now(), self._zone)
+
+    def _areas(self, index: Index) -> list[dict[str, Any]]:
+        areas = []
+        for area in index.areas.values():
+            kinds = Counter(entity.domain for entity in index.in_area(area.id))
+            floor = index.floors.get(area.floor_id) if area.floor_id else None
+            if kinds:
+                areas.append({"area": area.name} | ({"floor": floor.name} if floor else {}) | dict(kinds))
+        return areas
+
+    def _brief(self, index: Index, entity: Entity) -> dict[str, Any]:
+        state, area = index.states.get(entity.id), index.area(entity)
+        brief = {"entity_id": entity.id, "name": entity.name}
+        if area is not None:
+            brief["area"] = area.name
+        brief["state"] = index.state(entity.id)
+        return brief | ({"unit": state.unit} if state and state.unit else {})
+
+    def _whole(self, index: Index, entity: Entity) -> dict[str, Any]:
+        whole = self._brief(index, entity)
+        if (state := index.states.get(entity.id)) is None:
+            return whole
+        whole["since"] = state.changed_at.astimezone(self._zone).isoformat(timespec="seconds")
+        known = {name: state.attributes[name] for name in TELLING if state.attributes.get(name) is not None}
+        shown = {name: value for name, value in known.items() if len(str(value)) <= LONGEST_VALUE}
+        return whole | ({"attributes": shown} if shown else {})
+
+    def _until(self, text: str | None) -> datetime:
+        now = self._clock.now()
+        if text is None:
+            return now
+        try:
+            at = datetime.fromisoformat(text)
+        except ValueError as error:
+            raise InvalidInput(f"until must be a time such as 2026-01-31T18:00, not {text!r:.40}") from error
+        at = at.astimezone() if at.tzinfo is None and self._zone is None else at
+        return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
+
+
+def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> Iterator[ToolSpec]:
+    """Return the tools of a house."""
+    tools, actions = HomeTools(known, clock, zone), Actions(known)
+    undo = Undo(actions)
+
+    def reading(name: str, description: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:
+        schema = _schema(required, **properties)
+        return ToolSpec(name, description, schema, getattr(tools, name), safety="idempotent")
+
+    yield reading(
+        "search_index",
+        "Find entities of the house by words (typos are fine), area or domain. Without arguments: the areas.",
+        query={"type": "string", "description": "Words of a name, alias, area, kind."},
+        area={"type": "string"},
+        domain={"type": "string", "description": "light, sensor, cover, …"},
+        limit=_whole_number(MOST_FOUND),
+    )
+    yield reading(
+        "get_states", "Current states with attributes.", ("entity_ids",), entity_ids=_ids(MOST_STATES)
+    )
+    yield reading(
+        "get_history",
+        "How entities were over time: numbers or durations, on request with a plot.",
+        ("entity_ids",),
+        entity_ids=_ids(MOST_HISTORIES),
+        hours=_whole_number(MOST_HOURS),
+        until={"type": "string", "description": "ISO time; now if left out."},
+        plot={"type": "boolean", "description": "Also draw it, as a PNG for the user."},
+    )
+    yield reading(
+        "get_logbook",
+        "What happened in the house, or to some entities.",
+        entity_ids=_ids(MOST_STATES),
+        hours=_whole_number(MOST_HOURS),
+        limit=_whole_number(MOST_LINES),
+    )
+    yield reading(
+        "diagnose_entity",
+        "What is wrong with an entity: causes, what is affected, what to do.",
+        ("entity_id",),
+        entity_id={"type": "string"},
+    )
+    yield reading(
+        "analyze_errors",
+        "What went wrong in the house lately: incidents, which came of which, what to do.",
+        timeframe={"enum": list(TIMEFRAMES)},
+        severity={"enum": list(SEVERITIES), "description": "From this on."},
+    )
+    yield ToolSpec(
+        "call_service",
+        "Change something in the house. Only when the user asks for it.",
+        _schema(
+            ("service",),
+            service={"type": "string", "description": "Such as light.turn_on."},
+            entity_ids=_ids(100),
+            areas={"type": "array", "items": {"type": "string"}, "description": "Instead of entity_ids."},
+            data={"type": "object", "description": "Arguments, such as {brightness_pct: 40}."},
+        ),
+        actions.call,
+        safety="verify",
+        action=True,
+        verify=actions.verify,
+        services=actions.services,
+        preview=actions.preview,
+    )
+    yield ToolSpec(
+        "undo_last_action",
+        "Take back the last action of this session.",
+        _schema(()),
+        undo.invoke,
+        action=True,
+        services=undo.services,
+        preview=undo.preview,
+    )
+
+
+def _schema(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return schema | ({"required": list(required)} if required else {})
+
+
+def _ids(most: int) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string"}, "minItems": 1, "maxItems": most}
+
+
+def _whole_number(most: int) -> dict[str, Any]:
+    return {"type": "integer", "minimum": 1, "maximum": most}
