@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta, tzinfo
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from sash.agent.bundle import read_bundle
 from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
@@ -31,12 +31,15 @@ from sash.codec import adapter
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
+    InvalidConfig,
     InvalidInput,
     ModelFixed,
     SessionNotFound,
     StoreUnavailable,
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
+from sash.home.base import Home
+from sash.home.known import KnownHome
 from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.intents.memory import MemoryIntents
@@ -79,6 +82,10 @@ from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
 from sash.window import Window
 
+if TYPE_CHECKING:
+    from sash.intents.home import HomeIntents
+    from sash.intents.vocabulary import Vocabulary
+
 DEFAULT_OWNER = "local"
 EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
@@ -94,8 +101,10 @@ class Runtime:
     Without a `model` it is the one that needs no network, and understands little.
     `intents` understand sentences without the model, in their order. The tools `remember`, `forget` and
     `recall` are always there, unless `memory_tools` is False. With an `embedder` evicted turns are also found
-    by their meaning; with `summaries` the model sums them up, off the turn's path. Days begin, and the time
-    is told, in `time_zone`: None is that of the machine.
+    by their meaning. With a `home` the agent knows a house: its tools are there, and sentences about it are
+    understood without the model, by a `vocabulary` of one's own, too. With `summaries` the model sums evicted
+    turns up, off the turn's path. Days begin, and the time is told, in `time_zone`: None is that of the
+    machine.
     """
 
     def __init__(
@@ -109,6 +118,8 @@ class Runtime:
         system_prompt: str = SYSTEM_PROMPT,
         catalog: Catalog | None = None,
         embedder: Embedder | None = None,
+        home: Home | None = None,
+        vocabulary: "Vocabulary | None" = None,
         summaries: bool = False,
         time_zone: tzinfo | None = None,
         clock: Clock | None = None,
@@ -122,7 +133,12 @@ class Runtime:
         model = OfflineModel() if model is None else model
         ulids, counter = Ulids(), TokenCounter(name_of(model))
         self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
-        own_tools = make_memory_tools(store, self._notebook, embedder, time_zone) if memory_tools else ()
+        own_tools = [*make_memory_tools(store, self._notebook, embedder, time_zone)] if memory_tools else []
+        self._home: KnownHome | None = None
+        self._home_intents: HomeIntents | None = None
+        if home is not None:
+            self._home = KnownHome(home)
+            own_tools += self._know(self._home, vocabulary, time_zone)
         self._engine = Engine(
             store,
             model,
@@ -134,8 +150,9 @@ class Runtime:
             KnownWindows(),
             ContextBuilder(counter, system_prompt),
             catalog or Catalog(),
-            (MemoryIntents(),) if intents is None else tuple(intents),
+            self._default_intents() if intents is None else tuple(intents),
             embedder,
+            self._home,
             time_zone,
         )
         self._upkeep = Upkeep(self._engine, summaries=summaries, embedder=embedder)
@@ -144,6 +161,21 @@ class Runtime:
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
         self._background: list[asyncio.Task[None]] = []
+
+    def _know(
+        self, home: KnownHome, vocabulary: "Vocabulary | None", zone: tzinfo | None
+    ) -> Iterable[ToolSpec]:
+        """Learn the sentences about a house, and return its tools; who has no house needs neither."""
+        try:
+            from sash.home.tools import home_tools
+            from sash.intents.home import HomeIntents
+        except ImportError as error:
+            raise InvalidConfig(f"a home needs more packages: pip install 'sash[home]' ({error})") from error
+        self._home_intents = HomeIntents(home, vocabulary=vocabulary, clock=self._clock, time_zone=zone)
+        return home_tools(home, self._clock, zone)
+
+    def _default_intents(self) -> tuple[Intents, ...]:
+        return (MemoryIntents(), *([self._home_intents] if self._home_intents else []))
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -160,6 +192,8 @@ class Runtime:
             await asyncio.to_thread(self._engine.counter.load)
             await asyncio.to_thread(self._engine.catalog.load)
             self._engine.ulids.go_behind(await self.store.last_id())
+            if self._home is not None:
+                await self._home.open()
             await self.recover()
         except BaseException:
             await self.store.close()
@@ -168,6 +202,7 @@ class Runtime:
             asyncio.create_task(self._every(self._lease_s / 3, self._worker.heartbeat)),
             asyncio.create_task(self._every(self._lease_s, self.recover)),
             asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
+            asyncio.create_task(self._warm_up()),
         ]
 
     async def close(self) -> None:
@@ -178,6 +213,8 @@ class Runtime:
         await self._worker.close()
         await self._upkeep.close()
         self._hub.wake_all()
+        if self._home is not None:
+            await self._home.close()
         await close(self._engine.model)
         if self._engine.embedder is not None:
             await close(self._engine.embedder)
@@ -192,8 +229,12 @@ class Runtime:
         policy: SessionPolicy | None = None,
         window: WindowLimits | None = None,
         preferences: dict[str, Any] | None = None,
+        area: str | None = None,
     ) -> Session:
-        """Begin a session. Without a `window` its width is chosen for the model."""
+        """Begin a session. Without a `window` its width is chosen for the model.
+
+        `area` is where in the house the user is: "turn on the lights" means those there.
+        """
         now, engine = self._clock.now(), self._engine
         config = read_model(model)
         reads = engine.catalog.context_window(engine.name(config))
@@ -208,6 +249,7 @@ class Runtime:
             window=window_for(reads) if window is None else check_kind("window", window, WindowLimits),
             memory=SessionMemory(last_k=last_k_for(reads)),
             preferences=check_preferences(preferences),
+            context={} if area is None else {"area": check_label("area", area)},
         )
         await self.store.create_session(session)
         return session
@@ -453,8 +495,15 @@ class Runtime:
         session, engine = await self.store.get_session(owner, session_id), self._engine
         window = await self.store.window(owner, session_id)
         rendered = [engine.render(message) for message in window.messages]
-        context = engine.contexts.build(session, Window.restore(window), rendered, engine.tools.schemas)
-        asked = engine.windows.asked(session_id, session.version)
+        known = engine.windows.last(session_id, session.version)
+        asked, told = (known.asked, known.told) if known else (None, None)
+        context = engine.contexts.build(
+            session,
+            Window.restore(window),
+            [*known.rendered.values()] if known else rendered,
+            engine.tools.schemas,
+            home=told.text if told else "",
+        )
         evicted = await self.store.evicted(owner, session_id)
         return {
             **report(context),
@@ -551,6 +600,16 @@ class Runtime:
             payload["status"], payload["error"] = response["status"], response["error"]
             return Event("final", session_id, continuation_id, payload, step.cursor)
         return Event("step", session_id, continuation_id, payload, step.cursor)
+
+    async def _warm_up(self) -> None:
+        """Get ready for the first sentence about the house, as soon as the house is known."""
+        if self._home is None or self._home_intents is None:
+            return
+        await self._home.ready()
+        try:
+            await self._home_intents.warm_up()
+        except Exception as error:
+            _logger.warning("the sentences about the house are not warmed up: %s", error)
 
     async def _every(self, seconds: float, job: Any) -> None:
         while True:

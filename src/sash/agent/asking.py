@@ -14,7 +14,8 @@ from sash.agent.recall import missing, recall_rare, render
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
-from sash.errors import ModelError, SashError
+from sash.errors import HomeUnavailable, ModelError, SashError
+from sash.home.overview import MOST_TOKENS, changes, overview
 from sash.intents.base import Heard, ToolResult
 from sash.models.base import Answer, ModelRequest, collect, names_of
 from sash.sessions import last_k_for
@@ -115,6 +116,7 @@ class Asking:
         await self._recall()
         tail = [
             ("recalled", self._progress.recalled or ""),
+            ("home", self._look_at_home()),
             ("time", self._late()),
             ("hints", hints_text(request.planner_hints)),
         ]
@@ -128,15 +130,34 @@ class Asking:
             tuple(self.known.rendered.values()),
             engine.tools.schemas if request.allow_tools else [],
             tail,
+            home=self.known.told.text if self.known.told else "",
             last_k=last_k,
         )
+
+    def _look_at_home(self) -> str:
+        """Tell of the house once, and then of what has changed; return what else there is to say of it."""
+        engine, known = self._engine, self.known
+        if engine.home is None:
+            return ""
+        try:
+            index = engine.home.index
+        except HomeUnavailable as error:
+            return error.message
+        if known.told is None:
+            message = self._turn.continuation.request.message
+            most = min(MOST_TOKENS, (known.window.limits.max_tokens or 2 * MOST_TOKENS) // 2)
+            at = engine.written(engine.clock.now())
+            known.told = overview(index, message, at, engine.counter.count_text, most)
+        elif news := changes(index, known.told):
+            self._progress.tell(f"In the house, since you were told last:\n{news}")
+        return ""
 
     def _late(self) -> str:
         """Say what time it is, if a message has waited so long that the time before it is not the time."""
         now, sent_at = self._engine.clock.now(), self._turn.continuation.created_at
         if now - sent_at < LATE:
             return ""
-        return f"It is now {now.astimezone(self._engine.time_zone):%a %Y-%m-%d %H:%M}."
+        return f"It is now {self._engine.written(now)}."
 
     async def _recall(self) -> None:
         """Bring back evicted turns that speak of what the message does and the window does not."""

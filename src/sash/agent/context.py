@@ -1,6 +1,6 @@
 """The prompt of one model call, stable parts first and what changes last.
 
-    system · tools · memory (preferences, pins, facts, what was evicted) · window ·
+    system · tools · memory (preferences, pins, facts, what was evicted) · the house · window ·
     new notes · recalled turns · hints · the turn itself, which begins with the time
 
 What is stable is byte-identical from turn to turn until the cut moves, so that a provider's prompt cache
@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from itertools import chain
 from typing import Any
 
@@ -65,6 +66,7 @@ class ContextBuilder:
         self._counter = counter
         self._system_prompt = system_prompt
         self._memories: OrderedDict[str, tuple[Any, Any, tuple[Part, Part]]] = OrderedDict()
+        self._count = lru_cache(_MEMORIES_KEPT)(counter.count_message)
         self._tools: tuple[list[dict[str, Any]], int] = ([], 0)
 
     def build(
@@ -75,9 +77,10 @@ class ContextBuilder:
         tools: list[dict[str, Any]],
         tail: Sequence[tuple[str, str]] = (),
         *,
+        home: str = "",
         last_k: int | None = None,
     ) -> Context:
-        """Put the parts in their order. `tail` has what is new in this turn, by name.
+        """Put the parts in their order. `home` tells of the house, `tail` what is new in this turn, by name.
 
         A model that is asked for this turn only has nothing in its cache: of the window it sees the `last_k`
         messages word for word, and a digest of those before them.
@@ -87,6 +90,7 @@ class ContextBuilder:
             self._text("system", self._system_prompt, stable=True),
             Part("tools", (), self._count_tools(tools), stable=True),
             memory,
+            self._text("house", home, stable=True),
         ]
         if last_k is None:
             parts.append(Part("window", tuple(rendered), window.tokens, stable=True))
@@ -101,6 +105,7 @@ class ContextBuilder:
     def forget(self) -> None:
         """Forget what was written for sessions: somebody has erased his."""
         self._memories.clear()
+        self._count.cache_clear()
 
     def count_said(self, messages: Sequence[dict[str, Any]]) -> int:
         """Count the messages of a turn."""
@@ -115,7 +120,7 @@ class ContextBuilder:
         message: dict[str, Any] = {"role": "system", "content": text}
         if not stable:
             message["volatile"] = True
-        return Part(name, (message,), self._counter.count_message(text), stable)
+        return Part(name, (message,), self._count(text), stable)
 
     def _memory(self, session: Session) -> tuple[Part, Part]:
         """Write what a session remembers, once for as long as that is the same: the stable and the new."""
@@ -182,6 +187,7 @@ def hints_text(hints: dict[str, Any]) -> str:
 def _memory_text(session: Session) -> str:
     memory, preferences = session.memory, session.preferences
     return _sections(
+        ("Where the user is", [str(area)] if (area := session.context.get("area")) else []),
         ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
         ("Always keep in mind", [pin.text for pin in memory.pins if not _is_new(session, pin.created_at)]),
         ("What is known", [fact.text for fact in memory.facts if not _is_new(session, fact.created_at)]),

@@ -11,6 +11,7 @@ from sash.agent.policy import Pace
 from sash.agent.windows import KnownWindows
 from sash.clock import Clock
 from sash.events import Hub
+from sash.home.known import KnownHome
 from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.models.base import Model, name_of
@@ -40,6 +41,7 @@ class Engine:
     catalog: Catalog
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
+    home: KnownHome | None = None
     time_zone: tzinfo | None = None
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
     money: Money = field(init=False)
@@ -56,6 +58,10 @@ class Engine:
         """When the day began, where the user is."""
         now = self.clock.now().astimezone(self.time_zone)
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
+
+    def written(self, at: datetime) -> str:
+        """Write a time as a model is told it."""
+        return f"{at.astimezone(self.time_zone):%a %Y-%m-%d %H:%M}"
 
     def render(self, message: MessageEntry) -> dict[str, Any]:
         """Return a message as a model is shown it: the user's with the time at which it was sent."""

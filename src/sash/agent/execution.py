@@ -128,6 +128,7 @@ class Execution:
         session = after_turn(self._turn.session, end, at)
         self._engine.windows.remember(session, self._known)
         if evicted:
+            self._known.told = None
             self._engine.after_cut(session, [gone.message for gone in evicted])
 
     async def _give_up(self, error: SashError) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from sash.models.prompt import with_context
 from sash.stats import Stats
 from sash.steps import Action, ArtifactRef, NewStep, Step
 
@@ -115,6 +116,11 @@ class Progress:
                 self.recalled = detail["text"]
             case "observed_event":
                 self._event(detail)
+
+    def tell(self, context: str) -> None:
+        """Tell the model something with the user's message; it stays there for as long as that is shown."""
+        asked = self.said[0]
+        self.said[0] = asked | {"content": with_context(context, asked["content"])}
 
     def _plan(self, detail: dict[str, Any]) -> None:
         self.plans += 1

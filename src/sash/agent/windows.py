@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from sash.home.overview import Told
 from sash.sessions import Session
 from sash.state import MessageEntry
 from sash.store import Turn
@@ -18,12 +19,14 @@ Render = Callable[[MessageEntry], dict[str, Any]]
 class KnownWindow:
     """A window with its messages as a model takes them, made once; nobody may change what is rendered.
 
-    `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window.
+    `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window,
+    and `told` what it was told of the house; both are forgotten with the process, and told anew.
     """
 
     def __init__(self, window: Window, render: Render) -> None:
         self.window = window
         self.asked: list[dict[str, Any]] | None = None
+        self.told: Told | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
 
@@ -49,10 +52,10 @@ class KnownWindows:
         known = self._windows.get(session_id)
         return None if known is None else known[0]
 
-    def asked(self, session_id: str, version: int) -> list[dict[str, Any]] | None:
-        """Return what a model was asked last in a session, if that is known and still the last."""
+    def last(self, session_id: str, version: int) -> KnownWindow | None:
+        """Return the window of a session, if it is known and still the last."""
         session, known = self._windows.get(session_id, (None, None))
-        return known.asked if session is not None and known and session.version == version else None
+        return known if session is not None and session.version == version else None
 
     def take(self, turn: Turn, render: Render) -> KnownWindow | None:
         """Return the window of a turn's session, the one that came with the turn or the one that is known.

@@ -1,5 +1,6 @@
 """The tools by which an agent knows the house and acts in it."""
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
@@ -13,6 +14,7 @@ from sash.home.diagnosis import diagnose
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
 from sash.home.index import Index
 from sash.home.known import KnownHome
+from sash.home.plot import plot
 from sash.home.trend import summarize
 from sash.home.undo import Undo
 from sash.tools import ToolContext, ToolSpec
@@ -103,10 +105,9 @@ class HomeTools:
             ],
         }
         if arguments.get("plot") and any(history.values()):
-            from sash.home.plot import plot
-
             named = {e.name: history.get(e.id, []) for e in entities}
-            picture = plot(named, {e.name: units.get(e.id, "") for e in entities}, start, end, self._zone)
+            named_units = {e.name: units.get(e.id, "") for e in entities}
+            picture = await asyncio.to_thread(plot, named, named_units, start, end, self._zone)
             ref = await context.keep(picture, "image/png", "history.png")
             result["plot"] = {"artifact": ref.id, "type": ref.type}
         return result

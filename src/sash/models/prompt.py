@@ -27,14 +27,15 @@ def plain(messages: Sequence[dict[str, Any]], takes: frozenset[str]) -> Iterator
         begun = True
         content = _content(message["content"], takes)
         if context and message["role"] == "user":
-            content = _with_context("\n\n".join(context), content)
+            content = with_context("\n\n".join(context), content)
             context = []
         yield message if content is message["content"] else message | {"content": content}
     if head:
         yield {"role": "system", "content": "\n\n".join(head)}
 
 
-def _with_context(context: str, content: Any) -> Any:
+def with_context(context: str, content: Any) -> Any:
+    """Return a message with something that Sash tells the model before it."""
     quoted = context.replace("</context>", "< /context>")
     text = f"<context>\n{quoted}\n</context>\n\n"
     return text + content if isinstance(content, str) else [{"type": "text", "text": text}, *content]

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import Any
 
-_time = re.compile(r"\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ")
+_time = re.compile(r"(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S)
 
 
 def timed(content: Any, at: datetime, zone: tzinfo | None) -> Any:
@@ -27,6 +27,6 @@ def _written(minute: int, zone: tzinfo | None) -> str:
 
 
 def untimed(text: str) -> tuple[str | None, str]:
-    """Return the time and the words of what a user said."""
+    """Return the time and the words of what a user said, without what Sash has told before it."""
     found = _time.match(text)
     return (found[1], text[found.end() :]) if found else (None, text)

@@ -1,0 +1,149 @@
+"""What a model is told of the house: once what matters of it, and then what has changed since it was told.
+
+Bounded, however large the house is: what is not in here is found by `search_index`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from sash.home.base import NO_STATE, Entity
+from sash.home.index import Index
+from sash.home.trend import as_number
+
+MOST_ENTITIES = 500
+MOST_TOKENS = 2000
+MOST_CHANGES = 30
+# How many of the entities that the message seems to speak of come first.
+MOST_MEANT = 20
+# A number has changed if it is so far from what was told.
+MOVED = 0.05
+
+# What is told first: what can be switched, then what is measured, then the rest.
+_ORDER = (
+    "light switch cover climate lock fan media_player alarm_control_panel vacuum valve humidifier siren",
+    "person weather binary_sensor input_boolean input_number input_select select number todo",
+    "sensor",
+)
+_RANKS = {domain: rank for rank, domains in enumerate(_ORDER) for domain in domains.split()}
+_LAST = len(_ORDER)
+_ELSEWHERE = "No area"
+HEADING = (
+    "The house ({name}) at {at}. What has changed since then stands with the messages; for what has to be "
+    "right just now, ask get_states."
+)
+
+
+@dataclass(slots=True)
+class Told:
+    """What a model was told of a house: `text`, and the state of each entity since then."""
+
+    text: str
+    states: dict[str, str]
+    known: frozenset[str]
+    index: Index
+
+
+def overview(
+    index: Index, message: str, at: str, count: Callable[[str], int], most_tokens: int = MOST_TOKENS
+) -> Told:
+    """Tell of a house: the entities that matter, by area, and how many others there are."""
+    chosen, tokens = [], 0
+    for entity in _ranked(index, message)[:MOST_ENTITIES]:
+        tokens += count(_line(index, entity)) + 1
+        if tokens > most_tokens:
+            break
+        chosen.append(entity)
+    by_area: dict[str, list[str]] = defaultdict(list)
+    for entity in sorted(chosen, key=lambda e: (_RANKS.get(e.domain, _LAST), e.id)):
+        by_area[_area(index, entity)].append(_line(index, entity))
+    lines = [f"{area}: {'; '.join(by_area[area])}" for area in sorted(by_area, key=_elsewhere_last)]
+    listed = {entity.id for entity in chosen}
+    left = [entity for entity in index.entities.values() if entity.id not in listed]
+    lines += _left_out(index, left, count, most_tokens // 4)
+    text = f"{HEADING.format(name=index.name, at=at)}\n" + "\n".join(lines)
+    states = {entity.id: index.state(entity.id) for entity in chosen}
+    return Told(text if index.entities else "", states, frozenset(index.entities), index)
+
+
+def changes(index: Index, told: Told) -> str:
+    """Say what is not as it was told any more, and take it as told."""
+    changed = [
+        key for key, state in told.states.items() if key in index.entities and _moved(index, key, state)
+    ]
+    gone = [key for key in told.states if key not in index.entities]
+    new: list[str] = []
+    if told.index is not index:
+        new = [key for key in index.entities if key not in told.known]
+        told.index, told.known = index, frozenset(index.entities)
+    for key in gone:
+        del told.states[key]
+    told.states |= {key: index.state(key) for key in (*changed, *new[:MOST_CHANGES])}
+    sections = (
+        ("changed", [_line(index, index.entities[key]) for key in changed]),
+        ("new", [_line(index, index.entities[key]) for key in new]),
+        ("removed", gone),
+    )
+    return "\n".join(f"{title}: {_few(lines)}" for title, lines in sections if lines)
+
+
+def _ranked(index: Index, message: str) -> list[Entity]:
+    """Return all entities: first those that are spoken of, then by kind, what is on before what is off."""
+    meant = {entity.id for entity in index.search(message)[:MOST_MEANT]} if message.strip() else set()
+
+    def rank(entity: Entity) -> tuple[bool, int, bool, str]:
+        idle = index.state(entity.id) in ("off", *NO_STATE)
+        return entity.id not in meant, _RANKS.get(entity.domain, _LAST), idle, entity.id
+
+    return sorted(index.entities.values(), key=rank)
+
+
+def _line(index: Index, entity: Entity) -> str:
+    """Write an entity in a few tokens: its id, its name if that says more, its state."""
+    state = index.states.get(entity.id)
+    words = entity.id.partition(".")[2].replace("_", " ")
+    name = "" if entity.name.casefold() in words or words in entity.name.casefold() else f" “{entity.name}”"
+    unit = f" {state.unit}" if state and state.unit else ""
+    return f"{entity.id}{name} {index.state(entity.id)}{unit}"
+
+
+def _area(index: Index, entity: Entity) -> str:
+    area = index.area(entity)
+    return area.name if area else _ELSEWHERE
+
+
+def _elsewhere_last(area: str) -> tuple[bool, str]:
+    return area == _ELSEWHERE, area
+
+
+def _left_out(
+    index: Index, left: list[Entity], count: Callable[[str], int], most_tokens: int
+) -> Iterable[str]:
+    """Say how many entities there are that are not listed, area by area as long as there is room."""
+    by_area = Counter(_area(index, entity) for entity in left)
+    parts: list[str] = []
+    tokens = 0
+    for area, number in by_area.most_common():
+        tokens += count(f"{area} {number}, ")
+        if tokens > most_tokens:
+            parts.append(f"and {len(by_area) - len(parts)} more areas")
+            break
+        parts.append(f"{area} {number}")
+    if parts:
+        yield f"Not listed, to be found with search_index: {', '.join(parts)}"
+
+
+def _moved(index: Index, entity_id: str, told: str) -> bool:
+    """Whether a state is another one than was told; a number that has hardly moved is the same."""
+    state = index.state(entity_id)
+    if state == told:
+        return False
+    now, before = as_number(state), as_number(told)
+    if now is None or before is None:
+        return True
+    return abs(now - before) > MOVED * max(abs(before), 1.0)
+
+
+def _few(lines: list[str]) -> str:
+    more = len(lines) - MOST_CHANGES
+    return "; ".join(lines[:MOST_CHANGES]) + (f"; and {more} more" if more > 0 else "")
