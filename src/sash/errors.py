@@ -179,6 +179,16 @@ class ContentFiltered(ModelError):
     code = "content_filtered"
 
 
+class ToolNotFound(SashError):
+    code = "tool_not_found"
+
+
+class ToolFailed(SashError):
+    """A tool that was called directly has failed."""
+
+    code = "tool_failed"
+
+
 class HomeError(SashError):
     """The house could not be asked, or could not do it."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sash.agent.bundle import read_bundle
 from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
+from sash.agent.direct import DirectCall
 from sash.agent.engine import Engine
 from sash.agent.memory_tools import memory_tools as make_memory_tools
 from sash.agent.notebook import Notebook, check_preferences
@@ -380,6 +381,17 @@ class Runtime:
         if result.continuation.is_final:
             await self.end_session(session.id, owner=owner)
         return result
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        owner: str = DEFAULT_OWNER,
+        session_id: str | None = None,
+    ) -> Any:
+        """Call a tool that only reads, as the agent would. What it keeps, such as a plot, needs a session."""
+        return await DirectCall(self._engine, owner, session_id).make(name, arguments or {})
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session."""

@@ -6,6 +6,7 @@ It knows no house: it asks, tells answers from events, and says in words what is
 import asyncio
 import errno
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import count
@@ -22,6 +23,7 @@ _NOT_HOME_ASSISTANT = "what answers there is not Home Assistant: check the addre
 _LOST = "the connection was lost"
 _SILENT = "it has fallen silent: check the network, and that Home Assistant runs"
 _CLOSE_S = 2.0
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,18 +213,27 @@ class Link:
 
     async def read(self) -> NoReturn:
         """Take what comes until the connection is lost, which raises and lets every question fail at once."""
+        raise unavailable(self._name, await self._read())
+
+    async def _read(self) -> str:
+        """Take what comes; return why nothing more does."""
+        reason = _LOST
         try:
             async for message in self._socket:
                 if message.type is not aiohttp.WSMsgType.TEXT:
                     break
                 self._take(json.loads(message.data))
+            if isinstance(self._socket.exception(), TimeoutError):
+                reason = _SILENT
+        except Exception as error:
+            _logger.exception("what %s sent was not understood", self._name)
+            reason = explain(error)
         finally:
-            silent = isinstance(self._socket.exception(), TimeoutError)
-            self._lost = _SILENT if silent else _LOST
+            self._lost = reason
             for future in self._waiting:
                 if not future.done():
-                    future.set_exception(unavailable(self._name, self._lost))
-        raise unavailable(self._name, self._lost)
+                    future.set_exception(unavailable(self._name, reason))
+        return reason
 
     async def close(self) -> None:
         await self._socket.close()

@@ -271,12 +271,16 @@ def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str,
         LogbookEntry(
             at=_time(item["when"]),
             name=str(item.get("name") or name(item.get("entity_id") or "")),
-            message=str(item.get("message") or f"changed to {item.get('state')}"),
+            message=str(item.get("message") or _in_words(str(item.get("state")))),
             entity_id=item.get("entity_id"),
             cause=cause(item),
         )
         for item in sorted(raw, key=lambda item: float(item["when"]))
     ]
+
+
+def _in_words(state: str) -> str:
+    return f"turned {state}" if state in ("on", "off") else f"changed to {state}"
 
 
 def read_log(raw: Iterable[Json]) -> list[LogRecord]:

@@ -4,18 +4,19 @@ It is the grammar of home-assistant-intents, read by hassil. It knows the names 
 it is given, and does nothing.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from hassil.expression import Sentence
+from hassil.expression import ListReference, Sentence
 from hassil.intents import Intent, IntentData, SlotList, TextSlotList
 from hassil.intents import Intents as Sentences
 from hassil.models import MatchEntity
 from hassil.parse_expression import parse_sentence
 from hassil.recognize import RecognizeResult, recognize_all
 from hassil.sample import sample_expression
+from hassil.string_matcher import MatchContext, MatchSettings, match_expression
 from hassil.util import CJK_WHITESPACE, is_template, normalize_for_matching, remove_skip_words_tracked
 from home_assistant_intents import get_intents, get_languages
 
@@ -36,6 +37,15 @@ _CALLED = {
     "sr-cyrl": "sr",
 }
 
+# Words may be written as one.
+_BREAKS = str.maketrans("-_", "  ")
+
+# Gives the lists of the names that are in a sentence.
+NamesWithin = Callable[[str], Mapping[str, SlotList]]
+# What a sentence must have: of each clause at least one word.
+Needs = frozenset[frozenset[str]]
+# Stands for a word that says where the speaker is.
+_HERE = "\0here"
 Rank = tuple[bool, int, int, int, int]
 
 
@@ -102,40 +112,47 @@ class Grammar:
         self._words: dict[str, dict[str, str]] = {}
         for name, values in self._sentences.slot_lists.items():
             if isinstance(values, TextSlotList):
-                values.get_candidates("")
                 self._words[name] = _spoken(values)
+            _prepare(name, values, self.language)
         self._blocks = [
             (intent.name, block, self._needs(block))
             for intent in self._sentences.intents.values()
             for block in intent.data
         ]
         self._clauses = {clause for *_, needs in self._blocks for template in needs for clause in template}
-        self._fragments = frozenset().union(*self._clauses)
+        words: set[str] = set().union(*self._clauses)
+        self._fragments = [word for word in words if not word.startswith("\0")]
         self.state_words = self._words_by_domain()
 
-    def recognise(self, text: str, names: Mapping[str, SlotList], area: Slot | None = None) -> list[Meaning]:
+    def recognise(self, text: str, names: NamesWithin, area: Slot | None = None) -> list[Meaning]:
         """Return all that a sentence may mean, best first; `area` is where the speaker is."""
+        haystack = self._haystack(text)
+        lists = names(haystack)
         results = recognize_all(
             text,
-            self._candidates(text),
-            slot_lists=dict(names),
+            self._candidates(haystack, _marks(lists, area)),
+            slot_lists=dict(lists),
             intent_context={"area": {"value": area.value, "text": area.text}} if area else None,
             language=self.language,
         )
         return sorted(map(self._meaning, results), key=lambda meaning: meaning.rank, reverse=True)
 
-    def _needs(self, block: IntentData) -> frozenset[frozenset[frozenset[str]]]:
-        """Return for each template of a block the clauses of which a sentence must have some word each."""
+    def _needs(self, block: IntentData) -> frozenset[Needs]:
+        """Return for each template of a block what a sentence must have to be one of it."""
         rules = {**self._sentences.expansion_rules, **block.expansion_rules}
-        return frozenset(sentence.get_required_clauses(rules) for sentence in block.sentences)
+        context = block.requires_context
+        marks = {frozenset({_HERE})} if "area" in context else set()
+        if "domain" in context:
+            marks.add(frozenset(map(_mark, context["domain"])))
+        return frozenset(sentence.get_required_clauses(rules) | marks for sentence in block.sentences)
 
-    def _candidates(self, text: str) -> Sentences:
-        """Return the part of the grammar whose words are in a sentence: few of some hundred blocks.
+    def _candidates(self, haystack: str, marks: Iterable[str]) -> Sentences:
+        """Return the part of the grammar that a sentence can be of: a few of some hundred blocks.
 
-        Hassil asks each block the same, at a price; asking each clause once is several times as fast.
+        Hassil asks each template the same, and more; to ask for each clause once is several times as fast.
         """
-        haystack = self._haystack(text)
         there = {fragment for fragment in self._fragments if fragment in haystack}
+        there.update(marks)
         met = {clause for clause in self._clauses if not clause.isdisjoint(there)}
         intents: dict[str, Intent] = {}
         for name, block, needs in self._blocks:
@@ -147,13 +164,15 @@ class Grammar:
         )
 
     def _haystack(self, text: str) -> str:
-        """Return a sentence in every form that hassil compares with a template."""
+        """Return a sentence in every form that hassil compares with a template or a name."""
         said = normalize_for_matching(text)
         rest = said.copy()
-        ignore_whitespace = self._sentences.settings.ignore_whitespace
-        remove_skip_words_tracked(rest, self._sentences.skip_words, ignore_whitespace)
+        remove_skip_words_tracked(
+            rest, self._sentences.skip_words, self._sentences.settings.ignore_whitespace
+        )
         haystack = f"{said.text}\n{rest.text}".casefold()
-        return f"{haystack}\n{CJK_WHITESPACE.sub('', haystack)}" if ignore_whitespace else haystack
+        forms = (haystack, haystack.translate(_BREAKS), CJK_WHITESPACE.sub("", haystack))
+        return "\n".join(dict.fromkeys(forms))
 
     def _meaning(self, result: RecognizeResult) -> Meaning:
         slots = {name: _slot(found, result.original_text) for name, found in result.entities.items()}
@@ -193,6 +212,25 @@ class Grammar:
                 for sentence in block.sentences:
                     words.update({k: v for k, v in self._words_of(sentence).items() if k not in words})
         return found
+
+
+def _mark(domain: str) -> str:
+    """Stands for the name of an entity of a domain."""
+    return f"\0{domain}"
+
+
+def _marks(lists: Mapping[str, SlotList], area: Slot | None) -> set[str]:
+    """Return what stands for the names in a sentence, and for the place of the speaker."""
+    names = lists["name"]
+    found = [value.context or {} for value in names.values] if isinstance(names, TextSlotList) else []
+    return {_mark(context["domain"]) for context in found} | ({_HERE} if area else set())
+
+
+def _prepare(name: str, values: SlotList, language: str) -> None:
+    """Let hassil index a list now, and not with the first sentence that has it: numbers take it long."""
+    settings = MatchSettings(slot_lists={name: values}, language=language)
+    for _ in match_expression(settings, MatchContext(text="-"), ListReference(list_name=name)):
+        pass
 
 
 def _slot(found: MatchEntity, sentence: str) -> Slot:

@@ -86,7 +86,7 @@ class HomeIntents:
         replies, names = await self._speak(language), await self._names_in(index)
         here = names.area(heard.session.context.get("area"))
         text = self._vocabulary.rewrite(heard.text, language)
-        meanings = replies.grammar.recognise(text, names.lists, here)
+        meanings = replies.grammar.recognise(text, names.within, here)
         best = [meaning for meaning in meanings if meaning.rank == meanings[0].rank]
         asked = asks(heard.text, language) or asks(text, language)
         place = here.value if here else None

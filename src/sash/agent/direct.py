@@ -1,0 +1,70 @@
+"""A tool that somebody calls himself, without a turn: by the same code as the agent, if it only reads."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+from sash.agent.calls import guarded
+from sash.agent.engine import Engine
+from sash.agent.redaction import redact, redact_result
+from sash.errors import InvalidInput, SashError, ToolFailed, ToolNotFound
+from sash.sessions import Session
+from sash.steps import Action, ArtifactRef
+from sash.store import Artifact
+from sash.tools import ToolContext
+
+
+@dataclass(frozen=True, slots=True)
+class DirectCall:
+    """A call of an owner, within one of his sessions or none."""
+
+    engine: Engine
+    owner: str
+    session_id: str | None = None
+
+    async def make(self, name: str, arguments: dict[str, Any]) -> Any:
+        """Check the arguments, call the tool, and return what it returns."""
+        engine = self.engine
+        spec = engine.tools.specs.get(name)
+        if spec is None:
+            raise ToolNotFound(f"there is no tool {name!r}; the tools are: {', '.join(engine.tools.specs)}")
+        if spec.action:
+            raise InvalidInput(f"{name} changes something: ask the agent for it in a session, by its policy")
+        try:
+            text = json.dumps(arguments)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"the arguments for {name} are not JSON: {error}") from error
+        checked = engine.tools.arguments(spec, text)
+        session = await self._session()
+        call_id = engine.new_id()
+        context = ToolContext(session, "direct", call_id, self._keep, _say_nothing, _nothing_done)
+        try:
+            result = await guarded(spec.invoke(checked, context))
+        except SashError:
+            raise
+        except Exception as error:
+            raise ToolFailed(redact(f"{name} failed: {type(error).__name__}: {error}")) from error
+        return redact_result(result)
+
+    async def _session(self) -> Session:
+        if self.session_id is not None:
+            return await self.engine.store.get_session(self.owner, self.session_id)
+        now = self.engine.clock.now()
+        return Session("none", self.owner, now, now)
+
+    async def _keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
+        if self.session_id is None:
+            raise InvalidInput("this is kept in a session: say which (session_id)")
+        ref = ArtifactRef(self.engine.new_id(), kind, len(data), redact(name))
+        await self.engine.store.put_artifact(Artifact(ref, self.session_id, self.owner, data))
+        return ref
+
+
+def _say_nothing(message: str) -> None:
+    """Nobody listens to how far it is."""
+
+
+async def _nothing_done() -> AsyncIterator[tuple[str, Action]]:
+    return
+    yield
