@@ -120,7 +120,7 @@ async def _examine(known: KnownHome, entity_id: str, now: datetime, zone: tzinfo
 
 def _voltages(index: Index, entity: Entity) -> list[str]:
     """Return the sensors of the mains voltage, those in the same area first."""
-    found = [e for e in index.search("", domain="sensor") if _kind(index, e.id) == "voltage"]
+    found = [e for e in index.entities.values() if e.domain == "sensor" and _kind(index, e.id) == "voltage"]
     found.sort(key=lambda sensor: sensor.area_id != entity.area_id)
     return [sensor.id for sensor in found[:MOST_VOLTAGES]]
 

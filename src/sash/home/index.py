@@ -15,6 +15,7 @@ from sash.home.search import WordSearch
 # How much a word tells about an entity, by where it stands.
 BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0
 MOST_SUGGESTIONS = 3
+MOST_FOUND = 50
 HIDDEN = "(an entity)"
 
 
@@ -101,7 +102,7 @@ class Index:
             return self.entities[named[0]]
         if named:
             raise EntityNotFound(f"{called!r} is the name of several: {', '.join(named)}", entity_ids=named)
-        near = [hit.id for hit in self._search.search(called)[:MOST_SUGGESTIONS]]
+        near = self._search.search(called, MOST_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=near)
 
@@ -118,17 +119,22 @@ class Index:
         known = ", ".join(area.name for area in self.areas.values())
         raise EntityNotFound(f"there is no area {called!r}; the areas are: {known}")
 
-    def search(self, query: str, *, domain: str | None = None, area_id: str | None = None) -> list[Entity]:
-        """Return the entities that fit, best first; without words all of the domain and the area."""
+    def search(
+        self, query: str, *, domain: str | None = None, area_id: str | None = None, most: int = MOST_FOUND
+    ) -> tuple[list[Entity], int]:
+        """Return the entities that fit, best first, and how many do; without words all of domain and area."""
+
+        def fits(entity_id: str) -> bool:
+            entity = self.entities[entity_id]
+            return domain in (None, entity.domain) and area_id in (None, entity.area_id)
+
+        narrowed = fits if domain is not None or area_id is not None else None
         if query.strip():
-            found: Iterable[Entity] = (self.entities[hit.id] for hit in self._search.search(query))
+            ids, total = self._search.search(query, most, narrowed)
         else:
-            found = self.entities.values()
-        return [
-            entity
-            for entity in found
-            if (domain is None or entity.domain == domain) and (area_id is None or entity.area_id == area_id)
-        ]
+            all_ids = [entity_id for entity_id in self.entities if narrowed is None or narrowed(entity_id)]
+            ids, total = all_ids[:most], len(all_ids)
+        return [self.entities[entity_id] for entity_id in ids], total
 
     def _texts(self, entity: Entity) -> Iterable[tuple[str, float]]:
         state, area, device = self.states.get(entity.id), self.area(entity), self.device(entity)

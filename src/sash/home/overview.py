@@ -89,7 +89,8 @@ def changes(index: Index, told: Told) -> str:
 
 def _ranked(index: Index, message: str) -> list[Entity]:
     """Return all entities: first those that are spoken of, then by kind, what is on before what is off."""
-    meant = {entity.id for entity in index.search(message)[:MOST_MEANT]} if message.strip() else set()
+    found, _ = index.search(message, most=MOST_MEANT)
+    meant = {entity.id for entity in found} if message.strip() else set()
 
     def rank(entity: Entity) -> tuple[bool, int, bool, str]:
         idle = index.state(entity.id) in ("off", *NO_STATE)

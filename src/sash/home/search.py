@@ -2,8 +2,9 @@
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
+from heapq import nsmallest
 from math import log
 from typing import NamedTuple
 
@@ -24,11 +25,11 @@ WORDS_KEPT = 4096
 CALLED_SO = 10.0
 
 
-class Hit(NamedTuple):
-    """Something that was found, and how well it fits."""
+class Found(NamedTuple):
+    """The best of what was found, and how much that was in all."""
 
-    id: str
-    score: float
+    ids: list[str]
+    total: int
 
 
 class WordSearch:
@@ -66,25 +67,34 @@ class WordSearch:
         """Return the things that are called exactly so, without regard to case, accents and blanks."""
         return [self._ids[number] for number in sorted(self._names.get(_phrase(name), ()))]
 
-    def search(self, query: str) -> list[Hit]:
+    def search(self, query: str, most: int, fits: Callable[[str], bool] | None = None) -> Found:
         """Return what fits, best first: what has more of the words, then what has the rarer ones."""
         meant = frozenset(telling(query))
         asked = [word for word in words(query) if word in meant or self._is_short_name(word)]
-        scores: dict[int, float] = defaultdict(float)
+        scores: dict[int, float] = {}
         for word in dict.fromkeys(asked or words(query)):
-            best: dict[int, float] = {}
-            for near, quality in self._near(word):
-                posting = self._postings[near]
-                worth = quality * log(1 + len(self._ids) / len(posting))
-                for number, weight in posting.items():
-                    if (score := worth * weight) > best.get(number, 0.0):
-                        best[number] = score
-            for number, score in best.items():
-                scores[number] += score + len(asked)
+            for number, score in self._scores(word).items():
+                scores[number] = scores.get(number, 0.0) + score + len(asked)
         for number in self._names.get(_phrase(query), ()):
-            scores[number] += CALLED_SO
-        ranked = sorted(scores.items(), key=lambda item: (-item[1], self._ids[item[0]]))
-        return [Hit(self._ids[number], score) for number, score in ranked]
+            scores[number] = scores.get(number, 0.0) + CALLED_SO
+        if fits is not None:
+            scores = {number: score for number, score in scores.items() if fits(self._ids[number])}
+        best = nsmallest(most, [(-score, self._ids[number]) for number, score in scores.items()])
+        return Found([found for _, found in best], len(scores))
+
+    def _scores(self, word: str) -> dict[int, float]:
+        """Return what a word finds, each by the best of the words that may be meant."""
+        best: dict[int, float] = {}
+        for near, quality in self._near(word):
+            posting = self._postings[near]
+            worth = quality * log(1 + len(self._ids) / len(posting))
+            if not best:
+                best = {number: worth * weight for number, weight in posting.items()}
+                continue
+            for number, weight in posting.items():
+                if (score := worth * weight) > best.get(number, 0.0):
+                    best[number] = score
+        return best
 
     def _find_near(self, word: str) -> list[tuple[str, float]]:
         """Return the known words that may be meant by a word, and how likely."""
@@ -135,8 +145,14 @@ def _phrase(text: str) -> str:
 
 
 def _deletes(word: str) -> set[str]:
-    """Return a word, and what is left of it without one of its letters."""
-    return {word, *(word[:n] + word[n + 1 :] for n in range(len(word)))}
+    """Return a word, and what is left of it without one of its letters, or two if it is long.
+
+    Words that are that many mistakes apart have one of these in common.
+    """
+    shorter = {word[:n] + word[n + 1 :] for n in range(len(word))}
+    if len(word) >= TWO_MISTAKES:
+        shorter |= {less[:n] + less[n + 1 :] for less in shorter for n in range(len(less))}
+    return {word, *shorter}
 
 
 def _mistakes(one: str, other: str, most: int) -> int:

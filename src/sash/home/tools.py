@@ -73,9 +73,9 @@ class HomeTools:
         if not query.strip() and domain is None and called is None:
             return {"areas": self._areas(index), "total": len(index.entities)}
         area_id = index.find_area(called).id if called else None
-        found = index.search(query, domain=domain, area_id=area_id)
-        limit = arguments.get("limit", FOUND)
-        return {"entities": [self._brief(index, e) for e in found[:limit]], "total": len(found)}
+        most = arguments.get("limit", FOUND)
+        found, total = index.search(query, domain=domain, area_id=area_id, most=most)
+        return {"entities": [self._brief(index, entity) for entity in found], "total": total}
 
     async def get_states(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Say what entities are just now, with what matters of their attributes."""

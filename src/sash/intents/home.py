@@ -23,6 +23,8 @@ from sash.models.base import Answer
 
 # Nobody gives an order that is longer.
 LONGEST = 200
+# A sentence that is not longer is recognised in a few milliseconds: a thread would take longer to be had.
+SHORT = 80
 TOOL = "call_service"
 # "All lights off" is an answer to no question, and "any lights on" is none without a sign of asking.
 _STATEMENTS = frozenset({"any", "any_short", "all"})
@@ -86,7 +88,11 @@ class HomeIntents:
         replies, names = await self._speak(language), await self._names_in(index)
         here = names.area(heard.session.context.get("area"))
         text = self._vocabulary.rewrite(heard.text, language)
-        meanings = replies.grammar.recognise(text, names.within, here)
+        recognise = replies.grammar.recognise
+        if len(text) > SHORT:
+            meanings = await asyncio.to_thread(recognise, text, names.within, here)
+        else:
+            meanings = recognise(text, names.within, here)
         best = [meaning for meaning in meanings if meaning.rank == meanings[0].rank]
         asked = asks(heard.text, language) or asks(text, language)
         place = here.value if here else None

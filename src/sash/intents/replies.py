@@ -1,6 +1,7 @@
 """Answers in the words of a language, by the templates of home-assistant-intents."""
 
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +16,8 @@ DONE = "OK."
 _DECIMALS = 2
 _NONE: Mapping[str, str] = {}
 
+# A template that had no word for something.
+_nothing = re.compile(r"\bNone\b")
 _logger = logging.getLogger(__name__)
 
 
@@ -99,7 +102,8 @@ class Replies:
             ) as error:
                 _logger.debug("%s %s: %s", self.grammar.language, meaning.intent, error)
             else:
-                if said := " ".join(said.split()):
+                said = " ".join(said.split())
+                if said and not _nothing.search(said):
                     return said
         return ", ".join(f"{state.name}: {state.state_with_unit}" for state in (*yes, *no)) or DONE
 
