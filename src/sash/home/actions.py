@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.errors import HomeUnavailable, OutcomeUnknown, ServiceFailed
-from sash.home.base import State
+from sash.home.base import Entity, State
 from sash.home.effects import Effect, effect, repeatable
 from sash.home.known import KnownHome
 from sash.home.order import Order, read_order
@@ -26,6 +26,15 @@ class Done:
     before: States
     after: States
     verified: bool | None
+
+    def shown(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
+        """Say what has changed, entity by entity."""
+        return [
+            {"entity_id": entity.id, "name": entity.name}
+            | ({"before": _said(self.before[entity.id])} if entity.id in self.before else {})
+            | ({"after": _said(self.after[entity.id])} if entity.id in self.after else {})
+            for entity in entities
+        ]
 
 
 class Actions:
@@ -49,7 +58,7 @@ class Actions:
         """Do it, and say what was so before and what is so now."""
         order = self._order(arguments)
         done = await self.carry_out(order)
-        return Acted(self._result(order, done), done.verified, _kept(done.before), _kept(done.after))
+        return Acted(_result(order, done), done.verified, _kept(done.before), _kept(done.after))
 
     async def verify(self, arguments: dict[str, Any], context: ToolContext) -> Acted | None:
         """Find out what became of a call that was under way when its process died.
@@ -62,7 +71,7 @@ class Actions:
         if not now or effects.keys() != now.keys() or not repeatable(order.service):
             raise ServiceFailed(f"nobody can tell whether {order.service} was done")
         if all(wanted.holds(now[entity_id]) for entity_id, wanted in effects.items()):
-            return Acted(self._result(order, Done({}, now, True)), True)
+            return Acted(_result(order, Done({}, now, True)), True)
         return None
 
     async def carry_out(self, order: Order) -> Done:
@@ -88,19 +97,6 @@ class Actions:
         states = await asyncio.gather(*(self.known.home.state(entity_id) for entity_id in wanted))
         return dict(zip(wanted, states, strict=True))
 
-    def shown(self, entity_ids: Iterable[str], done: Done) -> list[dict[str, str]]:
-        """Say what an action has changed, entity by entity."""
-        shown = []
-        for entity_id in entity_ids:
-            entity = self.known.index.entities.get(entity_id)
-            line = {"entity_id": entity_id, "name": entity.name if entity else entity_id}
-            if entity_id in done.before:
-                line["before"] = _said(done.before[entity_id])
-            if entity_id in done.after:
-                line["after"] = _said(done.after[entity_id])
-            shown.append(line)
-        return shown
-
     def _order(self, arguments: dict[str, Any]) -> Order:
         return read_order(arguments, self.known.index, self.known.services)
 
@@ -114,15 +110,12 @@ class Actions:
             await self.known.seen(set(effects), seen, self._read_back_s)
         return await self.states(order.entity_ids)
 
-    def _result(self, order: Order, done: Done) -> dict[str, Any]:
-        result = {
-            "service": order.service,
-            "entities": self.shown(order.entity_ids, done),
-            "verified": done.verified,
-        }
-        if done.verified is False:
-            result["note"] = "the call was made, but the house does not show that it has worked: say so"
-        return result
+
+def _result(order: Order, done: Done) -> dict[str, Any]:
+    result = {"service": order.service, "entities": done.shown(order.entities), "verified": done.verified}
+    if done.verified is False:
+        result["note"] = "the call was made, but the house does not show that it has worked: say so"
+    return result
 
 
 def _effects(order: Order, before: States) -> dict[str, Effect]:

@@ -42,7 +42,7 @@ class Undo:
             sure = now.verified if done.verified else done.verified
             done = Done(now.before | done.before, done.after | now.after, sure)
         verified = False if failed else done.verified
-        entities = self._actions.shown(done.before, done)
+        entities = done.shown({e.id: e for order in orders for e in order.entities}.values())
         result: dict[str, Any] = {"undone": key, "entities": entities, "verified": verified}
         if failed:
             result["note"] = f"only a part of it was undone: {failed}"

@@ -1,0 +1,270 @@
+"""Actions: done, read back, and taken back unless somebody has changed it since."""
+
+import asyncio
+
+import pytest
+
+from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
+from sash.home.actions import Actions
+from sash.home.undo import Undo
+from sash.sessions import Session
+from sash.steps import Action
+from sash.tools import ToolContext
+from tests.home.known import NOW, WAIT_S, house, knowing
+
+
+class Room:
+    """A house, its actions, and what was done in it."""
+
+    def __init__(self, home, known):
+        self.home, self.known = home, known
+        self.actions = Actions(known, read_back_s=0)
+        self.undo = Undo(self.actions)
+        self.past = []
+
+    @property
+    def context(self):
+        async def keep(*_):
+            raise AssertionError
+
+        async def past_actions():
+            for done in reversed(self.past):
+                yield done
+
+        session = Session("s", "local", NOW, NOW)
+        return ToolContext(session, "c", "call", keep, lambda _: None, past_actions)
+
+    async def do(self, service, entity_ids=(), **data):
+        arguments = {"service": service, "entity_ids": list(entity_ids), "data": data}
+        acted = await self.actions.call(arguments, self.context)
+        key = f"c:{len(self.past)}"
+        self.past.append(
+            (key, Action(key, "call_service", arguments, "done", acted.verified, acted.before, acted.after))
+        )
+        return acted
+
+    async def take_back(self):
+        services = list(await self.undo.services({}, self.context))
+        acted = await self.undo.invoke({}, self.context)
+        self.past.append(
+            ("u", Action("u", "undo_last_action", {}, "done", acted.verified, undoes=acted.undoes))
+        )
+        return services, acted
+
+    def state(self, entity_id):
+        return self.known.index.states[entity_id]
+
+
+@pytest.fixture
+async def room():
+    home = house()
+    async with knowing(home) as known, asyncio.timeout(2 * WAIT_S):
+        await known.ready()
+        yield Room(home, known)
+
+
+async def test_an_action_is_read_back(room):
+    acted = await room.do("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=40)
+    assert acted.verified is True
+    assert acted.result["entities"] == [
+        {
+            "entity_id": "light.kitchen_ceiling",
+            "name": "Kitchen ceiling",
+            "before": "off",
+            "after": "on (brightness 102)",
+        }
+    ]
+    assert acted.before["light.kitchen_ceiling"] == {"state": "off", "attributes": {}}
+
+
+async def test_an_action_that_the_house_ignores_is_not_verified(room):
+    room.home.ignore_next("light.turn_on")
+    acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    assert acted.verified is False
+    assert "does not show that it has worked" in acted.result["note"]
+
+
+async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):
+    room.home.set_state("light.living_room", "unavailable")
+    acted = await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
+    assert acted.verified is False
+
+
+async def test_what_nobody_can_see_is_not_known(room):
+    assert (await room.do("scene.turn_on", ["scene.movie"])).verified is None
+    assert (await room.do("notify.notify", message="hello")).verified is None
+
+
+async def test_a_state_that_comes_a_moment_later_is_waited_for(room):
+    room.actions = Actions(room.known, read_back_s=WAIT_S)
+    room.home.ignore_next("switch.turn_on")
+    doing = asyncio.create_task(room.do("switch.turn_on", ["switch.kettle"]))
+    while not any(call.service == "switch.turn_on" for call in room.home.calls):
+        await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    room.home.set_state("switch.kettle", "on")
+    assert (await doing).verified is True
+
+
+async def test_a_refused_service_is_an_error_in_the_houses_own_words(room):
+    room.home.fail_next("light.turn_on", ServiceFailed("the bulb is broken"))
+    with pytest.raises(ServiceFailed, match="the bulb is broken"):
+        await room.do("light.turn_on", ["light.kitchen_ceiling"])
+
+
+async def test_a_house_that_goes_away_during_a_call_leaves_the_outcome_unknown(room):
+    room.home.fail_next("light.turn_on", HomeUnavailable("the connection was lost"))
+    with pytest.raises(OutcomeUnknown, match=r"nobody knows whether light\.turn_on was done"):
+        await room.do("light.turn_on", ["light.kitchen_ceiling"])
+
+
+async def test_a_house_that_goes_away_before_it_is_read_back_is_not_verified(room):
+    call = room.home.call
+
+    async def and_go(*args):
+        await call(*args)
+        room.home.disconnect("gone")
+
+    room.home.call = and_go
+    acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    assert acted.verified is None
+
+
+async def test_a_house_that_is_away_is_not_asked(room):
+    room.home.disconnect("gone")
+    with pytest.raises(HomeUnavailable, match="gone"):
+        await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    assert room.home.calls == []
+
+
+async def test_a_preview_changes_nothing(room):
+    arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
+    assert await room.actions.preview(arguments, room.context) == {
+        "service": "light.turn_on",
+        "data": {},
+        "entities": [{"entity_id": "light.kitchen_ceiling", "name": "Kitchen ceiling", "now": "off"}],
+    }
+    assert room.home.calls == []
+
+
+async def test_after_a_crash_the_house_tells_whether_it_was_done(room):
+    arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
+    assert await room.actions.verify(arguments, room.context) is None
+    room.home.set_state("light.kitchen_ceiling", "on")
+    assert (await room.actions.verify(arguments, room.context)).verified is True
+    for unknowable in (
+        {"service": "light.toggle", "entity_ids": ["light.kitchen_ceiling"]},
+        {"service": "notify.notify", "data": {"message": "x"}},
+        {"service": "scene.turn_on", "entity_ids": ["scene.movie"]},
+    ):
+        with pytest.raises(ServiceFailed, match="nobody can tell"):
+            await room.actions.verify(unknowable, room.context)
+
+
+UNDOABLE = [
+    ("light.turn_on", "light.kitchen_ceiling", {"brightness_pct": 40}, ["light.turn_off"]),
+    ("light.turn_on", "light.kitchen_counter", {"brightness_pct": 10}, ["light.turn_on"]),
+    ("light.turn_off", "light.kitchen_counter", {}, ["light.turn_on"]),
+    ("light.toggle", "light.kitchen_ceiling", {}, ["light.turn_off"]),
+    ("switch.turn_on", "switch.kettle", {}, ["switch.turn_off"]),
+    ("homeassistant.turn_on", "switch.kettle", {}, ["switch.turn_off"]),
+    ("cover.close_cover", "cover.living_room", {}, ["cover.set_cover_position"]),
+    ("cover.set_cover_position", "cover.living_room", {"position": 30}, ["cover.set_cover_position"]),
+    ("climate.set_temperature", "climate.living_room", {"temperature": 23}, ["climate.set_temperature"]),
+    ("climate.set_hvac_mode", "climate.living_room", {"hvac_mode": "off"}, ["climate.set_hvac_mode"]),
+    ("climate.set_fan_mode", "climate.living_room", {"fan_mode": "high"}, ["climate.set_fan_mode"]),
+    ("media_player.media_pause", "media_player.tv", {}, ["media_player.media_play"]),
+    ("media_player.volume_set", "media_player.tv", {"volume_level": 0.9}, ["media_player.volume_set"]),
+    (
+        "media_player.turn_off",
+        "media_player.tv",
+        {},
+        None,  # several: on, and what it was on for
+    ),
+    ("fan.turn_off", "fan.bedroom", {}, ["fan.turn_on", "fan.set_percentage"]),
+    ("fan.set_percentage", "fan.bedroom", {"percentage": 100}, ["fan.set_percentage"]),
+]
+
+
+@pytest.mark.parametrize(("service", "entity_id", "data", "by"), UNDOABLE)
+async def test_an_action_is_undone_to_what_was_before(room, service, entity_id, data, by):
+    before = room.state(entity_id)
+    acted = await room.do(service, [entity_id], **data)
+    assert acted.verified is True
+    assert (room.state(entity_id).state, room.state(entity_id).attributes) != (
+        before.state,
+        before.attributes,
+    )
+    services, undone = await room.take_back()
+    assert undone.verified is True
+    assert room.state(entity_id).state == before.state
+    for name, value in acted.before[entity_id]["attributes"].items():
+        assert room.state(entity_id).attributes[name] == value
+    if by is not None:
+        assert services == by
+
+
+async def test_what_somebody_has_changed_since_is_left_alone(room):
+    await room.do("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=40)
+    room.home.set_state("light.kitchen_ceiling", "on", brightness=200)
+    made = len(room.home.calls)
+    with pytest.raises(InvalidInput, match=r"Kitchen ceiling has changed since.*Nothing was undone"):
+        await room.take_back()
+    assert len(room.home.calls) == made
+
+
+async def test_one_that_has_changed_keeps_all_from_being_undone(room):
+    await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
+    room.home.set_state("light.living_room", "off")
+    with pytest.raises(InvalidInput, match="Reading lamp has changed since"):
+        await room.take_back()
+    assert room.state("light.kitchen_ceiling").state == "on"
+
+
+async def test_undoing_twice_undoes_the_action_before(room):
+    await room.do("switch.turn_on", ["switch.kettle"])
+    await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    await room.take_back()
+    assert room.state("light.kitchen_ceiling").state == "off"
+    assert room.state("switch.kettle").state == "on"
+    await room.take_back()
+    assert room.state("switch.kettle").state == "off"
+    with pytest.raises(InvalidInput, match="nothing to undo"):
+        await room.take_back()
+
+
+async def test_several_are_brought_back_with_as_few_calls_as_possible(room):
+    await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
+    services, _ = await room.take_back()
+    assert services == ["light.turn_off"]
+    assert len([c for c in room.home.calls if c.service == "light.turn_off"]) == 1
+
+
+async def test_a_cover_that_was_still_moving_has_arrived(room):
+    await room.do("cover.close_cover", ["cover.living_room"])
+    key, action = room.past[-1]
+    moving = {"state": "closing", "attributes": {"current_position": 60}}
+    room.past[-1] = key, Action(**{**_fields(action), "after": {"cover.living_room": moving}})
+    _, undone = await room.take_back()
+    assert undone.verified is True
+
+
+def _fields(action):
+    return {name: getattr(action, name) for name in Action.__dataclass_fields__}
+
+
+async def test_what_cannot_be_undone_is_said(room):
+    await room.do("lock.unlock", ["lock.front_door"])
+    with pytest.raises(InvalidInput, match=r"lock\.unlock, which cannot be undone"):
+        await room.take_back()
+    await room.do("scene.turn_on", ["scene.movie"])
+    with pytest.raises(InvalidInput, match=r"scene\.turn_on, which cannot be undone"):
+        await room.take_back()
+
+
+async def test_an_undo_that_fails_halfway_says_so(room):
+    await room.do("fan.turn_off", ["fan.bedroom"])
+    room.home.fail_next("fan.set_percentage", ServiceFailed("stuck"))
+    _, undone = await room.take_back()
+    assert undone.verified is False
+    assert "only a part of it was undone: stuck" in undone.result["note"]

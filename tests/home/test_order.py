@@ -1,0 +1,139 @@
+"""An order is checked before the house is asked: by the service's own schema, and for what is exposed."""
+
+import pytest
+
+from sash.errors import EntityNotFound, InvalidInput
+from sash.home.base import Service, ServiceField
+from sash.home.order import read_order
+from tests.home.known import house, index
+
+NUMBER = ServiceField(selector={"number": {"min": 0, "max": 100}})
+SERVICES = {
+    s.name: s
+    for s in (
+        Service(
+            "light.turn_on",
+            "",
+            {
+                "brightness_pct": NUMBER,
+                "rgb_color": ServiceField(selector={"color_rgb": {}}),
+                "flash": ServiceField(selector={"select": {"options": ["short", {"value": "long"}]}}),
+                "profile": ServiceField(selector={"text": {}}),
+                "odd": ServiceField(selector={"never_heard_of": None}),
+            },
+            {"entity": [{"domain": ["light"]}]},
+        ),
+        Service("homeassistant.turn_off", "", {}, {"entity": []}),
+        Service("cover.set_cover_position", "", {"position": ServiceField("", True, {"number": {}})}, {}),
+        Service("notify.notify", "", {"message": ServiceField("", True, {"text": {}})}),
+        Service("scene.apply", "", {"entities": ServiceField("", True, {"object": {}})}),
+        Service("fan.oscillate", "", {"oscillating": ServiceField("", True, {"boolean": {}})}, {}),
+    )
+}
+
+
+def order(service, entity_ids=None, areas=None, **data):
+    return read_order(
+        {"service": service, "entity_ids": entity_ids, "areas": areas, "data": data}, index(), SERVICES
+    )
+
+
+def test_an_order_names_its_entities_one_by_one():
+    assert order("light.turn_on", ["light.kitchen_ceiling", "Counter"]).entity_ids == (
+        "light.kitchen_ceiling",
+        "light.kitchen_counter",
+    )
+    assert order("LIGHT.TURN_ON", ["Big lamp"]).service == "light.turn_on"
+
+
+def test_an_area_is_its_exposed_entities_that_the_service_can_be_done_to():
+    assert order("light.turn_on", areas=["Kitchen"]).entity_ids == (
+        "light.kitchen_ceiling",
+        "light.kitchen_counter",
+    )
+    with pytest.raises(InvalidInput, match="nothing in Hall"):
+        order("light.turn_on", areas=["hall"])
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            ("light.turn_of", ["light.kitchen_ceiling"]),
+            "there is no service 'light.turn_of'; there are light",
+        ),
+        (("light.turn_on",), "needs entity_ids"),
+        (("light.turn_on", ["switch.kettle"]), "cannot be done to switch.kettle"),
+        (("cover.set_cover_position", ["cover.living_room"]), "needs position"),
+    ],
+)
+def test_what_the_service_does_not_take_is_refused(call, says):
+    with pytest.raises(InvalidInput, match=says):
+        order(*call)
+
+
+def test_a_service_without_a_target_takes_no_entities():
+    with pytest.raises(InvalidInput, match="is not done to entities"):
+        order("notify.notify", ["light.kitchen_ceiling"], message="hello")
+
+
+@pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        ({"brightness": 3}, "has no argument brightness; it takes: brightness_pct"),
+        ({"brightness_pct": 101}, "must be at most 100"),
+        ({"brightness_pct": -1}, "must be at least 0"),
+        ({"brightness_pct": "bright"}, "must be a number"),
+        ({"brightness_pct": True}, "must be a number"),
+        ({"brightness_pct": float("nan")}, "must be a number"),
+        ({"rgb_color": [1, 2]}, "three numbers"),
+        ({"rgb_color": [1, 2, 256]}, "three numbers"),
+        ({"flash": "never"}, "one of short, long"),
+        ({"profile": ["x"]}, "must be a text"),
+        ({"entity_id": "light.kitchen_ceiling"}, "does not belong in data"),
+        ({"area_id": "kitchen"}, "does not belong in data"),
+    ],
+)
+def test_arguments_are_held_to_the_selectors(data, says):
+    with pytest.raises(InvalidInput, match=says):
+        order("light.turn_on", ["light.kitchen_ceiling"], **data)
+
+
+def test_arguments_that_fit_pass():
+    data = {"brightness_pct": 40, "rgb_color": [1, 2, 255], "flash": "long", "profile": "x", "odd": object}
+    assert order("light.turn_on", ["light.kitchen_ceiling"], **data).data == data
+    with pytest.raises(InvalidInput, match="true or false"):
+        order("fan.oscillate", ["fan.bedroom"], oscillating="yes")
+
+
+@pytest.mark.parametrize("entity_id", ["light.secret", "light.nowhere", "Secret lamp", "all", ""])
+def test_what_is_not_exposed_cannot_be_named(entity_id):
+    with pytest.raises(EntityNotFound):
+        order("light.turn_on", [entity_id])
+
+
+def test_nor_smuggled_in_by_an_argument():
+    with pytest.raises(EntityNotFound, match=r"light\.secret"):
+        order("scene.apply", entities={"light.secret": "on"})
+    with pytest.raises(EntityNotFound, match=r"light\.secret"):
+        order("scene.apply", entities={"deep": [{"er": ["light.secret"]}]})
+    assert order("scene.apply", entities={"light.kitchen_ceiling": "on"}).service == "scene.apply"
+
+
+def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
+    many = order("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
+    assert many.judged_as() == ("homeassistant.turn_off", "light.turn_off", "lock.turn_off")
+    assert order("light.turn_on", ["light.kitchen_ceiling"]).judged_as() == ("light.turn_on",)
+
+
+async def test_every_service_of_the_simulated_house_can_be_read():
+    home = house()
+    await home.open()
+    for service in (await home.services()).values():
+        domains = [d for wanted in (service.target or {}).get("entity", ()) for d in wanted.get("domain", ())]
+        fitting = [key for key in index().entities if not domains or key.partition(".")[0] in domains]
+        required = [name for name, field in service.fields.items() if field.required]
+        arguments = {"service": service.name, "entity_ids": fitting[:1] if service.target is not None else []}
+        if not required and (fitting or service.target is None):
+            assert read_order(arguments, index(), {service.name: service}).service == service.name
+    await home.close()
