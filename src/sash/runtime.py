@@ -44,6 +44,7 @@ from sash.home.known import KnownHome
 from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.intents.memory import MemoryIntents
+from sash.intents.undo import UndoIntents
 from sash.models.base import Model, close, name_of
 from sash.models.catalog import Catalog
 from sash.models.embedder import Embedder
@@ -176,7 +177,9 @@ class Runtime:
         return home_tools(home, self._clock, zone)
 
     def _default_intents(self) -> tuple[Intents, ...]:
-        return (MemoryIntents(), *([self._home_intents] if self._home_intents else []))
+        if self._home_intents is None:
+            return (MemoryIntents(),)
+        return (MemoryIntents(), UndoIntents(), self._home_intents)
 
     async def __aenter__(self) -> Self:
         await self.open()

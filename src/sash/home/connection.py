@@ -4,12 +4,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.base import Connected, Disconnected, HomeEvent, LayoutChanged, Listener, State
+from sash.home.exposure import ASSISTANT
 from sash.home.link import Link, Refused, Timing, explain, make_session, unauthorized, unavailable
 from sash.home.wire import apply_changes, changes_layout
 
@@ -59,6 +61,7 @@ class Connection:
         self._trouble = unavailable(name, _NOT_OPENED)
         self._reported = ""
         self._failures = 0
+        self._exposed: frozenset[str] | None = None
         self._link: Link | None = None
         self._session: aiohttp.ClientSession | None = None
         self._task: asyncio.Task[None] | None = None
@@ -115,6 +118,17 @@ class Connection:
             raise unavailable(self._name, f"it answered HTTP {status}: try again in a moment")
         return text if status == 200 else None
 
+    async def exposed(self) -> frozenset[str] | None:
+        """Ask which entities are noted as exposed; None if there is no such note, or it may not be read."""
+        if not self.is_admin:
+            return None
+        try:
+            noted = (await self.linked().ask("homeassistant/expose_entity/list"))["exposed_entities"]
+        except Refused:
+            return None
+        self._exposed = frozenset(name for name, shown in noted.items() if shown.get(ASSISTANT))
+        return self._exposed
+
     @property
     def is_admin(self) -> bool:
         """Whether the token is that of an administrator, who may ask for everything."""
@@ -139,17 +153,19 @@ class Connection:
     async def _live(self, session: aiohttp.ClientSession) -> None:
         """Connect, and stay connected until the connection is lost, which raises."""
         link = await Link.connect(session, self._name, self._address, self._token, self._timing)
-        reading = asyncio.create_task(link.read())
+        tasks: list[asyncio.Task[None]] = [asyncio.create_task(link.read())]
         try:
             await self._begin(link)
             self._link, self._failures, self._reported = link, 0, ""
             _logger.info("connected to %s", self._name)
             self._tell(Connected())
-            await reading
+            tasks.append(asyncio.create_task(self._watch_exposure()))
+            await tasks[0]
         finally:
             self._link = None
-            reading.cancel()
-            await asyncio.gather(reading, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             await link.close()
 
     async def _begin(self, link: Link) -> None:
@@ -169,6 +185,15 @@ class Connection:
             await link.first("subscribe_entities", self._hear_states)
         except Refused as error:
             raise unavailable(self._name, f"it refuses what is needed: {error}") from error
+
+    async def _watch_exposure(self) -> None:
+        """Look now and then: no event tells that an entity which is in no registry was shown or hidden."""
+        while True:
+            await asyncio.sleep(self._timing.exposure_s)
+            before = self._exposed
+            with suppress(HomeUnavailable):
+                if before is not None and await self.exposed() != before:
+                    self._tell_if_connected(LayoutChanged())
 
     def _know(self, user: dict[str, Any]) -> None:
         """Keep whose token this is, and say once what that user may not do."""

@@ -40,10 +40,12 @@ def _walk(value: Any, domain: str, places: Places) -> Iterator[str]:
     elif isinstance(value, dict):
         action = value.get("action") or value.get("service")
         domain = action.partition(".")[0] if isinstance(action, str) else domain
+        # A device's own trigger, condition or action names the entity beside the device that it belongs to.
+        is_own = "domain" in value and "entity_id" in value
         for key, item in value.items():
             if key == "entity_id":
                 yield from _named(item, places)
-            elif key in places.members:
+            elif key in places.members and not is_own:
                 yield from _members(item, places.members[key], domain)
             yield from _walk(item, domain, places)
 

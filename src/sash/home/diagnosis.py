@@ -1,5 +1,6 @@
 """What is wrong with an entity, why, what that affects, and what to do about it."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime, timedelta, tzinfo
@@ -30,6 +31,8 @@ LONGEST_MESSAGE = 200
 # A sensor that says something so often, and then nothing for so much longer, is stuck.
 STALE_FACTOR = 20
 STALE_AFTER = timedelta(hours=12)
+
+_missing = re.compile(r"(?:Action|Service|Entity) ([a-z_]+\.[a-z0-9_]+) (?:was )?not found", re.I)
 
 Status = Literal["healthy", "unavailable", "unknown", "warning"]
 Confidence = Literal["high", "medium", "low"]
@@ -265,7 +268,10 @@ def _logged(patient: Patient) -> Iterator[Cause]:
         + patient.index.hide(record.message)[:LONGEST_MESSAGE]
         for record in shown
     )
+    missing = _missing.search(" ".join(record.message for record in shown))
     remedy = "Correct what the log complains of" if worst != "low" else ""
+    if missing:
+        remedy = f"It uses {missing[1]}, which is not there any more: replace it, or take it out"
     yield Cause("the house's log has complaints about it", worst, evidence, remedy=remedy)
 
 

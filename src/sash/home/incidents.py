@@ -16,10 +16,12 @@ TIMEFRAMES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timede
 SEVERITIES: tuple[Severity, ...] = ("warning", "error", "critical")
 # What begins so soon after something that it has to do with comes of it.
 FOLLOWS = timedelta(seconds=90)
-MOST_INCIDENTS = 20
+MOST_INCIDENTS = 12
+MOST_CASCADES = 4
+MOST_FOLLOWERS = 8
 MOST_EXAMINED = 100
 MOST_RECOMMENDATIONS = 5
-LONGEST_MESSAGE = 240
+LONGEST_MESSAGE = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Incident:
 async def analyze(
     known: KnownHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
 ) -> dict[str, Any]:
-    """Gather what went wrong within a time, from a severity on."""
+    """Gather what went wrong within a time, from a severity on; what came of it stands with it."""
     index, start = known.index, now - TIMEFRAMES[timeframe]
     log = [record for record in await known.home.log() if record.at >= start]
     outages = await _outages(known, index, log, start, now)
@@ -47,7 +49,9 @@ async def analyze(
     incidents = [incident for incident in incidents if incident.severity in wanted]
     incidents.sort(key=lambda incident: incident.first_at)
     cascades = _cascades(index, incidents)
-    newest = sorted(incidents, key=lambda incident: incident.last_at, reverse=True)[:MOST_INCIDENTS]
+    followers = {id(incident) for _, following in cascades for incident in following}
+    alone = [incident for incident in incidents if id(incident) not in followers]
+    newest = sorted(alone, key=lambda incident: incident.last_at, reverse=True)[:MOST_INCIDENTS]
     return {
         "timeframe": timeframe,
         "severity": severity,
@@ -55,10 +59,12 @@ async def analyze(
         "incidents": [_shown(incident, zone) for incident in newest],
         "cascades": [
             {
-                "began_with": _shown(root, zone),
-                "followed_by": [_shown(incident, zone) for incident in followers[:MOST_INCIDENTS]],
+                "at": _at(root.first_at, zone),
+                "began_with": root.message,
+                "followed_by": [incident.message for incident in following[:MOST_FOLLOWERS]],
+                "incidents": len(following) + 1,
             }
-            for root, followers in cascades
+            for root, following in cascades[-MOST_CASCADES:]
         ],
         "recommendations": _recommendations(index, incidents, cascades),
     }
@@ -202,7 +208,11 @@ def _shown(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
         "source": incident.source,
         "message": incident.message,
         "count": incident.count,
-        "first_at": incident.first_at.astimezone(zone).isoformat(timespec="seconds"),
-        "last_at": incident.last_at.astimezone(zone).isoformat(timespec="seconds"),
-        "entities": list(incident.entities),
+        "first_at": _at(incident.first_at, zone),
+        "last_at": _at(incident.last_at, zone),
+        "entities": list(incident.entities[:MOST_FOLLOWERS]),
     }
+
+
+def _at(at: datetime, zone: tzinfo | None) -> str:
+    return at.astimezone(zone).isoformat(timespec="seconds")

@@ -31,7 +31,8 @@ class Timing:
     """How many seconds to wait.
 
     A retry waits `retry_s`, then twice as long each time until `longest_retry_s`. A token that was refused is
-    tried again after `refused_retry_s`: Home Assistant notes, and may ban, those who try often.
+    tried again after `refused_retry_s`: Home Assistant notes, and may ban, those who try often. Every
+    `exposure_s` it is asked which entities are exposed.
     """
 
     connect_s: float = 10.0
@@ -39,6 +40,7 @@ class Timing:
     long_answer_s: float = 60.0
     heartbeat_s: float = 30.0
     starting_s: float = 1.0
+    exposure_s: float = 60.0
     retry_s: float = 0.5
     longest_retry_s: float = 30.0
     refused_retry_s: float = 300.0
@@ -74,7 +76,7 @@ def check_token(token: str) -> str:
     clean = token.strip() if isinstance(token, str) else ""
     if not clean or not clean.isascii() or not clean.isprintable() or " " in clean:
         raise InvalidInput(
-            "the token must be a long-lived access token, which Home Assistant makes in your profile under Security"
+            "the token must be a long-lived access token: make one in your profile in Home Assistant"
         )
     return clean
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from sash.home.base import NO_STATE, Entity
 from sash.home.index import Index
 from sash.home.trend import as_number
+from sash.words import words
 
 MOST_ENTITIES = 500
 MOST_TOKENS = 2000
@@ -48,19 +49,22 @@ def overview(
     index: Index, message: str, at: str, count: Callable[[str], int], most_tokens: int = MOST_TOKENS
 ) -> Told:
     """Tell of a house: the entities that matter, by area, and how many others there are."""
-    chosen, tokens = [], 0
+    chosen: list[Entity] = []
+    by_area: dict[str, list[str]] = defaultdict(list)
+    tokens = 0
     for entity in _ranked(index, message)[:MOST_ENTITIES]:
-        tokens += count(_line(index, entity)) + 1
+        area = _area(index, entity)
+        tokens += count(_line(index, entity)) + 1 + (0 if area in by_area else count(area) + 2)
         if tokens > most_tokens:
             break
+        by_area[area] = []
         chosen.append(entity)
-    by_area: dict[str, list[str]] = defaultdict(list)
     for entity in sorted(chosen, key=lambda e: (_RANKS.get(e.domain, _LAST), e.id)):
         by_area[_area(index, entity)].append(_line(index, entity))
     lines = [f"{area}: {'; '.join(by_area[area])}" for area in sorted(by_area, key=_elsewhere_last)]
     listed = {entity.id for entity in chosen}
     left = [entity for entity in index.entities.values() if entity.id not in listed]
-    lines += _left_out(index, left, count, most_tokens // 4)
+    lines += _left_out(index, left, count, most_tokens // 8)
     text = f"{HEADING.format(name=index.name, at=at)}\n" + "\n".join(lines)
     states = {entity.id: index.state(entity.id) for entity in chosen}
     return Told(text if index.entities else "", states, frozenset(index.entities), index)
@@ -102,8 +106,8 @@ def _ranked(index: Index, message: str) -> list[Entity]:
 def _line(index: Index, entity: Entity) -> str:
     """Write an entity in a few tokens: its id, its name if that says more, its state."""
     state = index.states.get(entity.id)
-    words = entity.id.partition(".")[2].replace("_", " ")
-    name = "" if entity.name.casefold() in words or words in entity.name.casefold() else f" “{entity.name}”"
+    says_more = not set(words(entity.name)) <= set(words(entity.id.replace("_", " ")))
+    name = f" “{entity.name}”" if says_more else ""
     unit = f" {state.unit}" if state and state.unit else ""
     return f"{entity.id}{name} {index.state(entity.id)}{unit}"
 

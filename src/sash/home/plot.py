@@ -111,6 +111,7 @@ def _draw_lines(
         for point in points:
             value = as_number(point.state)
             if value is None:
+                stretch += [(axis.x(point.at), y) for _, y in stretch[-1:]]
                 _draw_stretch(draw, stretch, n)
                 stretch = []
             else:

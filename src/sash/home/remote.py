@@ -69,7 +69,7 @@ class RemoteHome:
         *lists, config, exposed = await asyncio.gather(
             *(self._ask(f"config/{name}_registry/list") for name in names),
             self._ask("get_config"),
-            self._noted_as_exposed(),
+            self._connection.exposed(),
         )
         listed, devices, areas, floors, labels = lists
         enabled = [entry["entity_id"] for entry in listed if not entry.get("disabled_by")]
@@ -184,14 +184,6 @@ class RemoteHome:
             return await self._connection.linked().ask(kind, **fields)
         except Refused:
             return otherwise
-
-    async def _noted_as_exposed(self) -> set[str] | None:
-        if not self._connection.is_admin:
-            return None
-        raw = await self._ask_or("homeassistant/expose_entity/list", None)
-        if raw is None:
-            return None
-        return {name for name, shown in raw["exposed_entities"].items() if shown.get(ASSISTANT)}
 
     async def _configurations(self, entity_ids: set[str]) -> dict[str, Any]:
         """Return the configurations of automations and scripts; some have none."""

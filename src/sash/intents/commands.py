@@ -4,11 +4,12 @@ An entity that cannot do what is wanted is left out: one that is not available, 
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sash.home.base import UNAVAILABLE, Entity, State
 from sash.home.index import Index
+from sash.home.order import MOST_ENTITIES
 from sash.intents.grammar import Meaning
 
 # Services that need a feature, with its bit in `supported_features`.
@@ -118,23 +119,27 @@ def plan(meaning: Meaning, entities: Iterable[Entity], index: Index) -> list[Cal
     """Return the calls for a command, one for each service and its data; none if no entity can do it."""
     command = COMMANDS[meaning.intent]
     named = "name" in meaning.slots
-    calls: dict[tuple[str, str], Call] = {}
+    told: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
     for entity in entities:
         state = index.states.get(entity.id)
-        if state is None or state.state == UNAVAILABLE:
+        if state is None or state.state == UNAVAILABLE or entity.domain not in (command.domains or _ON):
             continue
         if command.states and not named and state.state not in command.states:
             continue
-        if (told := command.tell(meaning, state)) is None:
+        if (order := command.tell(meaning, state)) is None:
             continue
-        service, data = f"{entity.domain}.{told[0]}", told[1]
+        service, data = f"{entity.domain}.{order[0]}", order[1]
         if _has(state, _FEATURES.get(service, 0)):
-            call = calls.setdefault((service, repr(data)), Call(service, (), data))
-            calls[service, repr(data)] = replace(call, entity_ids=(*call.entity_ids, entity.id))
-    if not meaning.slots.keys() & {"name", "area", "floor", "domain"}:
-        # Nothing says which one is meant: that is sure only if there is but one.
-        return list(calls.values()) if sum(len(call.entity_ids) for call in calls.values()) == 1 else []
-    return list(calls.values())
+            told.setdefault((service, repr(data)), (data, []))[1].append(entity.id)
+    # If nothing says which one is meant, that is sure only if there is but one.
+    says_which = meaning.slots.keys() & {"name", "area", "floor", "domain"}
+    if not says_which and sum(len(entity_ids) for _, entity_ids in told.values()) != 1:
+        return []
+    return [
+        Call(service, tuple(entity_ids[start : start + MOST_ENTITIES]), data)
+        for (service, _), (data, entity_ids) in told.items()
+        for start in range(0, len(entity_ids), MOST_ENTITIES)
+    ]
 
 
 def shopping_list(index: Index) -> tuple[Entity, ...]:

@@ -81,6 +81,7 @@ class Meaning:
         return None if found is None else found.value
 
 
+@lru_cache(maxsize=256)
 def closest_language(called: str) -> str | None:
     """Return the grammar's name for a language: "en" for "en-US", "pt-BR" for "pt_br"; None if none."""
     languages = {language.casefold(): language for language in get_languages()}

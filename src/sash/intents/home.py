@@ -12,7 +12,7 @@ from sash.home.base import Entity
 from sash.home.index import Index
 from sash.intents.base import Heard, ToolResult, answering
 from sash.intents.commands import COMMANDS, Call, plan, shopping_list
-from sash.intents.grammar import Meaning, closest_language, load_grammar
+from sash.intents.grammar import Grammar, Meaning, Slot, closest_language, load_grammar
 from sash.intents.mood import asks
 from sash.intents.names import Called, Names
 from sash.intents.questions import ABOUT, QUESTIONS, facts_for
@@ -88,11 +88,7 @@ class HomeIntents:
         replies, names = await self._speak(language), await self._names_in(index)
         here = names.area(heard.session.context.get("area"))
         text = self._vocabulary.rewrite(heard.text, language)
-        recognise = replies.grammar.recognise
-        if len(text) > SHORT:
-            meanings = await asyncio.to_thread(recognise, text, names.within, here)
-        else:
-            meanings = recognise(text, names.within, here)
+        meanings = await _recognise(replies.grammar, text, names, here)
         best = [meaning for meaning in meanings if meaning.rank == meanings[0].rank]
         asked = asks(heard.text, language) or asks(text, language)
         place = here.value if here else None
@@ -143,6 +139,12 @@ class HomeIntents:
                 if self._names is None or self._names.index is not index:
                     self._names = await asyncio.to_thread(Names, index)
         return self._names
+
+
+async def _recognise(grammar: Grammar, text: str, names: Names, here: Slot | None) -> list[Meaning]:
+    if len(text) > SHORT:
+        return await asyncio.to_thread(grammar.recognise, text, names.within, here)
+    return grammar.recognise(text, names.within, here)
 
 
 def _one(
@@ -198,7 +200,7 @@ def _read(result: ToolResult) -> dict[str, Any] | None:
     except ValueError:
         return None
     made = result.name == TOOL and isinstance(read, dict) and isinstance(read.get("entities"), list)
-    return read if made and read.get("verified") is not False else None
+    return read if made and read.get("verified", False) is not False else None
 
 
 def _after(read: dict[str, Any], index: Index, replies: Replies) -> Iterator[SpokenState]:

@@ -92,14 +92,7 @@ class Replies:
                     query={"matched": yes, "unmatched": no},
                     state_attr=lambda entity_id, name: attributes.get(entity_id, {}).get(name),
                 )
-            except (
-                TemplateError,
-                ArithmeticError,
-                AttributeError,
-                LookupError,
-                TypeError,
-                ValueError,
-            ) as error:
+            except Exception as error:
                 _logger.debug("%s %s: %s", self.grammar.language, meaning.intent, error)
             else:
                 said = " ".join(said.split())

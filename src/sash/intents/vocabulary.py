@@ -46,7 +46,7 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         meant = {_plain(said): wanted for said, wanted in self.synonyms.items()}
-        phrases = sorted(meant, key=len, reverse=True)
+        phrases = sorted({*meant, *self.synonyms}, key=len, reverse=True)
         words = (r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
         said = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) if phrases else None
         object.__setattr__(self, "_said", said)

@@ -1,0 +1,59 @@
+"""'Undo that', in some languages, without a model."""
+
+import json
+import re
+from typing import NamedTuple
+
+from sash.intents.base import Heard, answering, calling
+from sash.models.base import Answer
+
+TOOL = "undo_last_action"
+
+
+class _Language(NamedTuple):
+    undo: str
+    undone: str
+
+
+_LANGUAGES = (
+    _Language(
+        r"undo(?: (?:that|it|this|the last (?:action|change|command)))?|(?:take|put) (?:that|it) back"
+        r"|revert (?:that|it|the last (?:action|change))",
+        "Undone. {}",
+    ),
+    _Language(
+        r"(?:mach|mache) (?:das|es|die letzte (?:aktion|änderung))(?: wieder)? rückgängig"
+        r"|rückgängig(?: machen)?|nimm das zurück",
+        "Rückgängig gemacht. {}",
+    ),
+    _Language(r"(?:annule|défais) (?:ça|cela|la dernière action)", "Annulé. {}"),
+    _Language(r"deshaz(?:lo| eso| la última acción)|deshacer", "Deshecho. {}"),
+    _Language(r"annulla (?:l['’]ultima azione|quello che hai fatto)", "Annullato. {}"),
+    _Language(r"maak (?:dat|het|de laatste actie) ongedaan|ongedaan maken", "Ongedaan gemaakt. {}"),
+)
+_POLITE = r"(?:(?:hey |ok |okay )?sash\W+)?(?:please |bitte |can you |could you |kannst du )?"
+_patterns = [
+    (re.compile(rf"\s*{_POLITE}(?:{language.undo})(?:,? (?:please|bitte))?\s*[.!]*\s*", re.I), language)
+    for language in _LANGUAGES
+]
+
+
+class UndoIntents:
+    """Takes the last action back, by the tool for it; what it has to say to that is for the model."""
+
+    async def understand(self, heard: Heard) -> Answer | None:
+        if TOOL not in heard.tools:
+            return None
+        language = next((language for pattern, language in _patterns if pattern.fullmatch(heard.text)), None)
+        if language is None:
+            return None
+        if not heard.results:
+            return calling(TOOL)
+        try:
+            result = json.loads(heard.results[-1].content)
+            told = [f"{entity['name']}: {entity['after']}" for entity in result["entities"]]
+        except (ValueError, TypeError, KeyError):
+            return None
+        if result.get("verified") is False or not told:
+            return None
+        return answering(language.undone.format("; ".join(told)))

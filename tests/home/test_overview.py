@@ -1,0 +1,126 @@
+"""What a model is told of the house: once what matters, then what has changed; never more than a bound."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from sash.home.base import Layout
+from sash.home.index import Index
+from sash.home.overview import MOST_CHANGES, changes, overview
+from sash.tokens import TokenCounter
+from tests.home.known import LAYOUT, STATES, WAIT_S, entity, index, state, without
+from tests.houses import large_house
+
+count = TokenCounter().count_text
+
+
+def told(searched, message="", **options):
+    return overview(searched, message, "Thu 2026-01-01 00:00", count, **options)
+
+
+def test_a_small_house_is_told_whole_by_area():
+    text = told(index()).text
+    assert text.splitlines()[1:] == [
+        "Bedroom: fan.bedroom on",
+        "Hall: lock.front_door locked",
+        "Kitchen: light.kitchen_ceiling off; light.kitchen_counter on; switch.kettle off; "
+        "sensor.kitchen_temperature 21.5 °C",
+        "Living room: climate.living_room “Thermostat” heat; cover.living_room “Blinds” open; "
+        "light.living_room “Reading lamp” off; media_player.tv playing",
+        "No area: automation.morning “Good morning” on; scene.movie “Movie night” unknown",
+    ]
+    assert "Thu 2026-01-01 00:00" in text
+    assert "secret" not in text.lower()
+
+
+async def large(n):
+    home = large_house(n)
+    await home.open()
+    async with asyncio.timeout(WAIT_S):
+        known = Index(await home.layout(), await home.states())
+    await home.close()
+    return known
+
+
+@pytest.mark.parametrize("n", [600, 5000])
+async def test_a_large_house_is_told_within_bounds(n):
+    searched = await large(n)
+    known = told(searched, most_tokens=2000)
+    assert count(known.text) < 2350
+    assert len(known.states) <= 500
+    assert "Not listed, to be found with search_index" in known.text
+
+
+async def test_what_the_message_speaks_of_is_told_first():
+    searched = await large(5000)
+    target = list(searched.entities.values())[-1]
+    assert target.id not in told(searched, most_tokens=500).states
+    assert target.id in told(searched, f"what about {target.name}?", most_tokens=500).states
+
+
+async def test_at_most_500_entities_are_listed():
+    searched = await large(2000)
+    assert len(told(searched, most_tokens=10**6).states) == 500
+
+
+def test_nothing_changed_is_nothing_told():
+    searched = index()
+    assert changes(searched, told(searched)) == ""
+
+
+def test_a_change_is_told_once():
+    searched = index()
+    known = told(searched)
+    searched.apply("switch.kettle", state("switch.kettle", "on"))
+    assert changes(searched, known) == "changed: switch.kettle on"
+    assert changes(searched, known) == ""
+
+
+def test_a_number_that_has_hardly_moved_is_not_told():
+    searched = index()
+    known = told(searched)
+    for value, expected in (
+        ("21.9", ""),
+        ("22.5", ""),
+        ("22.9", "changed: sensor.kitchen_temperature 22.9 °C"),
+    ):
+        searched.apply(
+            "sensor.kitchen_temperature",
+            state("sensor.kitchen_temperature", value, unit_of_measurement="°C"),
+        )
+        assert changes(searched, known) == expected
+    searched.apply("sensor.kitchen_temperature", state("sensor.kitchen_temperature", "unavailable"))
+    assert changes(searched, known) == "changed: sensor.kitchen_temperature unavailable"
+
+
+def test_new_and_removed_are_told():
+    known = told(index())
+    lamp = entity("light.new", "New", "bedroom")
+    layout = without("switch.kettle", replace(LAYOUT, entities=(*LAYOUT.entities, lamp)))
+    now = Index(layout, [*STATES, state("light.new", "on")])
+    assert changes(now, known) == "new: light.new on\nremoved: switch.kettle"
+    assert changes(now, known) == ""
+    now.apply("light.new", state("light.new", "off"))
+    assert changes(now, known) == "changed: light.new off"
+
+
+def test_what_is_not_exposed_any_more_is_removed():
+    known = told(index())
+    hidden = [replace(e, exposed=e.exposed and e.id != "switch.kettle") for e in LAYOUT.entities]
+    now = Index(replace(LAYOUT, entities=tuple(hidden)), STATES)
+    assert changes(now, known) == "removed: switch.kettle"
+
+
+async def test_many_changes_are_told_in_part():
+    searched = await large(600)
+    known = told(searched)
+    for key in known.states:
+        searched.apply(key, state(key, "changed"))
+    text = changes(searched, known)
+    assert text.count(";") == MOST_CHANGES
+    assert f"and {len(known.states) - MOST_CHANGES} more" in text
+
+
+def test_an_empty_house_is_not_told_of():
+    assert told(Index(Layout("empty"), [])).text == ""

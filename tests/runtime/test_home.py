@@ -1,0 +1,379 @@
+"""Turns with a house: sentences without a model, actions by the policy, what changed, and a house that goes away."""
+
+import asyncio
+import json
+import logging
+
+import pytest
+
+from sash.errors import ServiceFailed
+from sash.runtime import Runtime
+from sash.sessions import Budgets, SessionPolicy
+from sash.stores.memory import MemoryStore
+from sash.testing import FakeClock, ScriptedModel, both, calling
+from tests.home.known import house
+from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
+
+FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
+ON = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
+
+
+@pytest.fixture
+async def live():
+    """Make runtimes with a house; `live(*lines)` returns one with its model and its house."""
+    made = []
+
+    async def make(*lines, home=None, store=None, **options):
+        home = home or house()
+        model = ScriptedModel(*(lines or ("The model was asked.",)))
+        runtime = Runtime(store or MemoryStore(), model, home=home, clock=FakeClock(), **options)
+        runtime.house, runtime.model = home, model
+        await runtime.open()
+        made.append(runtime)
+        async with asyncio.timeout(WAIT_S):
+            await runtime._home.ready()
+        return runtime
+
+    yield make
+    for runtime in made:
+        await runtime.close()
+
+
+def actions(result):
+    return [(a.name, a.outcome, a.verified) for a in result.response.actions]
+
+
+async def test_a_command_is_done_without_a_model(live):
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE)
+    result = await turn(runtime, session, "turn on the kitchen ceiling")
+    assert actions(result) == [("call_service", "done", True)]
+    assert runtime._home.index.state("light.kitchen_ceiling") == "on"
+    assert runtime.model.requests == []
+    stored = await runtime.store.messages("local", session.id)
+    assert all("local_intent" in m.message.tags for m in stored)
+    assert [m.message.role for m in stored] == ["user", "assistant", "tool", "assistant"]
+    assert (await runtime.statistics())["local_count"] == 1
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "is the kitchen ceiling on?",
+        "Is the kitchen ceiling on",
+        "are the lights in the kitchen on?",
+        "which lights are on?",
+        "is the front door locked?",
+        "what is the kitchen temperature?",
+        "why is the kitchen ceiling on?",
+        "should I turn on the kitchen ceiling?",
+        "did you turn on the kitchen ceiling?",
+        "turn on the kitchen ceiling?",
+    ],
+)
+async def test_a_question_never_switches_anything(live, question):
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE)
+    result = await turn(runtime, session, question)
+    assert result.status == "completed"
+    assert runtime.house.calls == []
+    assert result.response.actions == ()
+
+
+async def test_a_question_is_answered_without_a_model(live):
+    runtime = await live()
+    session = await runtime.start_session()
+    assert (await answer(runtime, session, "is the front door locked?")).startswith("Yes")
+    assert runtime.model.requests == []
+
+
+async def test_the_model_sees_what_was_understood_without_it(live):
+    runtime = await live("As you said.")
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "turn on the kitchen ceiling")
+    await turn(runtime, session, "tell me a story about lamps and ghosts")
+    [request] = runtime.model.requests
+    assert said(request)[0] == "turn on the kitchen ceiling"
+    assert [m["role"] for m in request.messages if m["role"] != "system"] == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+        "user",
+    ]
+
+
+async def test_an_action_outside_the_policy_is_a_result_for_the_model(live, caplog):
+    runtime = await live(calling("call_service", **ON), "It is not allowed.")
+    session = await runtime.start_session()
+    with caplog.at_level(logging.WARNING, "sash"):
+        result = await turn(runtime, session, "please make it bright for my cat")
+    assert actions(result) == [("call_service", "denied", None)]
+    assert runtime.house.calls == []
+    shown = runtime.model.requests[-1].messages[-1]["content"]
+    assert shown == "not done: actions are off in this session (allow_actuation is false)"
+    assert "call_service was not done" in caplog.text
+
+
+async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
+    runtime = await live("You have not allowed me to.")
+    session = await runtime.start_session()
+    assert await answer(runtime, session, "turn on the kitchen ceiling") == "You have not allowed me to."
+    assert runtime.house.calls == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "service", "entity_id", "reason"),
+    [
+        ({}, "homeassistant.restart", None, "is on the denylist"),
+        ({"denylisted_services": ("light",)}, "light.turn_on", "light.kitchen_ceiling", "is on the denylist"),
+        (
+            {"denylisted_services": ("lock",)},
+            "homeassistant.turn_off",
+            "lock.front_door",
+            "lock.turn_off is on the denylist",
+        ),
+        (
+            {"allowlisted_services": ("light", "homeassistant.*")},
+            "homeassistant.turn_on",
+            "switch.kettle",
+            "switch.turn_on is not on the allowlist",
+        ),
+        ({"allowlisted_services": ("light",)}, "switch.turn_on", "switch.kettle", "is not on the allowlist"),
+        ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'"),
+        ({}, "light.turn_on", "switch.kettle", "cannot be done to switch.kettle"),
+        ({}, "light.explode", "light.kitchen_ceiling", "there is no service 'light.explode'"),
+    ],
+)
+async def test_the_denylist_wins_and_what_is_not_there_is_refused(live, policy, service, entity_id, reason):
+    arguments = {"service": service} | ({"entity_ids": [entity_id]} if entity_id else {})
+    runtime = await live(calling("call_service", **arguments), "No.")
+    options = {"allow_actuation": True, "allowlisted_services": ("*",), **policy}
+    session = await runtime.start_session(policy=SessionPolicy(**options))
+    result = await turn(runtime, session, "go on then, as we said")
+    assert actions(result) == [("call_service", "denied", None)]
+    assert reason in runtime.model.requests[-1].messages[-1]["content"]
+    assert runtime.house.calls == []
+
+
+async def test_a_lock_waits_for_a_yes(live):
+    runtime = await live("Fine.")
+    session = await runtime.start_session(policy=FREE)
+    waiting = await turn(runtime, session, "unlock the front door")
+    assert waiting.status == "awaiting_approval"
+    assert runtime.house.calls == []
+    call_id = waiting.steps[-1].detail["call_id"]
+    await runtime.approve(waiting.continuation.id, call_id)
+    result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    assert actions(result) == [("call_service", "done", True)]
+    assert runtime._home.index.state("lock.front_door") == "unlocked"
+    assert runtime.model.requests == []
+
+
+async def test_a_dry_run_says_what_it_would_do(live):
+    runtime = await live(calling("call_service", **ON), "That is what I would do.")
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), dry_run=True)
+    session = await runtime.start_session(policy=policy)
+    result = await turn(runtime, session, "what about some light for my cat, then")
+    assert actions(result) == [("call_service", "dry_run", None)]
+    shown = json.loads(runtime.model.requests[-1].messages[-1]["content"])
+    assert shown["dry_run"] is True
+    assert shown["would"]["entities"] == [
+        {"entity_id": "light.kitchen_ceiling", "name": "Kitchen ceiling", "now": "off"}
+    ]
+    assert runtime.house.calls == []
+
+
+async def test_a_dry_run_is_no_way_around_the_denylist(live):
+    runtime = await live(calling("call_service", service="homeassistant.restart"), "No.")
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), dry_run=True)
+    session = await runtime.start_session(policy=policy)
+    assert actions(await turn(runtime, session, "go")) == [("call_service", "denied", None)]
+
+
+async def test_actions_are_paced(live):
+    on, off = (
+        calling("call_service", "c", service=f"light.turn_{what}", entity_ids=["light.kitchen_ceiling"])
+        for what in ("on", "off")
+    )
+    runtime = await live(both(on, off, on), "Enough.", "Later.", on, "Now.")
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), max_actions_per_minute=2)
+    session = await runtime.start_session(policy=policy)
+    result = await turn(runtime, session, "party like my cat")
+    assert sorted(outcome for _, outcome, _ in actions(result)) == ["denied", "done", "done"]
+    assert any("max_actions_per_minute" in m["content"] for m in runtime.model.requests[1].messages)
+    await turn(runtime, session, "is that so, dear cat?")
+    runtime._clock.advance(61)
+    result = await turn(runtime, session, "and again, dear cat")
+    assert actions(result) == [("call_service", "done", True)]
+
+
+async def test_an_action_that_does_not_work_is_not_claimed(live):
+    runtime = await live("It did not work.")
+    runtime.house.ignore_next("light.turn_on")
+    runtime._home.home = runtime.house
+    session = await runtime.start_session(policy=FREE)
+    result = await turn(runtime, session, "turn on the kitchen ceiling")
+    assert actions(result) == [("call_service", "done", False)]
+    assert result.response.final_message == "It did not work."
+
+
+async def test_an_action_that_fails_is_told_in_the_houses_own_words(live):
+    runtime = await live("The bulb is broken.")
+    runtime.house.fail_next("light.turn_on", ServiceFailed("the bulb is broken"))
+    session = await runtime.start_session(policy=FREE)
+    result = await turn(runtime, session, "turn on the kitchen ceiling")
+    assert actions(result) == [("call_service", "failed", None)]
+    assert runtime.model.requests[-1].messages[-1]["content"] == "failed: the bulb is broken"
+
+
+@pytest.mark.parametrize("sentence", ["undo that", "Undo.", "please undo that", "mach das rückgängig"])
+async def test_the_last_action_is_undone_without_a_model(live, sentence):
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "turn on the kitchen ceiling")
+    result = await turn(runtime, session, sentence)
+    assert actions(result) == [("undo_last_action", "done", True)]
+    assert result.response.final_message.endswith("Kitchen ceiling: off")
+    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime.model.requests == []
+
+
+async def test_undoing_twice_and_more(live):
+    runtime = await live("There is nothing to undo.")
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "turn on the kitchen ceiling")
+    await turn(runtime, session, "turn on the kettle")
+    await turn(runtime, session, "undo that")
+    assert runtime._home.index.state("switch.kettle") == "off"
+    await turn(runtime, session, "undo that")
+    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+    result = await turn(runtime, session, "undo that")
+    assert actions(result) == [("undo_last_action", "denied", None)]
+    assert "nothing to undo" in runtime.model.requests[-1].messages[-1]["content"]
+
+
+async def test_an_undo_is_an_action_for_the_policy_too(live):
+    """What opened a cover with a yes is not closed again without one."""
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE)
+    waiting = await turn(runtime, session, "close the blinds")
+    await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
+    await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    assert runtime._home.index.state("cover.living_room") == "closed"
+    undoing = await turn(runtime, session, "undo that")
+    assert undoing.status == "awaiting_approval"
+    assert runtime._home.index.state("cover.living_room") == "closed"
+
+
+async def test_an_action_is_undone_after_a_restart(live):
+    store, home = MemoryStore(), house()
+    first = await live(home=home, store=store)
+    session = await first.start_session(policy=FREE)
+    await turn(first, session, "turn on the kitchen ceiling")
+    await first.close()
+    second = await live(home=home, store=store)
+    result = await turn(second, session, "undo that")
+    assert actions(result) == [("undo_last_action", "done", True)]
+
+
+async def test_another_sessions_action_is_not_undone(live):
+    runtime = await live("Nothing.")
+    mine, yours = await runtime.start_session(policy=FREE), await runtime.start_session(policy=FREE)
+    await turn(runtime, mine, "turn on the kitchen ceiling")
+    result = await turn(runtime, yours, "undo that")
+    assert actions(result) == [("undo_last_action", "denied", None)]
+
+
+async def test_the_house_is_told_once_and_then_what_changed(live):
+    runtime = await live("one", "two", "three", "four")
+    session = await runtime.start_session()
+    for message in ("a story", "another story", "one more story", "the last story"):
+        if message == "one more story":
+            runtime.house.set_state("switch.kettle", "on")
+        await turn(runtime, session, message)
+    first, second, third, fourth = runtime.model.requests
+    [told] = [text for text in system_texts(first) if text.startswith("The house")]
+    assert "light.kitchen_ceiling off" in told
+    for request in (second, third, fourth):
+        assert told in system_texts(request)
+        assert request.messages[: len(first.messages)] == first.messages
+    assert third.messages[: len(second.messages)] == second.messages
+    asked = third.messages[-1]["content"]
+    assert asked.startswith("<context>\nIn the house, since you were told last:\nchanged: switch.kettle on\n")
+    assert fourth.messages[: len(third.messages)] == third.messages
+    assert "<context>" not in fourth.messages[-1]["content"]
+
+
+async def test_what_changed_is_not_part_of_the_transcript(live):
+    runtime = await live("one", "two")
+    session = await runtime.start_session()
+    await turn(runtime, session, "a story")
+    runtime.house.set_state("switch.kettle", "on")
+    await turn(runtime, session, "another story")
+    assert [text for role, text in await transcript(runtime, session) if role == "user"] == [
+        "a story",
+        "another story",
+    ]
+
+
+async def test_the_context_report_shows_the_house(live):
+    runtime = await live("one")
+    session = await runtime.start_session()
+    await turn(runtime, session, "a story")
+    report = await runtime.context_report(session.id)
+    parts = {part["name"]: part for part in report["parts"]}
+    assert parts["house"]["stable"] is True
+    assert list(parts).index("house") < list(parts).index("window")
+    assert report["prefix_share"] > 0.9
+
+
+async def test_a_house_that_goes_away_mid_turn_leaves_the_turn_with_an_answer(live):
+    def lose(request):
+        runtime.house.disconnect("the router is down")
+        return calling("get_states", entity_ids=["light.kitchen_ceiling"])
+
+    runtime = await live(lose, "The house cannot be reached.", "It is back.")
+    session = await runtime.start_session()
+    result = await turn(runtime, session, "tell me all about the lamps and ghosts")
+    assert (result.status, result.response.final_message) == ("completed", "The house cannot be reached.")
+    shown = runtime.model.requests[1].messages[-1]["content"]
+    assert shown.startswith("failed: ")
+    assert "the router is down" in shown
+    runtime.house.connect()
+    async with asyncio.timeout(WAIT_S):
+        await runtime._home.ready()
+    assert await answer(runtime, session, "is the front door locked?") == "Yes"
+
+
+async def test_a_turn_while_the_house_is_away_is_told_so(live):
+    runtime = await live("I cannot see the house.")
+    runtime.house.disconnect("the router is down")
+    session = await runtime.start_session()
+    await turn(runtime, session, "tell me about the lamps")
+    assert any("the router is down" in text for text in system_texts(runtime.model.requests[0]))
+
+
+async def test_a_house_that_is_never_there_does_not_keep_a_runtime_from_starting():
+    home = house()
+    home.connect = lambda: None
+    home.disconnect("no such host")
+    async with asyncio.timeout(WAIT_S), Runtime(MemoryStore(), ScriptedModel("Hello."), home=home) as runtime:
+        session = await runtime.start_session()
+        assert await answer(runtime, session, "hello there my friend of old") == "Hello."
+
+
+async def test_where_the_user_is_decides_which_lights_are_meant(live):
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE, area="living_room")
+    result = await turn(runtime, session, "turn on the lights")
+    assert actions(result) == [("call_service", "done", True)]
+    assert runtime._home.index.state("light.living_room") == "on"
+    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+
+
+async def test_past_the_days_money_the_house_is_still_understood(live):
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE, budgets=Budgets(max_cost_per_day_usd=0.0))
+    result = await turn(runtime, session, "turn on the kitchen ceiling")
+    assert actions(result) == [("call_service", "done", True)]
