@@ -26,7 +26,7 @@ async def live():
     async def make(*lines, home=None, store=None, **options):
         home = home or house()
         model = ScriptedModel(*(lines or ("The model was asked.",)))
-        runtime = Runtime(store or MemoryStore(), model, home=home, clock=FakeClock(), **options)
+        runtime = Runtime(store or MemoryStore(), model, home=home, **{"clock": FakeClock(), **options})
         runtime.house, runtime.model = home, model
         await runtime.open()
         made.append(runtime)
@@ -211,11 +211,61 @@ async def test_actions_are_paced(live):
 async def test_an_action_that_does_not_work_is_not_claimed(live):
     runtime = await live("It did not work.")
     runtime.house.ignore_next("light.turn_on")
-    runtime._home.home = runtime.house
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "turn on the kitchen ceiling")
     assert actions(result) == [("call_service", "done", False)]
     assert result.response.final_message == "It did not work."
+
+
+async def test_a_model_that_claims_what_has_not_worked_is_corrected(live):
+    runtime = await live(calling("call_service", **ON), "Done, I turned on the light.")
+    runtime.house.ignore_next("light.turn_on")
+    session = await runtime.start_session(policy=FREE)
+    result = await turn(runtime, session, "make it bright for my cat")
+    assert "(call_service: no effect seen)" in result.response.final_message
+
+
+@pytest.mark.parametrize(
+    ("service", "happened", "outcome", "calls"),
+    [
+        ("light.turn_on", True, ("done", True), 1),
+        ("light.turn_on", False, ("done", True), 2),
+        ("light.toggle", True, ("unknown", None), 1),
+    ],
+)
+async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
+    live, service, happened, outcome, calls
+):
+    """An action is done once, whatever dies: what can be seen is looked at, what cannot be is not repeated."""
+    clock, home, under_way = FakeClock(), house(), asyncio.Event()
+    store = MemoryStore(clock=clock)
+    call, made = home.call, []
+
+    async def hanging(*order):
+        made.append(order)
+        if len(made) == 1:
+            if happened:
+                await call(*order)
+            under_way.set()
+            await asyncio.Event().wait()
+        await call(*order)
+
+    home.call = hanging
+    ask = calling("call_service", service=service, entity_ids=["light.kitchen_ceiling"])
+    first = await live(ask, "Done.", home=home, store=store, clock=clock)
+    session = await first.start_session(policy=FREE)
+    sent = await first.send_message(session.id, "make it bright for my cat")
+    await asyncio.wait_for(under_way.wait(), WAIT_S)
+    first._worker._running[sent.id].task.cancel()
+    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
+    clock.advance(31)
+    second = Runtime(store, ScriptedModel("Done."), home=home, clock=clock)
+    async with second, asyncio.timeout(WAIT_S):
+        await second._home.ready()
+        await second.resume(sent.id)
+        result = await second.await_continuation(sent.id)
+        assert actions(result) == [("call_service", *outcome)]
+    assert len(made) == calls
 
 
 async def test_an_action_that_fails_is_told_in_the_houses_own_words(live):

@@ -120,7 +120,10 @@ class Loop:
         if not checked or self.progress.acted or is_question(self.request.message):
             return None
         truth = claim(answer.content, looked=self.progress.tool_calls > 0)
-        tried = [f"{action.name}: {action.outcome}" for action in self.progress.actions]
+        tried = [
+            f"{action.name}: {'no effect seen' if action.verified is False else action.outcome}"
+            for action in self.progress.actions
+        ]
         return f"{truth} ({'; '.join(tried)})" if truth and tried else truth
 
     def _stopped(self, budget: str) -> Outcome:

@@ -96,9 +96,14 @@ class Progress:
 
     @property
     def acted(self) -> bool:
-        """Whether something was done in this turn, or may have been; to note something is to do something."""
+        """Whether something was done in this turn, or may have been; to note something is to do something.
+
+        What was tried, and is seen not to have worked, was not done.
+        """
         noted = any(m["role"] == "tool" and m["name"] in ("remember", "forget") for m in self.said)
-        return noted or any(action.outcome in ("done", "unknown") for action in self.actions)
+        return noted or any(
+            action.outcome in ("done", "unknown") and action.verified is not False for action in self.actions
+        )
 
     def add(self, step: Step | NewStep) -> None:
         """Take one more step into account."""
