@@ -418,7 +418,7 @@ def _call(rng: random.Random, entities: list[str], room: str, now: datetime) -> 
                 for n in range(count, 0, -1)
             ]
             result = {"entity_id": entity, "changes": changes}
-            return Call(call_id, "get_history", {"entity_id": entity, "hours": hours}, _json(result))
+            return Call(call_id, "get_history", {"entity_ids": [entity], "hours": hours}, _json(result))
         case _:
             words = f"{room} {rng.choice(entities).partition('.')[2].replace('_', ' ')}"
             names = [entity for entity in entities for _ in range(rng.randint(1, 2))]

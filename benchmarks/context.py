@@ -60,6 +60,9 @@ from sash.agent.progress import Progress
 from sash.agent.recall import beginnings, missing
 from sash.agent.windows import KnownWindow
 from sash.digest import digest
+from sash.home import tools as house
+from sash.home.demo import demo_home
+from sash.home.known import KnownHome
 from sash.ids import new_id
 from sash.models.base import Answer
 from sash.models.timed import untimed
@@ -172,66 +175,9 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
     async def look_up(arguments: dict[str, Any], context: ToolContext) -> str:
         return results[context.call_id]
 
-    def tool(name: str, description: str, **properties: Message) -> ToolSpec:
-        schema = {"type": "object", "properties": properties, "required": list(properties)[:1]}
-        return ToolSpec(name, description, schema, look_up, safety="idempotent")
-
-    text, number = {"type": "string"}, {"type": "integer"}
-    entity = text | {"description": "The id, as the index has it: light.kitchen, sensor.attic_battery."}
-    hours = number | {"description": "How far to look back, at most 240 hours."}
-    return [
-        tool(
-            "search_index",
-            "Find entities, devices and areas of the home by words, names, aliases and areas. Use it first "
-            "when you do not know the id of what the user speaks of.",
-            query=text | {"description": "Words of names, areas or kinds of device."},
-            limit=number | {"description": "How many to return at most."},
-        ),
-        tool(
-            "get_states",
-            "Read the present states of entities, with their attributes and when they last changed.",
-            entity_ids={"type": "array", "items": text, "description": "The ids, as the index has them."},
-        ),
-        tool(
-            "get_history",
-            "Read how the state of an entity has changed, with the least, greatest and mean of numbers.",
-            entity_id=entity,
-            hours=hours,
-            plot={"type": "boolean", "description": "Whether to draw the numbers as a picture as well."},
-        ),
-        tool(
-            "get_logbook",
-            "Read what happened in the home: which entity changed, and by whom or which automation.",
-            entity_id=entity,
-            hours=hours,
-        ),
-        tool(
-            "diagnose_entity",
-            "Find out why an entity does not work: its state, device and area, likely causes, what else is "
-            "affected, and what to do.",
-            entity_id=entity,
-        ),
-        tool(
-            "analyze_errors",
-            "Sum up the errors and warnings of the home's log: incidents, what set off what, and what to do.",
-            timeframe=text | {"enum": ["1h", "24h", "7d"], "description": "How far to look back."},
-            severity=text | {"enum": ["warning", "error", "critical"], "description": "The least to report."},
-        ),
-        tool(
-            "call_service",
-            "Change something in the home. The state is read back afterwards; say what the result says.",
-            domain=text | {"description": "light, switch, cover, climate, media_player, fan, lock, scene."},
-            service=text | {"description": "turn_on, turn_off, toggle, open_cover, set_temperature, …"},
-            entity_ids={"type": "array", "items": text, "description": "What to change."},
-            data={"type": "object", "description": "What else the service takes, such as brightness_pct."},
-            dry_run={"type": "boolean", "description": "Only say what would be done."},
-        ),
-        tool(
-            "undo_last_action",
-            "Bring back the state before the last action, if nobody has changed it since.",
-            entity_id=entity,
-        ),
-    ]
+    clock = FakeClock(STARTED_AT)
+    real = house.home_tools(KnownHome(demo_home(clock)), clock, UTC)
+    return [ToolSpec(t.name, t.description, t.input_schema, look_up, safety="idempotent") for t in real]
 
 
 def schemas(conversation: Sequence[Turn]) -> list[Message]:

@@ -192,52 +192,63 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
 
     yield reading(
         "search_index",
-        "Find entities of the house by words (typos are fine), area or domain. Without arguments: the areas.",
-        query={"type": "string", "description": "Words of a name, alias, area, kind."},
-        area={"type": "string"},
+        "Find entities and their states by words, area or domain; typing mistakes do not matter. Use it when "
+        "you do not know the id of what the user speaks of. Without arguments it lists the areas.",
+        query={"type": "string", "description": "Words of a name, an alias, an area, a kind of device."},
+        area={"type": "string", "description": "Name or id of an area."},
         domain={"type": "string", "description": "light, sensor, cover, …"},
         limit=_whole_number(MOST_FOUND),
     )
     yield reading(
-        "get_states", "Current states with attributes.", ("entity_ids",), entity_ids=_ids(MOST_STATES)
+        "get_states",
+        "Read the present states of entities, with their attributes and since when they are so.",
+        ("entity_ids",),
+        entity_ids=_ids(MOST_STATES),
     )
     yield reading(
         "get_history",
-        "How entities were over time: numbers or durations, on request with a plot.",
+        "Read how entities were over time: least, greatest, mean and course of numbers; how long each other "
+        "state lasted and when it changed.",
         ("entity_ids",),
         entity_ids=_ids(MOST_HISTORIES),
         hours=_whole_number(MOST_HOURS),
-        until={"type": "string", "description": "ISO time; now if left out."},
-        plot={"type": "boolean", "description": "Also draw it, as a PNG for the user."},
+        until={"type": "string", "description": "The end, as an ISO time; now if it is left out."},
+        plot={"type": "boolean", "description": "Also draw it for the user, as a picture."},
     )
     yield reading(
         "get_logbook",
-        "What happened in the house, or to some entities.",
+        "Read what happened in the house or to some entities, and what made it happen.",
         entity_ids=_ids(MOST_STATES),
         hours=_whole_number(MOST_HOURS),
         limit=_whole_number(MOST_LINES),
     )
     yield reading(
         "diagnose_entity",
-        "What is wrong with an entity: causes, what is affected, what to do.",
+        "Find out why an entity does not work as it should: likely causes with their evidence, what else is "
+        "affected, and what to do.",
         ("entity_id",),
         entity_id={"type": "string"},
     )
     yield reading(
         "analyze_errors",
-        "What went wrong in the house lately: incidents, which came of which, what to do.",
+        "Sum up what went wrong in the house lately: incidents, which of them came of which, and what to do.",
         timeframe={"enum": list(TIMEFRAMES)},
-        severity={"enum": list(SEVERITIES), "description": "From this on."},
+        severity={"enum": list(SEVERITIES), "description": "The least to report."},
     )
     yield ToolSpec(
         "call_service",
-        "Change something in the house. Only when the user asks for it.",
+        "Change something in the house, only when the user asks for it. The state is read back afterwards: "
+        "tell the user what the result says, also if it was refused or not verified.",
         _schema(
             ("service",),
-            service={"type": "string", "description": "Such as light.turn_on."},
+            service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
             entity_ids=_ids(100),
-            areas={"type": "array", "items": {"type": "string"}, "description": "Instead of entity_ids."},
-            data={"type": "object", "description": "Arguments, such as {brightness_pct: 40}."},
+            areas={
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Instead of entity_ids: all in these areas that the service can be done to.",
+            },
+            data={"type": "object", "description": 'What else the service takes: {"brightness_pct": 40}.'},
         ),
         actions.call,
         safety="verify",
@@ -248,7 +259,8 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
     )
     yield ToolSpec(
         "undo_last_action",
-        "Take back the last action of this session.",
+        "Bring back what was before the last action of this session, unless it was changed since. Again: the "
+        "action before that.",
         _schema(()),
         undo.invoke,
         action=True,
