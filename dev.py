@@ -50,8 +50,8 @@ def prepare(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """The main job: for now the demo of the memory."""
-    setup("server")
+    """The main job: for now the demo of the memory and of the house."""
+    setup("server", "home")
     return _run(BIN / "sash", "demo", *arguments)
 
 

@@ -7,7 +7,7 @@ try:
     import typer
     from rich.console import Console
 except ModuleNotFoundError as missing:
-    sys.exit(f"The command line needs {missing.name}: install it with  pip install 'sash[server]'")
+    sys.exit(f"The command line needs {missing.name}: install it with  pip install 'sash[server,home]'")
 
 from sash import __version__
 from sash.demo import play
@@ -31,7 +31,7 @@ def demo(
         float | None, typer.Option(min=0, max=60, help="Seconds after each turn; none if not a terminal.")
     ] = None,
 ) -> None:
-    """Watch a debugging session slide through a window of five turns."""
+    """Watch a session slide through a window of five turns, and a talk with the demo house."""
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     console = Console()

@@ -136,6 +136,7 @@ class Runtime:
         ulids, counter = Ulids(), TokenCounter(name_of(model))
         self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
         own_tools = [*make_memory_tools(store, self._notebook, embedder, time_zone)] if memory_tools else []
+        self._warmed = asyncio.Event()
         self._home: KnownHome | None = None
         self._home_intents: HomeIntents | None = None
         if home is not None:
@@ -223,6 +224,12 @@ class Runtime:
         if self._engine.embedder is not None:
             await close(self._engine.embedder)
         await self.store.close()
+
+    async def home_ready(self) -> None:
+        """Wait until the house can be asked, and talked to; nothing else waits for it."""
+        if self._home is not None:
+            await self._home.ready()
+            await self._warmed.wait()
 
     async def start_session(
         self,
@@ -625,6 +632,7 @@ class Runtime:
             await self._home_intents.warm_up()
         except Exception as error:
             _logger.warning("the sentences about the house are not warmed up: %s", error)
+        self._warmed.set()
 
     async def _every(self, seconds: float, job: Any) -> None:
         while True:

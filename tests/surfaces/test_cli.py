@@ -27,6 +27,14 @@ def test_the_demo_shows_what_was_evicted_kept_and_lost():
     assert "\x1b[" not in done.stdout
 
 
+def test_the_demo_talks_to_the_house():
+    shown = run("demo").stdout
+    assert "Turned on the light  ✓ read back" in shown
+    assert "Undone. Kitchen ceiling light: off" in shown
+    assert "it flickers when the mains voltage dips" in shown
+    assert "6 of 7 turns needed no model at all. The bill: $0.00." in shown
+
+
 def test_the_demo_has_colour_in_a_terminal():
     assert "\x1b[" in run("demo", "--pause", "0", FORCE_COLOR="1", TERM="xterm-256color").stdout
 

@@ -70,6 +70,12 @@ class Patient:
         return [e for e in self.index.of_device(self.device.id) if e.id != self.entity.id]
 
     @property
+    def quick_changes(self) -> list[datetime]:
+        """When it has changed faster than anybody would switch it."""
+        changes = [p.at for n, p in enumerate(self.points) if n and p.state != self.points[n - 1].state]
+        return [at for n, at in enumerate(changes) if n and at - changes[n - 1] <= FLICKER_GAP]
+
+    @property
     def is_away(self) -> bool:
         return self.state is None or self.state.state == UNAVAILABLE
 
@@ -188,8 +194,7 @@ def _flicker(patient: Patient) -> Iterator[Cause]:
     """It changes faster than anybody would switch it; if the voltage dips then, that is why."""
     if patient.entity.domain == "sensor":
         return
-    changes = [p.at for n, p in enumerate(patient.points) if n and p.state != patient.points[n - 1].state]
-    quick = [at for n, at in enumerate(changes) if n and at - changes[n - 1] <= FLICKER_GAP]
+    quick = patient.quick_changes
     if len(quick) < FLICKERS:
         return
     flickers = f"{len(quick)} changes within seconds in the last day, the last at {_at(patient, quick[-1])}"
@@ -218,7 +223,7 @@ def _flicker(patient: Patient) -> Iterator[Cause]:
 def _dropouts(patient: Patient) -> Iterator[Cause]:
     """It comes and goes."""
     gone = [p for n, p in enumerate(patient.points) if n and p.state == UNAVAILABLE]
-    if len(gone) < DROPOUTS or patient.is_away:
+    if len(gone) < DROPOUTS or patient.is_away or len(patient.quick_changes) >= FLICKERS:
         return
     evidence = (f"unavailable {len(gone)} times in the last day, the last at {_at(patient, gone[-1].at)}",)
     remedy = "Move it closer to its bridge or router, or add a repeater between them"

@@ -80,6 +80,11 @@ class Meaning:
         found = self.slots.get(slot)
         return None if found is None else found.value
 
+    @property
+    def literal(self) -> int:
+        """How many letters of the sentence are words of the grammar."""
+        return self.rank[3]
+
 
 @lru_cache(maxsize=256)
 def closest_language(called: str) -> str | None:

@@ -163,11 +163,18 @@ def _one(
 
 def _act(best: list[Meaning], index: Index, here: str | None) -> Answer | None:
     found = _one(best, index, here, {intent: command.domains for intent, command in COMMANDS.items()})
-    calls = plan(*found, index) if found else []
+    if found is None or (not found[0].literal and not _is_said_alone(found[1])):
+        return None
+    calls = plan(*found, index)
     if not calls:
         return None
     made = tuple(_tool_call(number, call) for number, call in enumerate(calls, 1))
     return Answer(tool_calls=made, local=True)
+
+
+def _is_said_alone(entities: tuple[Entity, ...]) -> bool:
+    """Whether the bare name is an order: that of a scene is, but that of a light may answer a question."""
+    return all(entity.domain in ("scene", "script") for entity in entities)
 
 
 def _tool_call(number: int, call: Call) -> dict[str, Any]:

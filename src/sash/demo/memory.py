@@ -36,12 +36,8 @@ SESSION = (
 SUMMARY = "User encountered API error. System provided troubleshooting steps."
 
 
-def play(console: Console, pause_s: float = 0.0) -> None:
-    """Play the demo on `console`, with a pause after each turn."""
-    asyncio.run(_play(console, pause_s))
-
-
-async def _play(console: Console, pause_s: float) -> None:
+async def play(console: Console, pause_s: float) -> None:
+    """Let the session slide by, with a pause after each turn."""
     evicted: list[MessageEntry] = []
 
     def on_evict(_: str, eviction: Eviction) -> None:
