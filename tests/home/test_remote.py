@@ -370,7 +370,7 @@ class TestLosingTheConnection:
         assert pauses.taken[failed] <= 1
 
     async def test_a_connection_that_falls_silent_is_noticed(self, hub, connect):
-        home, watcher = await connect(hub.url, timing=Timing(heartbeat_s=0.05), sleep=Pauses(1))
+        home, watcher = await connect(hub.url, timing=Timing(heartbeat_s=0.4), sleep=Pauses(1))
         hub.answers_pings = False
         hub.answers["system_log/list"] = None
         with pytest.raises(HomeUnavailable, match="fallen silent"):
@@ -387,16 +387,16 @@ class TestLosingTheConnection:
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(web.WebSocketResponse, "pong", pong)
-            _, watcher = await connect(hub.url, timing=Timing(heartbeat_s=0.02))
+            _, watcher = await connect(hub.url, timing=Timing(heartbeat_s=0.2))
             async with asyncio.timeout(10):
-                for _ in range(5):
+                for _ in range(3):
                     await pings.acquire()
         assert watcher.events == [Connected()]
 
     async def test_a_question_without_an_answer_gives_up_and_the_connection_stays(self, hub, connect):
         hub.answers["system_log/list"] = None
-        home, watcher = await connect(hub.url, timing=Timing(answer_s=0.05))
-        with pytest.raises(HomeUnavailable, match=r"did not answer within 0\.05 s \(system_log/list\)"):
+        home, watcher = await connect(hub.url, timing=Timing(answer_s=0.4))
+        with pytest.raises(HomeUnavailable, match=r"did not answer within 0\.4 s \(system_log/list\)"):
             await home.log()
         assert watcher.events == [Connected()]
         assert await home.states()
@@ -404,7 +404,7 @@ class TestLosingTheConnection:
     async def test_a_late_answer_is_nobodys(self, hub, connect):
         late = []
         hub.answers["system_log/list"] = lambda question: late.append(question["id"])
-        home, _ = await connect(hub.url, timing=Timing(answer_s=0.05))
+        home, _ = await connect(hub.url, timing=Timing(answer_s=0.4))
         with pytest.raises(HomeUnavailable):
             await home.log()
         for socket_ in hub._sockets:
@@ -414,7 +414,7 @@ class TestLosingTheConnection:
 
     async def test_a_subscription_that_brings_nothing_is_no_connection(self, hub, connect):
         hub.answers["subscribe_entities"] = None
-        home, _ = await connect(hub.url, timing=Timing(answer_s=0.05), until=Disconnected, sleep=Pauses(1))
+        home, _ = await connect(hub.url, timing=Timing(answer_s=0.4), until=Disconnected, sleep=Pauses(1))
         await fails(home, "did not answer")
 
     async def test_a_subscription_that_is_refused_is_no_connection(self, hub, connect):
@@ -858,7 +858,7 @@ def furnish(hub):
             "exposed_entities": {"light.lamp": {"conversation": True}, "sun.sun": {"cloud.alexa": True}}
         },
         "automation/config": lambda question: (
-            {"config": {"triggers": [{"trigger": "state", "entity_id": "light.lamp"}]}}
+            {"config": {"triggers": [{"entity_id": ["light.lamp", "automation.evening"]}]}}
             if question["entity_id"] == "automation.evening"
             else (ERROR, "not_found", "Entity not found")
         ),
@@ -913,6 +913,21 @@ class TestLayout:
         home, _ = await connect(hub.url)
         exposed = [entity.id for entity in (await home.layout()).entities if entity.exposed]
         assert exposed == ["light.lamp"]
+
+    async def test_what_is_shown_or_hidden_without_an_event_is_noticed(self, hub, connect):
+        furnish(hub)
+        home, watcher = await connect(hub.url, timing=Timing(exposure_s=0.01))
+        await home.layout()
+        hub.answers["homeassistant/expose_entity/list"] = {
+            "exposed_entities": {"sun.sun": {"conversation": True}}
+        }
+        await watcher.until(LayoutChanged)
+        assert [entity.id for entity in (await home.layout()).entities if entity.exposed] == ["sun.sun"]
+        looked = hub.kinds().count("homeassistant/expose_entity/list")
+        async with asyncio.timeout(10):
+            while hub.kinds().count("homeassistant/expose_entity/list") < looked + 3:
+                await asyncio.sleep(0)
+        assert watcher.events.count(LayoutChanged()) == 1
 
     @pytest.mark.parametrize("why", ["no administrator", "no conversation"])
     async def test_without_a_list_its_note_or_else_its_rule_decides(

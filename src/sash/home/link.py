@@ -272,6 +272,9 @@ class Link:
             raise unavailable(self._name, _LOST) from error
         finally:
             self._waiting.discard(future)
+            # Who left before the answer came has no use for an error in it.
+            if future.done() and not future.cancelled():
+                future.exception()
 
     def _take(self, message: Any) -> None:
         """Take a message; a busy Home Assistant puts many in one."""
