@@ -24,9 +24,9 @@ async def live(house):
     """Make runtimes that are connected to the house; `live(*lines)` returns one with its model."""
     made = []
 
-    async def make(*lines):
+    async def make(*lines, model=None):
         timing = Timing(retry_s=0.05, longest_retry_s=0.2, starting_s=0.05)
-        model = ScriptedModel(*(lines or ("The model was asked.",)))
+        model = model or ScriptedModel(*(lines or ("The model was asked.",)))
         runtime = Runtime(MemoryStore(), model, home=RemoteHome(house.url, house.token, timing=timing))
         runtime.model = model
         await runtime.open()
@@ -133,16 +133,17 @@ async def test_what_is_not_allowed_or_not_right_is_not_done(live, policy, argume
     assert await state(runtime, "light.kitchen_lights") == "off"
 
 
-async def test_a_lock_waits_for_a_yes(live):
+async def test_a_cover_waits_for_a_yes(live):
     runtime = await live()
     session = await runtime.start_session(policy=FREE)
-    await runtime._home.home.call("lock.lock", {}, ["lock.front_door"])
-    waiting = await turn(runtime, session, "unlock the front door")
+    await runtime._home.home.call("cover.open_cover", {}, ["cover.hall_window"])
+    waiting = await turn(runtime, session, "close the hall window")
     assert waiting.status == "awaiting_approval"
-    assert (await runtime._home.home.state("lock.front_door")).state == "locked"
+    assert (await runtime._home.home.state("cover.hall_window")).state != "closed"
     await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WITHIN_S)
     assert actions(result) == [("call_service", "done", True)]
+    assert (await runtime._home.home.state("cover.hall_window")).state in ("closing", "closed")
 
 
 async def test_the_tools_know_the_house(live):
@@ -200,18 +201,32 @@ async def test_what_changed_between_two_turns_is_told(live):
     assert "changed: light.kitchen_lights on" in second.messages[-1]["content"]
 
 
-async def test_home_assistant_restarts_in_the_middle_of_a_turn(live, house):
-    def stop(request):
-        house.kill_now()
-        return calling("get_history", entity_ids=["light.kitchen_lights"])
+class Leaving(ScriptedModel):
+    """A model while whose first answer the house is stopped."""
 
-    runtime = await live(stop, "The house cannot be reached.")
+    def __init__(self, house, *lines):
+        super().__init__(*lines)
+        self._house = house
+
+    async def stream(self, request):
+        if not self.requests:
+            await self._house.stop()
+        async for delta in super().stream(request):
+            yield delta
+
+
+async def test_home_assistant_restarts_in_the_middle_of_a_turn(live, house):
+    look = calling("get_history", entity_ids=["light.kitchen_lights"])
+    runtime = await live(model=Leaving(house, look, "The house cannot be reached."))
     session = await runtime.start_session(policy=FREE)
-    result = await turn(runtime, session, "tell me a story about the lamps", time_budget_ms=60_000)
+    sent = await runtime.send_message(session.id, "tell me a story about the lamps")
+    result = await runtime.await_continuation(sent.id, timeout_s=WITHIN_S)
     assert (result.status, result.response.final_message) == ("completed", "The house cannot be reached.")
-    assert runtime.model.requests[-1].messages[-1]["content"].startswith("failed: ")
+    shown = runtime.model.requests[-1].messages[-1]["content"]
+    assert shown.startswith("failed: ")
+    assert "cannot be reached" in shown
     await house.start()
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(2 * WITHIN_S):
         await runtime.home_ready()
     result = await turn(runtime, session, "turn on the kitchen lights")
     assert actions(result) == [("call_service", "done", True)]

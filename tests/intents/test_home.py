@@ -165,7 +165,12 @@ NEVER_AN_ORDER = {
     "es": ["¿enciende la luz de cocina?", "¿está encendida la luz de cocina", "luz de cocina encendida?"],
     "it": ["accendi luce cucina?", "dimmi luce cucina accesa", "la luce cucina è accesa?"],
     "pl": ["sprawdź Kitchen Light", "włącz Kitchen Light?", "czy Kitchen Light jest włączony"],
-    "ru": ["включи кухонный свет?", "скажи включи кухонный свет", "включён ли кухонный свет"],
+    "ru": [
+        "включи кухонный свет?",
+        "скажи включи кухонный свет",
+        "можешь сказать включи кухонный свет",
+        "включён ли кухонный свет",
+    ],
     "zh-CN": ["打开厨房灯？", "厨房灯开着吗", "请问厨房灯打开"],
     "el": ["άναψε Kitchen Light;"],
     "ar": ["شغل Kitchen Light؟"],
@@ -282,6 +287,28 @@ async def test_a_name_that_two_kinds_of_things_have_is_not_sure() -> None:
     assert await house.calls("turn on the spots") == [("light.turn_on", ["light.spots"], {})]
 
 
+async def test_what_may_be_a_question_as_well_is_no_order() -> None:
+    script = Entity("script.mind", "Never Mind"), make_state("script.mind", "off")
+    house = House(make_index(script))
+    assert await house.calls("run never mind") == [("script.turn_on", ["script.mind"], {})]
+    assert await house.hear("never mind") is None
+
+
+async def test_the_only_mower_needs_no_name_but_one_of_two_does() -> None:
+    house = House()
+    assert await house.calls("start mowing") is not None
+    second = Entity("lawn_mower.snippy", "Snippy"), make_state("lawn_mower.snippy", "docked")
+    house.index = make_index(second)
+    assert await house.calls("start mowing") is None
+    assert await house.calls("start Snippy") == [("lawn_mower.start_mowing", ["lawn_mower.snippy"], {})]
+
+
+async def test_whole_numbers_are_whole(house: House) -> None:
+    calls = await house.calls("set the kitchen light to 50%")
+    assert calls
+    assert repr(calls[0][2]) == "{'brightness_pct': 50}"
+
+
 async def test_the_bare_name_of_a_light_is_no_order(house: House) -> None:
     house.language = "af"
     assert await house.calls("skakel Kitchen Light aan") == [("light.turn_on", ["light.kitchen"], {})]
@@ -318,6 +345,7 @@ async def test_names_are_found_as_they_are_said() -> None:
         ("TV-Lampe", 4),
         ("άνω", 5),
         ("istanbul", 6),
+        ("İSTANBUL", 6),
     ):
         assert await house.calls(f"turn on {said}") == [("light.turn_on", [f"light.x{n}"], {})], said
 

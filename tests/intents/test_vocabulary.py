@@ -32,8 +32,10 @@ def test_synonyms_are_whole_words_in_any_case() -> None:
 
 
 def test_the_longest_synonym_is_replaced_and_its_meaning_is_not() -> None:
-    words = Vocabulary({"spots": "Lamps", "kitchen spots": "Spots in Kitchen", "lamps": "Nothing"})
-    assert words.rewrite("kitchen spots and spots", "en") == "Spots in Kitchen and Lamps"
+    words = Vocabulary(
+        {"big": "Large", "big spots": "Spots in Kitchen", "spots": "Lamps", "lamps": "Nothing"}
+    )
+    assert words.rewrite("big spots and spots", "en") == "Spots in Kitchen and Lamps"
 
 
 def test_signs_of_regular_expressions_are_plain_words_in_synonyms() -> None:
