@@ -6,8 +6,7 @@ import json
 import pytest
 
 from sash.errors import EntityNotFound
-from sash.home.link import Timing
-from sash.home.remote import RemoteHome
+from sash.home.remote import RemoteHome, Timing
 from sash.runtime import Runtime
 from sash.sessions import SessionPolicy
 from sash.stores.memory import MemoryStore

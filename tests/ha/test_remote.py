@@ -7,8 +7,7 @@ import pytest
 
 from sash.errors import HomeError, HomeUnauthorized, HomeUnavailable, ServiceFailed
 from sash.home.base import Connected, Disconnected, LayoutChanged, StateChanged
-from sash.home.link import Timing
-from sash.home.remote import RemoteHome
+from sash.home.remote import RemoteHome, Timing
 from tests.ha.instance import HIDDEN
 from tests.home.watcher import Watcher
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sash.home.dependants import Places, find_uses
+from sash.home.remote.dependants import Places, find_uses
 
 PLACES = Places(
     entities=frozenset({"light.lamp", "light.desk", "switch.fan", "sensor.warmth", "script.night"}),

@@ -22,7 +22,7 @@ from sash.home.base import (
     StateChanged,
 )
 from sash.home.simulated import Action, SimulatedHome
-from sash.home.simulated_past import Derived
+from sash.home.simulated.past import Derived
 from sash.testing import FakeClock
 from tests.houses import large_house
 

@@ -423,6 +423,14 @@ async def test_the_house_is_spoken_to_in_its_own_language_or_that_of_the_speaker
     assert await house.hear("is the kitchen light on?") is None
 
 
+async def test_only_some_languages_are_kept(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sash.intents.home.LANGUAGES_KEPT", 2)
+    for house.language in ("en", "sw", "mn", "en"):
+        await house.hear("is the kitchen light on?")
+    assert list(house.intents._replies) == ["mn", "en"]
+    assert await house.says("is the kitchen light on?") == "Yes"
+
+
 async def test_states_are_said_in_the_words_of_the_language() -> None:
     house = House(make_index(language="de"))
     assert await house.says("ist das Küchenlicht aus?") == "Nein, an"

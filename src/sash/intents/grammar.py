@@ -20,8 +20,8 @@ from hassil.string_matcher import MatchContext, MatchSettings, match_expression
 from hassil.util import CJK_WHITESPACE, is_template, normalize_for_matching, remove_skip_words_tracked
 from home_assistant_intents import get_intents, get_languages
 
-# How many languages are kept: a house speaks one or two, a host of many houses some more.
-LANGUAGES_KEPT = 16
+# How many languages are kept, at some ten megabytes each: a house speaks one or two.
+LANGUAGES_KEPT = 8
 # What a language is called elsewhere, and what is spoken if only the language is said.
 _CALLED = {
     "zh": "zh-CN",

@@ -12,7 +12,7 @@ from sash.home.base import Entity
 from sash.home.index import Index
 from sash.intents.base import Heard, ToolResult, answering
 from sash.intents.commands import COMMANDS, Call, plan, shopping_list
-from sash.intents.grammar import Grammar, Meaning, Slot, closest_language, load_grammar
+from sash.intents.grammar import LANGUAGES_KEPT, Grammar, Meaning, Slot, closest_language, load_grammar
 from sash.intents.mood import asks
 from sash.intents.names import Called, Names
 from sash.intents.questions import ABOUT, QUESTIONS, facts_for
@@ -126,11 +126,15 @@ class HomeIntents:
         return answering(replies.say(meaning, slots, matched, unmatched))
 
     async def _speak(self, language: str) -> Replies:
-        if language not in self._replies:
-            async with self._reading:
-                grammar = await asyncio.to_thread(load_grammar, language)
-                self._replies.setdefault(language, Replies(grammar))
-        return self._replies[language]
+        """Return the words of a language; the one that was read first is given up for one too many."""
+        if (replies := self._replies.get(language)) is not None:
+            return replies
+        async with self._reading:
+            replies = self._replies.get(language) or Replies(await asyncio.to_thread(load_grammar, language))
+            if len(self._replies) >= LANGUAGES_KEPT and language not in self._replies:
+                del self._replies[next(iter(self._replies))]
+            self._replies[language] = replies
+        return replies
 
     async def _names_in(self, index: Index) -> Names:
         """Return the names of a house; they are listed anew only for another index."""

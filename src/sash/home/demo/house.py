@@ -8,9 +8,9 @@ from typing import Any
 
 from sash.clock import Clock, SystemClock
 from sash.home.base import NO_STATE, Area, Dependant, Device, Entity, Floor, Layout, State
-from sash.home.demo_history import PAST, DemoHistory
+from sash.home.demo.history import PAST, DemoHistory
 from sash.home.simulated import Action, SimulatedHome
-from sash.home.simulated_past import Derived
+from sash.home.simulated.past import Derived
 
 _BRIDGE = "zigbee_bridge"
 _AUTOMATIONS = {

@@ -29,9 +29,9 @@ from sash.home.base import (
     State,
     StateChanged,
 )
-from sash.home.demo_services import services_of
-from sash.home.simulated_effects import EFFECTS, Effect, check, shown
-from sash.home.simulated_past import Change, Derived, History, Log, Logbook, Past
+from sash.home.simulated.effects import EFFECTS, Effect, check, shown
+from sash.home.simulated.past import Change, Derived, History, Log, Logbook, Past
+from sash.home.simulated.services import services_of
 
 # How often a house that is open looks at what has changed by itself.
 PULSE_S = 30.0

@@ -18,7 +18,7 @@ from random import Random
 from typing import Literal, NamedTuple
 
 from sash.home.base import UNAVAILABLE, LogbookEntry, LogRecord, Point
-from sash.home.demo_rhythms import (
+from sash.home.demo.rhythms import (
     WORKDAYS,
     Day,
     Rhythm,

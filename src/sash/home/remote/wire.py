@@ -20,8 +20,8 @@ from sash.home.base import (
     State,
     StateChanged,
 )
-from sash.home.dependants import Places, find_dependants
-from sash.home.exposure import is_exposed
+from sash.home.remote.dependants import Places, find_dependants
+from sash.home.remote.exposure import is_exposed
 
 Json = dict[str, Any]
 

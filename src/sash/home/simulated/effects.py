@@ -10,7 +10,7 @@ from typing import Any
 
 from sash.errors import ServiceFailed
 from sash.home.base import UNAVAILABLE, Service, State
-from sash.home.demo_services import COLORS
+from sash.home.simulated.services import COLORS
 
 Data = dict[str, Any]
 Effect = Callable[[State, Data], tuple[str, Data]]

@@ -14,10 +14,10 @@ from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, ServiceFailed
 from sash.home.base import Layout, Listener, LogbookEntry, LogRecord, Point, Service, State
-from sash.home.connection import NO_ADMIN, Connection
-from sash.home.exposure import ASSISTANT
-from sash.home.link import Refused, Timing, check_address, check_token
-from sash.home.wire import (
+from sash.home.remote.connection import NO_ADMIN, Connection
+from sash.home.remote.exposure import ASSISTANT
+from sash.home.remote.link import Refused, Timing, check_address, check_token
+from sash.home.remote.wire import (
     Registries,
     read_history,
     read_layout,

@@ -11,9 +11,9 @@ import aiohttp
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.base import Connected, Disconnected, HomeEvent, LayoutChanged, Listener, State
-from sash.home.exposure import ASSISTANT
-from sash.home.link import Link, Refused, Timing, explain, make_session, unauthorized, unavailable
-from sash.home.wire import apply_changes, changes_layout
+from sash.home.remote.exposure import ASSISTANT
+from sash.home.remote.link import Link, Refused, Timing, explain, make_session, unauthorized, unavailable
+from sash.home.remote.wire import apply_changes, changes_layout
 
 NO_ADMIN = "the token's user is no administrator of Home Assistant: make the token as one"
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
 from sash.home.base import UNKNOWN, LogbookEntry, LogRecord, Point, State
-from sash.home.simulated_words import in_words
+from sash.home.simulated.words import in_words
 
 # How long ago a state is looked for when the house begins.
 _LOOK_BACK = (timedelta(days=1), timedelta(days=7))
