@@ -333,4 +333,5 @@ def _impact(patient: Patient) -> dict[str, Any]:
 
 
 def _at(patient: Patient, at: datetime) -> str:
-    return at.astimezone(patient.zone).strftime("%a %H:%M")
+    recent = patient.now - at < DAY
+    return at.astimezone(patient.zone).strftime("%a %H:%M" if recent else "%a %d %b %H:%M")
