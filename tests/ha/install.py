@@ -131,23 +131,23 @@ def _install_into(folder: Path) -> None:
     _say(f"- an environment for {python}")
     _run(python, "-m", "venv", "--without-pip", folder / "venv")
     _run(sys.executable, "-m", "venv", folder / "uv")
-    _run(folder / "uv" / "bin" / "pip", "install", "--quiet", "uv")
+    pip = folder / "uv" / "bin" / "pip"
+    _run(pip, "install", "--quiet", "uv")
     _say("- Home Assistant and what it needs")
     target = folder / "venv" / "bin" / "python"
     uv = folder / "uv" / "bin" / "uv"
-    _run(uv, "pip", "install", "--quiet", "--python", target, "-r", REQUIREMENTS, **_package_index())
+    _run(uv, "pip", "install", "--quiet", "--python", target, "-r", REQUIREMENTS, **_package_index(pip))
     _say("- its bytecode")
     _run(target, "-m", "compileall", "-q", "-j", "0", folder / "venv" / "lib")
 
 
-def _package_index() -> dict[str, str]:
-    """uv does not read pip's settings: tell it of a mirror that this machine uses."""
-    try:
-        return {
-            "UV_DEFAULT_INDEX": _run(sys.executable, "-m", "pip", "config", "get", "global.index-url").strip()
-        }
-    except NotInstalled:
-        return {}
+def _package_index(pip: Path) -> dict[str, str]:
+    """uv does not read pip's settings: tell it of the mirror and the certificates that this machine uses."""
+    settings = dict(line.partition("=")[::2] for line in _run(pip, "config", "list").splitlines())
+    found = {"UV_SYSTEM_CERTS": "true"}
+    if index := settings.get("global.index-url"):
+        found["UV_DEFAULT_INDEX"] = index.strip("'")
+    return found
 
 
 def _python(folder: Path) -> Path:
