@@ -42,6 +42,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC
 from fnmatch import fnmatchcase
 from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -83,6 +84,7 @@ MOST_SAID = 12
 INDEXED = 10_000
 BUILT_IN_MS, FOUND_IN_MS, HEARD_IN_MS = 2_000.0, 5.0, 0.1
 EVENTS = 1_000
+ALL_HAVE = "that all have"
 
 SPOKEN_TO = (10, 100, 300, 1_000, 3_000)
 COMPARED_SIZE = 300
@@ -678,8 +680,8 @@ def queries(index: Index) -> dict[str, Callable[[], str]]:
         "a name with a typo": mistyped,
         "two words that nothing has": lambda: f"{unheard()} {unheard()}",
         "a kind, which 800 or more are of": lambda: next(kinds),
-        "a word that all have": lambda: "acme",
-        "three words that all have": lambda: "Acme Multi 3",
+        f"a word {ALL_HAVE}": lambda: "acme",
+        f"three words {ALL_HAVE}": lambda: "Acme Multi 3",
         "a whole sentence": lambda: (
             f"could you make it somewhat darker near the {name()} before our {unheard()} guests arrive?"
         ),
@@ -955,9 +957,13 @@ def verdicts(
         yield text, f"< {BUILT_IN_MS / 1e3:.0f} s", f"{built / 1e3:.2f} s", built < BUILT_IN_MS
     for house, times in index.items():
         searches = {what: taken.median for what, taken in times.items() if what.startswith("searching")}
-        slowest = max(searches, key=lambda what: searches[what])
-        text, found = f"{slowest}, the slowest, {house}", searches[slowest]
-        yield text, f"< {FOUND_IN_MS:.0f} ms", f"{found:.2f} ms", found < FOUND_IN_MS
+        for alike in (False, True):
+            what, found = max(
+                ((what, taken) for what, taken in searches.items() if what.endswith(ALL_HAVE) is alike),
+                key=itemgetter(1),
+            )
+            text = f"{what}, {house}" if alike else f"searching for anything else, the slowest, {house}"
+            yield text, f"< {FOUND_IN_MS:.0f} ms", f"{found:.2f} ms", found < FOUND_IN_MS
     heard = max(times["a state event"].median for times in index.values())
     yield "a state event", f"< {HEARD_IN_MS} ms", f"{heard:.4f} ms", heard < HEARD_IN_MS
     warm = max(sentences[what, COMPARED_SIZE].median for what in SENTENCES)

@@ -273,6 +273,8 @@ class Spec:
     def leading_answer(self) -> int | None:
         preserved = self.limits.preserve_system
         rows = [row for row in self.rows if not (preserved and row[0].role == "system")]
+        if not rows:
+            return None
         first, turn, group = rows[0]
         answers = first.role in ("assistant", "tool") and turn < self.turn and self.rank(group) < 3
         return group if answers else None
