@@ -201,6 +201,8 @@ class Runtime:
                 await self._home.open()
             await self.recover()
         except BaseException:
+            if self._home is not None:
+                await self._home.close()
             await self.store.close()
             raise
         self._background = [
@@ -225,11 +227,16 @@ class Runtime:
             await close(self._engine.embedder)
         await self.store.close()
 
-    async def home_ready(self) -> None:
-        """Wait until the house can be asked, and talked to; nothing else waits for it."""
-        if self._home is not None:
-            await self._home.ready()
-            await self._warmed.wait()
+    async def home_ready(self, *, timeout_s: float | None = None) -> None:
+        """Wait until the house can be asked, and talked to; if that takes too long, say what is wrong."""
+        if self._home is None:
+            return
+        try:
+            async with asyncio.timeout(timeout_s):
+                await self._home.ready()
+                await self._warmed.wait()
+        except TimeoutError:
+            _ = self._home.index
 
     async def start_session(
         self,
@@ -400,7 +407,7 @@ class Runtime:
         owner: str = DEFAULT_OWNER,
         session_id: str | None = None,
     ) -> Any:
-        """Call a tool that only reads, as the agent would. What it keeps, such as a plot, needs a session."""
+        """Call a tool that only reads the house. What it keeps, such as a plot, needs a session."""
         return await DirectCall(self._engine, owner, session_id).make(name, arguments or {})
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:

@@ -5,7 +5,8 @@ import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, get_args
 
 import fastjsonschema
 
@@ -26,7 +27,8 @@ EXTRACT_CHARS = 1000
 class ToolContext:
     """What a tool knows about the call: `key` is the same if this call is made again after a crash.
 
-    `past_actions` gives what was done in the session, newest first, each with the key of its call.
+    `past_actions` gives what was done in the session, newest first, each with the key of its call. If the
+    call was under way when its process died, `under_way_since` is when it was planned.
     """
 
     session: Session
@@ -35,6 +37,7 @@ class ToolContext:
     keep: Callable[[bytes, str, str], Awaitable[ArtifactRef]]
     progress: Callable[[str], None]
     past_actions: Callable[[], AsyncIterator[tuple[str, Action]]]
+    under_way_since: datetime | None = None
 
     @property
     def key(self) -> str:
@@ -56,8 +59,15 @@ class Acted:
     undoes: str | None = None
 
 
+class Use(NamedTuple):
+    """A service that a call uses; `within` something else that has to be allowed."""
+
+    service: str
+    within: bool = False
+
+
 Invoke = Callable[[dict[str, Any], ToolContext], Awaitable[Any]]
-Services = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[str]]]
+Uses = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[Use]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +76,9 @@ class ToolSpec:
 
     `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
     the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
-    `action` marks a tool that changes something: the policy judges it by the `services` that a call uses, or
-    by its name, and in a dry run `preview` says what it would do. What it returns may be `Acted`.
+    `action` marks a tool that changes something: the policy judges it by the services that a call `uses`, or
+    by its name, and in a dry run `preview` says what it would do. What it returns may be `Acted`. `direct` is
+    whether somebody may call it himself, without a turn.
     `cost` is what one call costs in US dollars, if it has to be paid for.
     """
 
@@ -80,8 +91,9 @@ class ToolSpec:
     action: bool = False
     cost: float = 0.0
     verify: Invoke | None = None
-    services: Services | None = None
+    uses: Uses | None = None
     preview: Invoke | None = None
+    direct: bool = False
 
     def __post_init__(self) -> None:
         check_label("a tool's name", self.name)

@@ -120,7 +120,7 @@ def without(entity_id, layout=LAYOUT):
 @asynccontextmanager
 async def knowing(home) -> AsyncIterator[KnownHome]:
     """Know a house."""
-    known = KnownHome(home, settle_s=0, read_again_s=0)
+    known = KnownHome(home, settle_s=0, rest_s=0)
     await known.open()
     try:
         yield known

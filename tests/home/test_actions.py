@@ -21,6 +21,7 @@ class Room:
         self.actions = Actions(known, read_back_s=0)
         self.undo = Undo(self.actions)
         self.past = []
+        self.since = None
 
     @property
     def context(self):
@@ -32,7 +33,7 @@ class Room:
                 yield done
 
         session = Session("s", "local", NOW, NOW)
-        return ToolContext(session, "c", "call", keep, lambda _: None, past_actions)
+        return ToolContext(session, "c", "call", keep, lambda _: None, past_actions, self.since)
 
     async def do(self, service, entity_ids=(), **data):
         arguments = {"service": service, "entity_ids": list(entity_ids), "data": data}
@@ -44,7 +45,7 @@ class Room:
         return acted
 
     async def take_back(self):
-        services = list(await self.undo.services({}, self.context))
+        services = [use.service for use in await self.undo.uses({}, self.context) if not use.within]
         acted = await self.undo.invoke({}, self.context)
         self.past.append(
             ("u", Action("u", "undo_last_action", {}, "done", acted.verified, undoes=acted.undoes))
@@ -58,8 +59,8 @@ class Room:
 @pytest.fixture
 async def room():
     home = house()
-    async with knowing(home) as known, asyncio.timeout(2 * WAIT_S):
-        await known.ready()
+    async with knowing(home) as known:
+        await asyncio.wait_for(known.ready(), WAIT_S)
         yield Room(home, known)
 
 
@@ -99,8 +100,9 @@ async def test_a_state_that_comes_a_moment_later_is_waited_for(room):
     room.actions = Actions(room.known, read_back_s=WAIT_S)
     room.home.ignore_next("switch.turn_on")
     doing = asyncio.create_task(room.do("switch.turn_on", ["switch.kettle"]))
-    while not any(call.service == "switch.turn_on" for call in room.home.calls):
-        await asyncio.sleep(0)
+    async with asyncio.timeout(WAIT_S):
+        while not any(call.service == "switch.turn_on" for call in room.home.calls):
+            await asyncio.sleep(0)
     await asyncio.sleep(0)
     room.home.set_state("switch.kettle", "on")
     assert (await doing).verified is True
@@ -268,3 +270,119 @@ async def test_an_undo_that_fails_halfway_says_so(room):
     _, undone = await room.take_back()
     assert undone.verified is False
     assert "only a part of it was undone: stuck" in undone.result["note"]
+
+
+@pytest.mark.parametrize(
+    ("service", "entity_id", "data", "verified"),
+    [
+        ("light.turn_on", "light.kitchen_counter", {"color_name": "red"}, None),  # nobody looks at the name
+        ("light.turn_on", "light.kitchen_counter", {"brightness_step_pct": -20}, None),
+        ("light.turn_on", "light.kitchen_counter", {"brightness_pct": 80, "transition": 60}, False),
+        ("cover.set_cover_position", "cover.living_room", {"position": 40}, False),
+        ("cover.open_cover", "cover.living_room", {}, True),
+        ("light.turn_on", "light.kitchen_counter", {}, True),  # it was on
+    ],
+)
+async def test_a_house_that_does_nothing_is_not_said_to_have_done_it(
+    room, service, entity_id, data, verified
+):
+    room.home.ignore_next(service)
+    assert (await room.do(service, [entity_id], **data)).verified is verified
+
+
+@pytest.mark.parametrize(
+    ("service", "state", "attributes", "verified"),
+    [
+        ("cover.set_cover_position", "opening", {"current_position": 20}, None),
+        ("cover.open_cover", "opening", {"current_position": 20}, True),
+        ("cover.open_cover", "open", {"current_position": 30}, False),
+        ("cover.close_cover", "opening", {"current_position": 30}, None),
+        ("lock.lock", "locking", {}, None),  # it may jam
+        ("lock.lock", "locked", {}, True),
+        ("lock.lock", "jammed", {}, False),
+    ],
+)
+async def test_what_still_moves_is_not_there_yet(room, service, state, attributes, verified):
+    entity_id = "lock.front_door" if service.startswith("lock") else "cover.living_room"
+    call = room.home.call
+
+    async def moving(*order):
+        room.home.set_state(entity_id, state, **attributes)
+
+    room.home.call = moving
+    data = {"position": 50} if service.endswith("position") else {}
+    assert (await room.do(service, [entity_id], **data)).verified is verified
+    room.home.call = call
+
+
+async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
+    call = room.home.call
+
+    async def in_part(service, data, entity_ids):
+        await call(service, data, list(entity_ids)[:1])
+        raise ServiceFailed("one bulb is broken")
+
+    room.home.call = in_part
+    acted = await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
+    room.home.call = call
+    assert acted.verified is False
+    assert "only a part of it has worked, say so: one bulb is broken" in acted.result["note"]
+    await room.take_back()
+    assert room.state("light.kitchen_ceiling").state == "off"
+
+
+@pytest.mark.parametrize(
+    ("service", "entity_id", "data"),
+    [
+        ("media_player.media_next_track", "media_player.tv", {}),
+        ("light.turn_on", "light.kitchen_counter", {}),  # it was on already
+    ],
+)
+async def test_what_has_changed_nothing_that_is_known_cannot_be_undone(room, service, entity_id, data):
+    await room.do(service, [entity_id], **data)
+    with pytest.raises(InvalidInput, match="cannot be undone"):
+        await room.take_back()
+
+
+async def test_an_undo_that_has_not_worked_can_be_tried_again(room):
+    await room.do("switch.turn_on", ["switch.kettle"])
+    await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    room.home.ignore_next("light.turn_off")
+    _, undone = await room.take_back()
+    assert undone.verified is False
+    await room.take_back()
+    assert room.state("light.kitchen_ceiling").state == "off"
+    assert room.state("switch.kettle").state == "on"
+
+
+async def test_an_action_of_which_nobody_knows_is_not_passed_over(room):
+    await room.do("switch.turn_on", ["switch.kettle"])
+    arguments = {"service": "light.turn_on"}
+    room.past.append(("x", Action("x", "call_service", arguments, "unknown")))
+    with pytest.raises(InvalidInput, match="nobody knows whether the last action"):
+        await room.take_back()
+
+
+async def test_what_was_away_before_is_not_brought_back(room):
+    room.home.set_state("cover.living_room", "unavailable")
+    arguments = {"service": "cover.close_cover"}
+    before = {"cover.living_room": {"state": "unavailable", "attributes": {}}}
+    after = {"cover.living_room": {"state": "closed", "attributes": {}}}
+    room.past.append(("x", Action("x", "call_service", arguments, "done", True, before, after)))
+    with pytest.raises(InvalidInput, match="nobody knows what cover"):
+        await room.take_back()
+
+
+async def test_after_a_crash_a_persons_change_is_respected(room):
+    """It was done, and then somebody took it back: it is not done again."""
+    arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
+    room.since = room.state("light.kitchen_ceiling").changed_at
+    with pytest.raises(ServiceFailed, match="something has changed since"):
+        await room.actions.verify(arguments, room.context)
+
+
+@pytest.mark.parametrize("data", [{"color_name": "green"}, {"brightness_step_pct": -20}])
+async def test_after_a_crash_what_is_only_half_seen_is_not_known(room, data):
+    arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_counter"], "data": data}
+    with pytest.raises(ServiceFailed, match="nobody can tell"):
+        await room.actions.verify(arguments, room.context)

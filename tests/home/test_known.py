@@ -35,7 +35,6 @@ async def test_a_house_that_goes_away_is_said_to_be_away_and_comes_back():
         home.disconnect("the router is down")
         with pytest.raises(HomeUnavailable, match="the router is down"):
             _ = known.index
-        assert not known.is_ready
         home.set_state("switch.kettle", "on")
         home.connect()
         assert (await known.ready()).state("switch.kettle") == "on"

@@ -1,11 +1,15 @@
 """An order is checked before the house is asked: by the service's own schema, and for what is exposed."""
 
+from dataclasses import replace
+
 import pytest
 
 from sash.errors import EntityNotFound, InvalidInput
-from sash.home.base import Service, ServiceField
+from sash.home.base import Dependant, Service, ServiceField
+from sash.home.index import Index
 from sash.home.order import read_order
-from tests.home.known import house, index
+from sash.tools import Use
+from tests.home.known import LAYOUT, STATES, entity, house, index, state
 
 NUMBER = ServiceField(selector={"number": {"min": 0, "max": 100}})
 SERVICES = {
@@ -115,15 +119,57 @@ def test_what_is_not_exposed_cannot_be_named(entity_id):
 def test_nor_smuggled_in_by_an_argument():
     with pytest.raises(EntityNotFound, match=r"light\.secret"):
         order("scene.apply", entities={"light.secret": "on"})
-    with pytest.raises(EntityNotFound, match=r"light\.secret"):
-        order("scene.apply", entities={"deep": [{"er": ["light.secret"]}]})
+    for entities in (
+        {"deep": [{"er": ["light.secret"]}]},
+        {"LIGHT.Secret": "on"},
+        "switch.kettle, light.secret",
+        [" light.secret "],
+        {"counter.secret": 3},
+        {"odd_domain.secret": "on"},
+    ):
+        with pytest.raises(EntityNotFound, match=r"\.secret"):
+            order("scene.apply", entities=entities)
     assert order("scene.apply", entities={"light.kitchen_ceiling": "on"}).service == "scene.apply"
 
 
 def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
     many = order("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
-    assert many.judged_as() == ("homeassistant.turn_off", "light.turn_off", "lock.turn_off")
-    assert order("light.turn_on", ["light.kitchen_ceiling"]).judged_as() == ("light.turn_on",)
+    assert many.uses() == [Use("homeassistant.turn_off"), Use("light.turn_off"), Use("lock.turn_off")]
+    assert order("light.turn_on", ["light.kitchen_ceiling"]).uses() == [Use("light.turn_on")]
+
+
+def test_what_is_named_in_an_argument_is_judged_too():
+    scene = order("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
+    assert Use("lock.apply") in scene.uses()
+
+
+def test_what_a_service_comes_to_is_judged_too():
+    dimmed = order("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
+    assert Use("light.turn_off", within=True) in dimmed.uses()
+    moved = order("cover.set_cover_position", ["cover.living_room"], position=100)
+    assert Use("cover.open_cover", within=True) in moved.uses()
+
+
+def test_what_is_in_a_group_is_judged_with_it():
+    group = entity("group.all", "All", None)
+    members = replace(state("group.all"), attributes={"entity_id": ["switch.kettle", "lock.back_door"]})
+    grouped = Index(replace(LAYOUT, entities=(*LAYOUT.entities, group)), [*STATES, members])
+    arguments = {"service": "homeassistant.turn_off", "entity_ids": ["group.all"]}
+    uses = read_order(arguments, grouped, SERVICES).uses()
+    assert Use("lock.turn_off", within=True) in uses
+    assert Use("switch.turn_off", within=True) in uses
+
+
+def test_a_script_is_a_service_only_if_it_is_exposed():
+    services = SERVICES | {"script.hidden": Service("script.hidden"), "script.good_night": Service("x")}
+    night = entity("script.good_night", "Good night")
+    uses = Dependant("script.good_night", "Good night", "script", frozenset({"lock.front_door"}))
+    known = Index(replace(LAYOUT, entities=(*LAYOUT.entities, night), dependants=(uses,)), STATES)
+    with pytest.raises(InvalidInput, match=r"there is no service 'script\.hidden'") as error:
+        read_order({"service": "script.hidden"}, known, services)
+    assert "script.hidden" not in error.value.message.partition(";")[2]
+    allowed = read_order({"service": "script.good_night"}, known, services).uses()
+    assert allowed == [Use("script.good_night"), Use("lock.good_night", within=True)]
 
 
 async def test_every_service_of_the_simulated_house_can_be_read():

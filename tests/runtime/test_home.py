@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+from datetime import timedelta
 
 import pytest
 
@@ -11,7 +12,7 @@ from sash.runtime import Runtime
 from sash.sessions import Budgets, SessionPolicy
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
-from tests.home.known import house
+from tests.home.known import NOW, house
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
@@ -19,8 +20,9 @@ ON = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
 
 
 @pytest.fixture
-async def live():
+async def live(monkeypatch):
     """Make runtimes with a house; `live(*lines)` returns one with its model and its house."""
+    monkeypatch.setattr("sash.home.actions.READ_BACK_S", 0.01)
     made = []
 
     async def make(*lines, home=None, store=None, **options):
@@ -123,35 +125,51 @@ async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
 
 
 @pytest.mark.parametrize(
-    ("policy", "service", "entity_id", "reason"),
+    ("policy", "service", "entity_id", "reason", "outcome"),
     [
-        ({}, "homeassistant.restart", None, "is on the denylist"),
-        ({"denylisted_services": ("light",)}, "light.turn_on", "light.kitchen_ceiling", "is on the denylist"),
+        ({}, "homeassistant.restart", None, "is on the denylist", "denied"),
+        (
+            {"denylisted_services": ("light",)},
+            "light.turn_on",
+            "light.kitchen_ceiling",
+            "is on the denylist",
+            "denied",
+        ),
         (
             {"denylisted_services": ("lock",)},
             "homeassistant.turn_off",
             "lock.front_door",
             "lock.turn_off is on the denylist",
+            "denied",
         ),
         (
             {"allowlisted_services": ("light", "homeassistant.*")},
             "homeassistant.turn_on",
             "switch.kettle",
             "switch.turn_on is not on the allowlist",
+            "denied",
         ),
-        ({"allowlisted_services": ("light",)}, "switch.turn_on", "switch.kettle", "is not on the allowlist"),
-        ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'"),
-        ({}, "light.turn_on", "switch.kettle", "cannot be done to switch.kettle"),
-        ({}, "light.explode", "light.kitchen_ceiling", "there is no service 'light.explode'"),
+        (
+            {"allowlisted_services": ("light",)},
+            "switch.turn_on",
+            "switch.kettle",
+            "is not on the allowlist",
+            "denied",
+        ),
+        ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'", "failed"),
+        ({}, "light.turn_on", "switch.kettle", "cannot be done to switch.kettle", "failed"),
+        ({}, "light.explode", "light.kitchen_ceiling", "there is no service 'light.explode'", "failed"),
     ],
 )
-async def test_the_denylist_wins_and_what_is_not_there_is_refused(live, policy, service, entity_id, reason):
+async def test_the_denylist_wins_and_what_is_not_there_is_refused(
+    live, policy, service, entity_id, reason, outcome
+):
     arguments = {"service": service} | ({"entity_ids": [entity_id]} if entity_id else {})
     runtime = await live(calling("call_service", **arguments), "No.")
     options = {"allow_actuation": True, "allowlisted_services": ("*",), **policy}
     session = await runtime.start_session(policy=SessionPolicy(**options))
     result = await turn(runtime, session, "go on then, as we said")
-    assert actions(result) == [("call_service", "denied", None)]
+    assert actions(result) == [("call_service", outcome, None)]
     assert reason in runtime.model.requests[-1].messages[-1]["content"]
     assert runtime.house.calls == []
 
@@ -162,12 +180,40 @@ async def test_a_lock_waits_for_a_yes(live):
     waiting = await turn(runtime, session, "unlock the front door")
     assert waiting.status == "awaiting_approval"
     assert runtime.house.calls == []
-    call_id = waiting.steps[-1].detail["call_id"]
-    await runtime.approve(waiting.continuation.id, call_id)
+    asked = waiting.steps[-1].detail
+    assert asked["reason"] == "lock.unlock needs a yes"
+    assert asked["would"]["entities"][0]["name"] == "Front door"
+    await runtime.approve(waiting.continuation.id, asked["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert actions(result) == [("call_service", "done", True)]
     assert runtime._home.index.state("lock.front_door") == "unlocked"
     assert runtime.model.requests == []
+
+
+async def test_actions_of_one_plan_are_done_in_their_order(live):
+    off, on = (
+        calling("call_service", what, service=f"light.turn_{what}", entity_ids=["light.kitchen_ceiling"])
+        for what in ("off", "on")
+    )
+    look = calling("get_states", "look", entity_ids=["light.kitchen_ceiling"])
+    runtime = await live(both(off, look, on), "It blinked.")
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "let it blink for my cat")
+    assert [call.service for call in runtime.house.calls] == ["light.turn_off", "light.turn_on"]
+    assert runtime._home.index.state("light.kitchen_ceiling") == "on"
+
+
+async def test_a_scene_is_no_way_around_a_yes(live):
+    runtime = await live(
+        calling("call_service", service="scene.apply", data={"entities": {"lock.front_door": "unlocked"}}),
+        "Done.",
+    )
+    session = await runtime.start_session(policy=FREE)
+    assert (await turn(runtime, session, "make it nice for my cat")).status in (
+        "awaiting_approval",
+        "completed",
+    )
+    assert runtime._home.index.state("lock.front_door") == "locked"
 
 
 async def test_a_dry_run_says_what_it_would_do(live):
@@ -237,7 +283,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     live, service, happened, outcome, calls
 ):
     """An action is done once, whatever dies: what can be seen is looked at, what cannot be is not repeated."""
-    clock, home, under_way = FakeClock(), house(), asyncio.Event()
+    clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
     store = MemoryStore(clock=clock)
     call, made = home.call, []
 
@@ -261,8 +307,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     clock.advance(31)
     second = Runtime(store, ScriptedModel("Done."), home=home, clock=clock)
     async with second, asyncio.timeout(WAIT_S):
-        await second._home.ready()
-        await second.resume(sent.id)
+        await second.resume(sent.id)  # the house may not be known yet: it is waited for
         result = await second.await_continuation(sent.id)
         assert actions(result) == [("call_service", *outcome)]
     assert len(made) == calls
@@ -299,7 +344,7 @@ async def test_undoing_twice_and_more(live):
     await turn(runtime, session, "undo that")
     assert runtime._home.index.state("light.kitchen_ceiling") == "off"
     result = await turn(runtime, session, "undo that")
-    assert actions(result) == [("undo_last_action", "denied", None)]
+    assert actions(result) == [("undo_last_action", "failed", None)]
     assert "nothing to undo" in runtime.model.requests[-1].messages[-1]["content"]
 
 
@@ -332,7 +377,7 @@ async def test_another_sessions_action_is_not_undone(live):
     mine, yours = await runtime.start_session(policy=FREE), await runtime.start_session(policy=FREE)
     await turn(runtime, mine, "turn on the kitchen ceiling")
     result = await turn(runtime, yours, "undo that")
-    assert actions(result) == [("undo_last_action", "denied", None)]
+    assert actions(result) == [("undo_last_action", "failed", None)]
 
 
 async def test_the_house_is_told_once_and_then_what_changed(live):

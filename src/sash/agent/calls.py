@@ -20,7 +20,7 @@ from sash.agent.redaction import MARK, redact, redact_result
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
 from sash.sessions import Session
 from sash.steps import Action, ArtifactRef, ContinuationRequest, NewStep
-from sash.tools import Acted, ToolContext, ToolRegistry, ToolSpec, as_text
+from sash.tools import Acted, ToolContext, ToolRegistry, ToolSpec, Use, as_text
 
 OUTCOME_UNKNOWN = (
     "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
@@ -51,21 +51,36 @@ class Calls:
     pace: Pace
 
     async def run(self) -> bool:
-        """Run the open calls, all at once; False if some of them wait for a person's yes."""
-        results = [self._run_call(call) for call in tuple(self.progress.open_calls.values())]
-        if len(results) == 1:
-            await results[0]
+        """Run the open calls, False if some of them wait for a person's yes.
+
+        All at once, but for actions: those are made one after the other, as they were asked for.
+        """
+        calls = tuple(self.progress.open_calls.values())
+        if len(calls) == 1:
+            await self._run_call(calls[0])
         else:
-            await _all_at_once(results)
+            acting = [call for call in calls if self._is_action(call)]
+            reading = [self._run_call(call) for call in calls if call not in acting]
+            await _all_at_once([*reading, self._run_in_order(acting)])
         if not self.progress.open_calls:
             return True
-        unasked = [call for call in self.progress.open_calls.values() if not call.asked]
         asks = [
-            NewStep("observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name})
-            for c in unasked
+            NewStep(
+                "observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name} | c.asks
+            )
+            for c in self.progress.open_calls.values()
+            if not c.asked
         ]
         await self.journal.hand_back(asks, "awaiting_approval", self.progress.spent(turns=1))
         return False
+
+    def _is_action(self, call: Call) -> bool:
+        spec = self.tools.specs.get(call.name)
+        return spec is not None and spec.action
+
+    async def _run_in_order(self, calls: list[Call]) -> None:
+        for call in calls:
+            await self._run_call(call)
 
     def cut_off(self) -> None:
         """Answer the calls that the time budget has cut off."""
@@ -91,8 +106,10 @@ class Calls:
         kept: list[ArtifactRef] = []
         context = self._context(call, kept)
         verdict = await self._judge(call, spec, arguments, context)
-        if call.suspect and (verdict.what == "deny" or spec.safety == "unsafe"):
+        if call.suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
             self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+        elif verdict.what == "fail":
+            self._result(call, f"failed: {verdict.reason}", _action(spec, call, arguments, "failed"))
         elif verdict.what == "deny":
             if spec.action:
                 _logger.warning("session %s: %s was not done: %s", self.session.id, spec.name, verdict.reason)
@@ -101,6 +118,8 @@ class Calls:
             await self._preview(call, spec, arguments, context)
         elif verdict.what == "allow" or call.approved:
             await self._invoke(call, spec, arguments, context, kept)
+        else:
+            call.asks = {"reason": verdict.reason, "would": await self._would(spec, arguments, context)}
 
     def _context(self, call: Call, kept: list[ArtifactRef]) -> ToolContext:
         async def keep(data: bytes, kind: str, name: str) -> ArtifactRef:
@@ -108,7 +127,13 @@ class Calls:
             return kept[-1]
 
         return ToolContext(
-            self.session, self.continuation_id, call.id, keep, self.journal.tell, self.journal.past_actions
+            self.session,
+            self.continuation_id,
+            call.id,
+            keep,
+            self.journal.tell,
+            self.journal.past_actions,
+            call.planned_at if call.suspect else None,
         )
 
     async def _judge(
@@ -131,10 +156,10 @@ class Calls:
             return Verdict("allow")
         policy = self.session.policy
         try:
-            services = await guarded(spec.services(arguments, context)) if spec.services else (spec.name,)
-        except SashError as error:
-            return Verdict("deny", error.message)
-        verdict = judge(services, policy)
+            uses = await guarded(spec.uses(arguments, context)) if spec.uses else (Use(spec.name),)
+        except Exception as error:
+            return Verdict("fail", redact(_said(error)))
+        verdict = judge(uses, policy)
         makes_it = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
         if makes_it and not call.suspect and not self.pace.take(self.session.owner, policy):
             return Verdict(
@@ -181,7 +206,7 @@ class Calls:
             if result is None:
                 result = await guarded(spec.invoke(arguments, context))
         except Exception as error:
-            text = await as_text(redact(_failure(error)), context)
+            text = await as_text(redact(f"failed: {_said(error)}"), context)
             outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
             self._result(call, text, _action(spec, call, arguments, outcome), kept)
             return
@@ -195,13 +220,19 @@ class Calls:
         self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
     ) -> None:
         """Say what a call would do, and do nothing."""
-        try:
-            would = await guarded(spec.preview(arguments, context)) if spec.preview else arguments
-        except Exception as error:
-            would = _failure(error)
+        would = await self._would(spec, arguments, context)
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
         text = await as_text(redact_result(shown), context)
         self._result(call, text, _action(spec, call, arguments, "dry_run"))
+
+    async def _would(self, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext) -> Any:
+        """Return what a call would do, for who has to say yes to it."""
+        try:
+            return redact_result(
+                await guarded(spec.preview(arguments, context)) if spec.preview else arguments
+            )
+        except Exception as error:
+            return redact(_said(error))
 
     def _result(
         self,
@@ -240,8 +271,8 @@ def _only_once(spec: ToolSpec) -> bool:
     return spec.action or spec.safety != "idempotent"
 
 
-def _failure(error: Exception) -> str:
-    return f"failed: {error.message if isinstance(error, SashError) else f'{type(error).__name__}: {error}'}"
+def _said(error: Exception) -> str:
+    return error.message if isinstance(error, SashError) else f"{type(error).__name__}: {error}"
 
 
 async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:

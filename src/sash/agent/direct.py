@@ -1,5 +1,6 @@
 """A tool that somebody calls himself, without a turn: by the same code as the agent, if it only reads."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -7,12 +8,14 @@ from typing import Any
 
 from sash.agent.calls import guarded
 from sash.agent.engine import Engine
+from sash.agent.journal import keep
 from sash.agent.redaction import redact, redact_result
 from sash.errors import InvalidInput, SashError, ToolFailed, ToolNotFound
 from sash.sessions import Session
 from sash.steps import Action, ArtifactRef
-from sash.store import Artifact
 from sash.tools import ToolContext
+
+LONGEST_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +32,7 @@ class DirectCall:
         spec = engine.tools.specs.get(name)
         if spec is None:
             raise ToolNotFound(f"there is no tool {name!r}; the tools are: {', '.join(engine.tools.specs)}")
-        if spec.action:
+        if not spec.direct:
             raise InvalidInput(f"{name} changes something: ask the agent for it in a session, by its policy")
         try:
             text = json.dumps(arguments)
@@ -40,11 +43,15 @@ class DirectCall:
         call_id = engine.new_id()
         context = ToolContext(session, "direct", call_id, self._keep, _say_nothing, _nothing_done)
         try:
-            result = await guarded(spec.invoke(checked, context))
+            async with asyncio.timeout(LONGEST_S):
+                result = await guarded(spec.invoke(checked, context))
         except SashError:
             raise
+        except TimeoutError as error:
+            raise ToolFailed(f"{name} did not answer within {LONGEST_S:.0f} seconds") from error
         except Exception as error:
             raise ToolFailed(redact(f"{name} failed: {type(error).__name__}: {error}")) from error
+        engine.tools.check_output(spec, result)
         return redact_result(result)
 
     async def _session(self) -> Session:
@@ -56,9 +63,9 @@ class DirectCall:
     async def _keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         if self.session_id is None:
             raise InvalidInput("this is kept in a session: say which (session_id)")
-        ref = ArtifactRef(self.engine.new_id(), kind, len(data), redact(name))
-        await self.engine.store.put_artifact(Artifact(ref, self.session_id, self.owner, data))
-        return ref
+        return await keep(
+            self.engine.store, self.engine.new_id(), self.owner, self.session_id, data, kind, name
+        )
 
 
 def _say_nothing(message: str) -> None:

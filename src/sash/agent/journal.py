@@ -78,12 +78,8 @@ class Journal:
 
     async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         """Keep a large result apart."""
-        is_text = kind.startswith(("text/", "application/json"))
-        clean = redact(data.decode(errors="replace")).encode() if is_text else data
-        ref = ArtifactRef(self._new_id(), kind, len(clean), redact(name))
-        artifact = Artifact(ref, self._turn.session.id, self._turn.continuation.owner, clean)
-        await self._store.put_artifact(artifact)
-        return ref
+        session = self._turn.session
+        return await keep(self._store, self._new_id(), session.owner, session.id, data, kind, name)
 
     async def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
         """Give the actions of the session, newest first, each with the key of its call."""
@@ -115,3 +111,14 @@ class Journal:
         written = await self._store.append(self._turn.lease, steps, give_back=give_back, stats=stats)
         self.steps += written
         self._hub.wake(self._turn.session.id)
+
+
+async def keep(
+    store: Store, new_id: str, owner: str, session_id: str, data: bytes, kind: str, name: str
+) -> ArtifactRef:
+    """Keep an artifact of a session; text without its secrets."""
+    is_text = kind.startswith(("text/", "application/json"))
+    clean = redact(data.decode(errors="replace")).encode() if is_text else data
+    ref = ArtifactRef(new_id, kind, len(clean), redact(name))
+    await store.put_artifact(Artifact(ref, session_id, owner, clean))
+    return ref

@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from sash.clock import Clock
 from sash.sessions import SessionPolicy
+from sash.tools import Use
 
 MINUTE = timedelta(minutes=1)
 
@@ -15,7 +16,7 @@ MINUTE = timedelta(minutes=1)
 class Verdict(NamedTuple):
     """What the policy says to a call, and why."""
 
-    what: Literal["allow", "deny", "confirm", "preview"]
+    what: Literal["allow", "deny", "confirm", "preview", "fail"]
     reason: str = ""
 
 
@@ -37,9 +38,9 @@ class Pace:
         return True
 
 
-def judge(services: Iterable[str], policy: SessionPolicy) -> Verdict:
+def judge(uses: Iterable[Use], policy: SessionPolicy) -> Verdict:
     """Judge an action by all the services that it uses: one that is refused refuses it whole."""
-    verdicts = [_judge(service, policy) for service in services]
+    verdicts = [_judge(service, within, policy) for service, within in uses]
     for what in ("deny", "confirm"):
         for verdict in verdicts:
             if verdict.what == what:
@@ -48,12 +49,12 @@ def judge(services: Iterable[str], policy: SessionPolicy) -> Verdict:
     return Verdict("preview" if policy.dry_run else "allow")
 
 
-def _judge(service: str, policy: SessionPolicy) -> Verdict:
+def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
     if _matches(service, policy.denylisted_services):
         return Verdict("deny", f"{service} is on the denylist")
     if not policy.allow_actuation:
         return Verdict("deny", "actions are off in this session (allow_actuation is false)")
-    if not _matches(service, policy.allowlisted_services):
+    if not within and not _matches(service, policy.allowlisted_services):
         return Verdict("deny", f"{service} is not on the allowlist")
     if _matches(service, policy.require_confirmation):
         return Verdict("confirm", f"{service} needs a yes")

@@ -1,6 +1,7 @@
 """How far a turn has come: a fold over its steps. Resuming is reading the steps and going on."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from sash.models.prompt import with_context
@@ -18,6 +19,7 @@ class Call:
     """A tool call of the last plan: number `n` of the turn.
 
     `suspect`: its process died when it may have been under way. `begun`: this process has begun to make it.
+    `asks` is what a person is told who has to say yes to it.
     """
 
     id: str
@@ -29,6 +31,8 @@ class Call:
     approved: bool | None = None
     suspect: bool = False
     cost_usd: float = 0.0
+    planned_at: datetime | None = None
+    asks: dict[str, Any] = field(default_factory=dict)
 
     @property
     def waits(self) -> bool:
@@ -114,6 +118,7 @@ class Progress:
             case "tool_call":
                 self.tool_calls += 1
                 call = Call(detail["call_id"], detail["name"], detail["arguments"], self.tool_calls)
+                call.planned_at = step.ts if isinstance(step, Step) else None
                 self.open_calls[call.id] = call
             case "tool_result":
                 self._result(detail)

@@ -2,30 +2,37 @@
 
 import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sash.errors import HomeUnavailable, OutcomeUnknown, ServiceFailed
+from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
 from sash.home.base import Entity, State
 from sash.home.effects import Effect, effect, repeatable
 from sash.home.known import KnownHome
 from sash.home.order import Order, read_order
 from sash.home.restoring import Kept
-from sash.tools import Acted, ToolContext
+from sash.tools import Acted, ToolContext, Use
 
 # How long the house is given to show that something has worked.
 READ_BACK_S = 3.0
+# How long a house is waited for that has to say what became of a call.
+COMES_BACK_S = 20.0
 
 States = dict[str, State | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What came of an order: what was so, what is so, and whether it has worked (None: nobody can see it)."""
+    """What came of an order: what was so, what is so, and whether it has worked (None: nobody can see it).
+
+    `failed` is what the house has complained of, although something has changed.
+    """
 
     before: States
     after: States
     verified: bool | None
+    failed: str = ""
 
     def shown(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
         """Say what has changed, entity by entity."""
@@ -40,13 +47,17 @@ class Done:
 class Actions:
     """Calls services; whether it may is for others to say."""
 
-    def __init__(self, known: KnownHome, *, read_back_s: float = READ_BACK_S) -> None:
+    def __init__(self, known: KnownHome, *, read_back_s: float | None = None) -> None:
         self.known = known
-        self._read_back_s = read_back_s
+        self._read_back_s = READ_BACK_S if read_back_s is None else read_back_s
 
-    async def services(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[str]:
-        """Say which services a call uses, for the policy."""
-        return self._order(arguments).judged_as()
+    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[Use]:
+        """Say which services a call uses, for the policy; after a crash the house may not be there yet."""
+        if context.under_way_since is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(COMES_BACK_S):
+                    await self.known.ready()
+        return self._order(arguments).uses()
 
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Say what a call would do."""
@@ -63,15 +74,20 @@ class Actions:
     async def verify(self, arguments: dict[str, Any], context: ToolContext) -> Acted | None:
         """Find out what became of a call that was under way when its process died.
 
-        None if it has not been done and can be done again; if nobody can tell, that is an error.
+        None if it has not been done and can be done again. If nobody can tell, or something has changed since
+        it was planned, so that it may have been done and taken back, that is an error.
         """
         order = self._order(arguments)
         now = await self.states(order.entity_ids)
         effects = _effects(order, now)
-        if not now or effects.keys() != now.keys() or not repeatable(order.service):
+        seen = {wanted.seen(now[key]) for key, wanted in effects.items()}
+        if not now or effects.keys() != now.keys() or None in seen or not repeatable(order.service):
             raise ServiceFailed(f"nobody can tell whether {order.service} was done")
-        if all(wanted.holds(now[entity_id]) for entity_id, wanted in effects.items()):
+        if seen == {True}:
             return Acted(_result(order, Done({}, now, True)), True)
+        since = context.under_way_since
+        if since is not None and any(state.changed_at >= since for state in now.values() if state):
+            raise ServiceFailed(f"something has changed since {order.service} was asked for")
         return None
 
     async def carry_out(self, order: Order) -> Done:
@@ -82,14 +98,20 @@ class Actions:
             await self.known.home.call(order.service, order.data, order.entity_ids)
         except HomeUnavailable as error:
             raise OutcomeUnknown(f"nobody knows whether {order.service} was done: {error.message}") from error
+        except ServiceFailed as error:
+            after = await self.states(order.entity_ids)
+            if _kept(after) == _kept(before):
+                raise
+            return Done(before, after, False, error.message)
         try:
             after = await self._read_back(order, effects)
-        except HomeUnavailable:
+        except HomeError:
             return Done(before, {}, None)
-        verified: bool | None = all(wanted.holds(after[key]) for key, wanted in effects.items())
-        if verified and (not effects or effects.keys() != after.keys()):
-            verified = None
-        return Done(before, after, verified)
+        seen = {wanted.seen(after[key]) for key, wanted in effects.items()}
+        if False in seen:
+            return Done(before, after, False)
+        sure = seen == {True} and effects.keys() == after.keys()
+        return Done(before, after, True if sure else None)
 
     async def states(self, entity_ids: Iterable[str]) -> States:
         """Ask the house for states anew, all at once."""
@@ -104,7 +126,7 @@ class Actions:
         index = self.known.index
 
         def seen() -> bool:
-            return all(wanted.holds(index.states.get(key)) for key, wanted in effects.items())
+            return all(wanted.seen(index.states.get(key)) for key, wanted in effects.items())
 
         if effects:
             await self.known.seen(set(effects), seen, self._read_back_s)
@@ -113,7 +135,9 @@ class Actions:
 
 def _result(order: Order, done: Done) -> dict[str, Any]:
     result = {"service": order.service, "entities": done.shown(order.entities), "verified": done.verified}
-    if done.verified is False:
+    if done.failed:
+        result["note"] = f"only a part of it has worked, say so: {done.failed}"
+    elif done.verified is False:
         result["note"] = "the call was made, but the house does not show that it has worked: say so"
     return result
 

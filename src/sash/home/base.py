@@ -21,11 +21,12 @@ UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
 
-# An entity's id, wherever it stands in a text.
+# An entity's id, as far as it can be told from other words with a dot.
 ENTITY_ID = re.compile(
-    r"\b(?:alarm_control_panel|automation|binary_sensor|button|calendar|camera|climate|cover|device_tracker|event"
+    r"\b(?:alarm_control_panel|assist_satellite|automation|binary_sensor|button|calendar|camera|climate|counter"
+    r"|cover|date|datetime|device_tracker|event"
     r"|fan|group|humidifier|image|input_(?:boolean|button|datetime|number|select|text)|lawn_mower|light|lock"
-    r"|media_player|number|person|remote|scene|script|select|sensor|siren|sun|switch|text|timer|todo|update"
+    r"|media_player|number|person|remote|scene|schedule|script|select|sensor|siren|sun|switch|text|time|timer|todo|update"
     r"|vacuum|valve|water_heater|weather|zone)\.[a-z0-9_]+\b"
 )
 
@@ -157,13 +158,17 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class LogbookEntry:
-    """Something that happened in the house, in words; `cause` is what made it happen, if that is known."""
+    """Something that happened in the house, in words.
+
+    `cause` is what made it happen, if that is known; if that was an entity, `cause_id` is which.
+    """
 
     at: datetime
     name: str
     message: str
     entity_id: str | None = None
     cause: str = ""
+    cause_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +190,10 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The house cannot be asked, and why."""
+    """The house cannot be asked, and why: it cannot be reached, or it has `refused` the token."""
 
     reason: str
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

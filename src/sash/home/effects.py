@@ -1,7 +1,8 @@
 """What a service does to an entity, as far as that can be seen afterwards."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sash.home.base import NO_STATE, State
 
@@ -9,45 +10,62 @@ ON_OFF = frozenset(
     {"light", "switch", "fan", "input_boolean", "humidifier", "siren", "remote", "automation", "group"}
 )
 # While it moves, it is on its way to this.
-SETTLED = {
-    "opening": "open",
-    "closing": "closed",
-    "locking": "locked",
-    "unlocking": "unlocked",
-    "arming": "armed",
-    "buffering": "playing",
-    "returning": "docked",
+SETTLED = {"opening": "open", "closing": "closed"}
+MOVING = frozenset({*SETTLED, "locking", "unlocking", "arming", "pending", "returning", "buffering"})
+# How far a number may be off and still be meant: things round what they are told.
+NEAR = {
+    "brightness": 4.0,
+    "color_temp_kelvin": 100.0,
+    "rgb_color": 10.0,
+    "hs_color": 3.0,
+    "current_position": 3.0,
+    "percentage": 10.0,
+    "temperature": 0.5,
+    "target_temp_low": 0.5,
+    "target_temp_high": 0.5,
+    "volume_level": 0.02,
+    "humidity": 1.0,
 }
-_PLAYS = frozenset({"playing", "buffering"})
 
 
-class Effect(NamedTuple):
-    """What is to be so afterwards: one of the states (or none of some), and attributes within a tolerance."""
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What is to be so afterwards: one of the states (or none of some), and these attributes.
+
+    `moving` are states in which it is being done, and `sure` is whether that is all that was asked for.
+    """
 
     states: frozenset[str] = frozenset()
     not_states: frozenset[str] = frozenset()
-    attributes: tuple[tuple[str, Any, float], ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
+    moving: frozenset[str] = frozenset()
+    sure: bool = True
 
-    def holds(self, state: State | None) -> bool:
-        """Whether it is so."""
+    def seen(self, state: State | None) -> bool | None:
+        """Whether it is so; None if that cannot be said, or not yet."""
         if state is None or state.state in NO_STATE or state.state in self.not_states:
             return False
-        if self.states and state.state not in self.states and settled(state.state) not in self.states:
+        if state.state in self.moving:
+            return True
+        if state.state in MOVING and state.state not in self.states:
+            return None
+        if self.states and state.state not in self.states:
             return False
-        return all(
-            near(state.attributes.get(name), wanted, within) for name, wanted, within in self.attributes
-        )
+        if not all(near(state.attributes.get(name), wanted, name) for name, wanted in self.attributes):
+            return False
+        return True if self.sure else None
 
 
 def effect(service: str, data: dict[str, Any], before: State) -> Effect | None:
     """Return what a service does to an entity that was so; None if nobody can see it."""
     domain, _, verb = service.partition(".")
     if domain == "homeassistant":
-        domain, verb = before.domain, _GENERIC.get((before.domain, verb), verb)
+        domain = before.domain
     found = _EFFECTS.get((domain, verb))
     if found is None and domain in ON_OFF:
         found = _SWITCHES.get(verb)
-    return None if found is None else found(data, before)
+    wanted = None if found is None else found(data, before)
+    return replace(wanted, sure=False) if wanted and "transition" in data else wanted
 
 
 def repeatable(service: str) -> bool:
@@ -76,32 +94,39 @@ def _toggled(data: dict[str, Any], before: State) -> Effect:
 
 
 def _light_on(data: dict[str, Any], before: State) -> Effect:
-    """A light may round what it is told, and one that cannot be dimmed says nothing of it."""
-    wanted: list[tuple[str, Any, float]] = []
-    if (pct := data.get("brightness_pct")) is not None:
-        wanted.append(("brightness", pct * 255 / 100, 4))
-    if (brightness := data.get("brightness")) is not None:
-        wanted.append(("brightness", brightness, 3))
-    if (kelvin := data.get("color_temp_kelvin")) is not None:
-        wanted.append(("color_temp_kelvin", kelvin, 100))
-    if data.get("rgb_color") is not None:
-        wanted.append(("rgb_color", data["rgb_color"], 10))
-    if any(value == 0 for name, value, _ in wanted if name == "brightness"):
+    """Of what a light is told, those things are looked for that it tells in the same way."""
+    told = {name: value for name, value in data.items() if name != "transition"}
+    wanted = {
+        name: told.pop(name)
+        for name in ("brightness", "color_temp_kelvin", "rgb_color", "hs_color")
+        if name in told
+    }
+    if "brightness_pct" in told:
+        wanted["brightness"] = told.pop("brightness_pct") * 255 / 100
+    if wanted.get("brightness") == 0:
         return Effect(frozenset({"off"}))
-    return Effect(frozenset({"on"}), attributes=tuple(wanted))
+    return Effect(frozenset({"on"}), attributes=tuple(wanted.items()), sure=not told)
+
+
+def _opened(data: dict[str, Any], before: State) -> Effect:
+    """What moves is being done; what has a position has to have arrived."""
+    attributes = (("current_position", 100),) if "current_position" in before.attributes else ()
+    return Effect(frozenset({"open"}), attributes=attributes, moving=frozenset({"opening"}))
+
+
+def _closed(data: dict[str, Any], before: State) -> Effect:
+    return Effect(frozenset({"closed"}), moving=frozenset({"closing"}))
 
 
 def _position(data: dict[str, Any], before: State) -> Effect | None:
     wanted = data.get("position")
-    if wanted is None:
-        return None
-    return Effect(attributes=(("current_position", wanted, 3),))
+    return None if wanted is None else Effect(attributes=(("current_position", wanted),))
 
 
-def _attribute(name: str, argument: str, within: float = 0.0, states: frozenset[str] = frozenset()) -> Make:
+def _attribute(name: str, argument: str) -> Make:
     def make(data: dict[str, Any], before: State) -> Effect | None:
         wanted = data.get(argument)
-        return None if wanted is None else Effect(states, attributes=((name, wanted, within),))
+        return None if wanted is None else Effect(attributes=((name, wanted),))
 
     return make
 
@@ -116,23 +141,13 @@ def _state_is(argument: str) -> Make:
 
 def _temperature(data: dict[str, Any], before: State) -> Effect | None:
     names = ("temperature", "target_temp_low", "target_temp_high")
-    wanted = tuple((name, data[name], 0.5) for name in names if data.get(name) is not None)
+    wanted = tuple((name, data[name]) for name in names if data.get(name) is not None)
     mode = data.get("hvac_mode")
     states = frozenset({str(mode)}) if mode is not None else frozenset()
     return Effect(states, attributes=wanted) if wanted or states else None
 
 
 _SWITCHES: dict[str, Make] = {"turn_on": _states("on"), "turn_off": _states("off"), "toggle": _toggled}
-
-# What the services for everything mean to those that are not switched on and off.
-_GENERIC = {
-    ("cover", "turn_on"): "open_cover",
-    ("cover", "turn_off"): "close_cover",
-    ("valve", "turn_on"): "open_valve",
-    ("valve", "turn_off"): "close_valve",
-    ("lock", "turn_on"): "lock",
-    ("lock", "turn_off"): "unlock",
-}
 
 _EFFECTS: dict[tuple[str, str], Make] = {
     ("light", "turn_on"): _light_on,
@@ -142,27 +157,27 @@ _EFFECTS: dict[tuple[str, str], Make] = {
     ("climate", "set_hvac_mode"): _state_is("hvac_mode"),
     ("climate", "set_fan_mode"): _attribute("fan_mode", "fan_mode"),
     ("climate", "set_preset_mode"): _attribute("preset_mode", "preset_mode"),
-    ("climate", "set_humidity"): _attribute("humidity", "humidity", 1),
-    ("humidifier", "set_humidity"): _attribute("humidity", "humidity", 1),
-    ("water_heater", "set_temperature"): _attribute("temperature", "temperature", 0.5),
-    ("cover", "open_cover"): _states("open"),
-    ("cover", "close_cover"): _states("closed"),
+    ("climate", "set_humidity"): _attribute("humidity", "humidity"),
+    ("humidifier", "set_humidity"): _attribute("humidity", "humidity"),
+    ("water_heater", "set_temperature"): _attribute("temperature", "temperature"),
+    ("cover", "open_cover"): _opened,
+    ("cover", "close_cover"): _closed,
     ("cover", "set_cover_position"): _position,
-    ("valve", "open_valve"): _states("open"),
-    ("valve", "close_valve"): _states("closed"),
+    ("valve", "open_valve"): _opened,
+    ("valve", "close_valve"): _closed,
     ("valve", "set_valve_position"): _position,
     ("lock", "lock"): _states("locked"),
     ("lock", "unlock"): _states("unlocked"),
     ("lock", "open"): _states("open", "unlocked"),
-    ("fan", "set_percentage"): _attribute("percentage", "percentage", 10),
+    ("fan", "set_percentage"): _attribute("percentage", "percentage"),
     ("fan", "set_preset_mode"): _attribute("preset_mode", "preset_mode"),
     ("fan", "oscillate"): _attribute("oscillating", "oscillating"),
     ("media_player", "turn_on"): _turned_on,
     ("media_player", "turn_off"): _states("off", "standby"),
-    ("media_player", "media_play"): lambda data, before: Effect(_PLAYS),
+    ("media_player", "media_play"): _states("playing", "buffering"),
     ("media_player", "media_pause"): _states("paused", "idle"),
     ("media_player", "media_stop"): _states("idle", "off", "standby", "paused"),
-    ("media_player", "volume_set"): _attribute("volume_level", "volume_level", 0.02),
+    ("media_player", "volume_set"): _attribute("volume_level", "volume_level"),
     ("media_player", "volume_mute"): _attribute("is_volume_muted", "is_volume_muted"),
     ("media_player", "select_source"): _attribute("source", "source"),
     ("vacuum", "start"): _states("cleaning"),
@@ -183,13 +198,14 @@ _EFFECTS: dict[tuple[str, str], Make] = {
 }
 
 
-def near(value: Any, wanted: Any, within: float) -> bool:
+def near(value: Any, wanted: Any, name: str) -> bool:
+    """Whether an attribute is what it should be, as nearly as such things are."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return value is wanted
     if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        return len(value) == len(wanted) and all(map(lambda v, w: near(v, w, within), value, wanted))
+        return len(value) == len(wanted) and all(map(lambda v, w: near(v, w, name), value, wanted))
     if isinstance(wanted, int | float) and isinstance(value, int | float):
-        return abs(value - wanted) <= within
+        return abs(value - wanted) <= NEAR.get(name, 0.0)
     return bool(value == wanted)
 
 

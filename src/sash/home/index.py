@@ -5,11 +5,12 @@ one exception are the names of automations, scripts and the like: who asks what 
 which automations need it, even though the agent can do nothing with them.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable
 
 from sash.errors import EntityNotFound
-from sash.home.base import ENTITY_ID, UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.home.base import UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.home.search import WordSearch
 
 # How much a word tells about an entity, by where it stands.
@@ -17,6 +18,8 @@ BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5,
 MOST_SUGGESTIONS = 3
 MOST_FOUND = 50
 HIDDEN = "(an entity)"
+
+_shaped_like_an_id = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
 
 
 class Index:
@@ -26,6 +29,7 @@ class Index:
         self.name = layout.name
         self.language = layout.language
         self.entities: dict[str, Entity] = {e.id: e for e in layout.entities if e.exposed}
+        self._hidden = frozenset(e.id for e in layout.entities if not e.exposed)
         self.states: dict[str, State] = {s.entity_id: s for s in states if s.entity_id in self.entities}
         self.areas: dict[str, Area] = {area.id: area for area in layout.areas}
         self.floors: dict[str, Floor] = {floor.id: floor for floor in layout.floors}
@@ -40,6 +44,7 @@ class Index:
                 self._of_device[entity.device_id].append(entity)
             if entity.area_id:
                 self._of_area[entity.area_id].append(entity)
+        self._used_by = {d.entity_id: d.uses for d in layout.dependants if d.kind != "template"}
         self._dependants: dict[str, list[Dependant]] = defaultdict(list)
         for dependant in layout.dependants:
             for entity_id in dependant.uses:
@@ -92,6 +97,13 @@ class Index:
         """Return the automations, scripts, scenes, groups and templates that work with an entity."""
         return self._dependants.get(entity_id, [])
 
+    def members(self, entity_id: str) -> frozenset[str]:
+        """Return what an entity acts on that is a group, a scene or a script, whether exposed or not."""
+        state = self.states.get(entity_id)
+        listed = state.attributes.get("entity_id") if state else None
+        direct = frozenset(map(str, listed)) if isinstance(listed, list | tuple) else frozenset()
+        return direct | self._used_by.get(entity_id, frozenset())
+
     def find(self, called: str) -> Entity:
         """Return the entity with this id or, if there is but one, this name."""
         entity = self.entities.get(called) or self.entities.get(called.strip().lower())
@@ -108,7 +120,7 @@ class Index:
 
     def hide(self, text: str) -> str:
         """Return a text of the house without the ids of entities that the agent does not know."""
-        return ENTITY_ID.sub(lambda found: found[0] if found[0] in self.entities else HIDDEN, text)
+        return _shaped_like_an_id.sub(lambda found: HIDDEN if found[0] in self._hidden else found[0], text)
 
     def find_area(self, called: str) -> Area:
         """Return the area with this id, name or alias."""
@@ -120,15 +132,22 @@ class Index:
         raise EntityNotFound(f"there is no area {called!r}; the areas are: {known}")
 
     def search(
-        self, query: str, *, domain: str | None = None, area_id: str | None = None, most: int = MOST_FOUND
+        self,
+        query: str,
+        *,
+        domain: str | None = None,
+        area_id: str | None = None,
+        state: str | None = None,
+        most: int = MOST_FOUND,
     ) -> tuple[list[Entity], int]:
-        """Return the entities that fit, best first, and how many do; without words all of domain and area."""
+        """Return the entities that fit, best first, and how many do; without words all of the rest."""
 
         def fits(entity_id: str) -> bool:
             entity = self.entities[entity_id]
-            return domain in (None, entity.domain) and area_id in (None, entity.area_id)
+            here = domain in (None, entity.domain) and area_id in (None, entity.area_id)
+            return here and (state is None or self.state(entity_id).casefold() == state.casefold())
 
-        narrowed = fits if domain is not None or area_id is not None else None
+        narrowed = None if domain is area_id is state is None else fits
         if query.strip():
             ids, total = self._search.search(query, most, narrowed)
         else:

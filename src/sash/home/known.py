@@ -4,7 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 
-from sash.errors import HomeUnavailable
+from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.base import (
     Connected,
     Disconnected,
@@ -19,7 +19,8 @@ from sash.home.index import Index
 
 # Registries change in bursts: what comes within this time is read at once.
 SETTLE_S = 1.0
-READ_AGAIN_S = 10.0
+# A house that changes all the time is not read all the time.
+REST_S = 10.0
 
 _logger = logging.getLogger(__name__)
 
@@ -29,13 +30,14 @@ Watcher = Callable[[StateChanged], None]
 class KnownHome:
     """Keeps an index of a house. While the house cannot be asked there is none, and the error says why."""
 
-    def __init__(self, home: Home, *, settle_s: float = SETTLE_S, read_again_s: float = READ_AGAIN_S) -> None:
+    def __init__(self, home: Home, *, settle_s: float = SETTLE_S, rest_s: float = REST_S) -> None:
         self.home = home
         self._settle_s = settle_s
-        self._read_again_s = read_again_s
+        self._rest_s = rest_s
         self._index: Index | None = None
         self._services: dict[str, Service] = {}
         self._reason = "it is still being connected to"
+        self._refused = False
         self._missed: list[StateChanged] | None = None
         self._reading: asyncio.Task[None] | None = None
         self._outdated = False
@@ -58,13 +60,9 @@ class KnownHome:
     def index(self) -> Index:
         """The index; `HomeUnavailable` while the house cannot be asked."""
         if self._index is None:
-            raise HomeUnavailable(f"{self.home.name} cannot be reached: {self._reason}")
+            kind = HomeUnauthorized if self._refused else HomeUnavailable
+            raise kind(f"{self.home.name} cannot be reached: {self._reason}")
         return self._index
-
-    @property
-    def is_ready(self) -> bool:
-        """Whether the house can be asked."""
-        return self._index is not None
 
     @property
     def services(self) -> dict[str, Service]:
@@ -73,8 +71,9 @@ class KnownHome:
 
     async def ready(self) -> Index:
         """Wait until the house can be asked."""
-        await self._ready.wait()
-        return self.index
+        while self._index is None:
+            await self._ready.wait()
+        return self._index
 
     async def seen(self, entity_ids: set[str], wanted: Callable[[], bool], within_s: float) -> bool:
         """Wait until something is so, as states of these entities come in; False if that takes too long."""
@@ -104,8 +103,8 @@ class KnownHome:
                 self._read(0.0)
             case LayoutChanged():
                 self._read(self._settle_s)
-            case Disconnected(reason):
-                self._forget(reason)
+            case Disconnected(reason, refused):
+                self._forget(reason, refused=refused)
 
     def _take(self, event: StateChanged, entity_id: str, state: State | None) -> None:
         if self._missed is not None:
@@ -115,8 +114,8 @@ class KnownHome:
         for watcher in tuple(self._watchers):
             watcher(event)
 
-    def _forget(self, reason: str) -> None:
-        self._reason = reason
+    def _forget(self, reason: str, *, refused: bool = False) -> None:
+        self._reason, self._refused = reason, refused
         self._index = self._missed = None
         self._ready.clear()
         if self._reading is not None:
@@ -132,12 +131,12 @@ class KnownHome:
     async def _read_until_known(self, after_s: float) -> None:
         while self._outdated:
             await asyncio.sleep(after_s)
-            self._outdated, after_s = False, self._settle_s
+            self._outdated, after_s = False, self._rest_s
             try:
                 await self._read_once()
             except Exception as error:
                 self._reason = str(error) or type(error).__name__
-                self._outdated, after_s = True, self._read_again_s
+                self._outdated = True
                 _logger.warning("%s could not be read, it is tried again: %s", self.home.name, self._reason)
         self._reading = None
 

@@ -4,6 +4,7 @@ It names exposed entities only, one by one: areas are resolved here, and an enti
 be smuggled in by an argument either.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -12,49 +13,88 @@ from typing import Any
 from sash.errors import InvalidInput
 from sash.home.base import ENTITY_ID, Entity, Service, ServiceField
 from sash.home.index import Index
+from sash.tools import Use
 
 MOST_ENTITIES = 100
 
 _TARGETS = frozenset({"entity_id", "entity_ids", "device_id", "area_id", "floor_id", "label_id", "target"})
 # Services for everything: what they do depends on what they are done to.
 _GENERIC = "homeassistant"
+# A script is a service, too; these are services for scripts.
+_SCRIPT_VERBS = frozenset({"turn_on", "turn_off", "toggle", "reload"})
+# What a service may come to, so that who refuses the one refuses the other.
+_COMES_TO = {
+    "toggle": ("turn_on", "turn_off", "open_cover", "close_cover", "lock", "unlock"),
+    "set_cover_position": ("open_cover", "close_cover"),
+    "set_valve_position": ("open_valve", "close_valve"),
+}
+# Arguments that take entities, in whatever form.
+_TAKES_ENTITIES = frozenset({"entity", "target", "object"})
+_shaped_like_an_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the house is asked to do."""
+    """What the house is asked to do. `named` are entities in its arguments, `within` those in its groups."""
 
     service: str
     entities: tuple[Entity, ...]
     data: dict[str, Any]
+    named: tuple[Entity, ...] = ()
+    within: frozenset[str] = frozenset()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:
         return tuple(entity.id for entity in self.entities)
 
-    def judged_as(self) -> tuple[str, ...]:
-        """Return the services that a policy has to allow: one for everything is also what it does to each."""
+    def uses(self) -> list[Use]:
+        """Return what a policy has to look at: the service, and what it does to each kind of entity.
+
+        What is within a group, a scene or a script is allowed with it, but not if it is refused by itself.
+        """
         domain, _, verb = self.service.partition(".")
-        if domain != _GENERIC:
-            return (self.service,)
-        return (self.service, *sorted({f"{entity.domain}.{verb}" for entity in self.entities}))
+        kinds = {entity.domain for entity in self.named}
+        if domain == _GENERIC:
+            kinds |= {entity.domain for entity in self.entities}
+        verbs = (*_COMES_TO.get(verb, ()), *(("turn_off",) if self._dims_to_nothing() else ()))
+        inside = {f"{kind}.{comes_to}" for kind in {domain, *kinds} for comes_to in verbs}
+        inside |= {f"{kind}.{verb}" for kind in self.within}
+        return [
+            Use(self.service),
+            *(Use(f"{kind}.{verb}") for kind in sorted(kinds)),
+            *(Use(service, within=True) for service in sorted(inside)),
+        ]
+
+    def _dims_to_nothing(self) -> bool:
+        return 0 in (self.data.get("brightness"), self.data.get("brightness_pct"))
 
 
 def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Service]) -> Order:
     """Read what a tool was asked for; what is wrong with it is said so that it can be mended."""
     name = str(arguments["service"]).strip().lower()
-    service = services.get(name)
+    service = services.get(name) if _is_known(name, index) else None
     if service is None:
-        near = get_close_matches(name, services, n=3) or sorted(
-            s for s in services if s.startswith(f"{name.partition('.')[0]}.")
+        known = [one for one in services if _is_known(one, index)]
+        near = get_close_matches(name, known, n=3) or sorted(
+            one for one in known if one.startswith(f"{name.partition('.')[0]}.")
         )
         hint = f"; there are {', '.join(near[:8])}" if near else ""
         raise InvalidInput(f"there is no service {name!r}{hint}")
     data = dict(arguments.get("data") or {})
     entities = tuple(_entities(arguments, index, service))
-    _check_data(service, data, index)
+    named = tuple(_check_data(service, data, index))
     _check_entities(service, entities)
-    return Order(name, entities, data)
+    acting = [*entities, *named]
+    if name.partition(".")[0] == "script" and name in index.entities:
+        acting.append(index.entities[name])
+    within = {member.partition(".")[0] for entity in acting for member in index.members(entity.id)}
+    return Order(name, entities, data, named, frozenset(within))
+
+
+def _is_known(service: str, index: Index) -> bool:
+    """Whether the agent knows of a service: one that is a script has to be exposed."""
+    domain, _, verb = service.partition(".")
+    return domain != "script" or verb in _SCRIPT_VERBS or service in index.entities
 
 
 def _entities(arguments: dict[str, Any], index: Index, service: Service) -> Iterator[Entity]:
@@ -87,7 +127,8 @@ def _takes(service: Service, entity: Entity) -> bool:
     return not domains or entity.domain in domains
 
 
-def _check_data(service: Service, data: dict[str, Any], index: Index) -> None:
+def _check_data(service: Service, data: dict[str, Any], index: Index) -> Iterator[Entity]:
+    """Check the arguments, and give the entities that are named in them: they have to be exposed."""
     if wrong := _TARGETS.intersection(data):
         raise InvalidInput(f"{', '.join(sorted(wrong))} does not belong in data: use entity_ids or areas")
     if unknown := [name for name in data if name not in service.fields]:
@@ -97,11 +138,16 @@ def _check_data(service: Service, data: dict[str, Any], index: Index) -> None:
     if missing:
         raise InvalidInput(f"{service.name} needs {', '.join(missing)}")
     for name, value in data.items():
-        if wrong_value := _wrong(service.fields[name], value):
+        field = service.fields[name]
+        if wrong_value := _wrong(field, value):
             raise InvalidInput(f"{name} of {service.name} {wrong_value}, not {value!r:.80}")
-    for text in _texts(list(data.values())):
-        if ENTITY_ID.fullmatch(text):
-            index.find(text)
+        anything = not _TAKES_ENTITIES.isdisjoint(field.selector) or not field.selector
+        for text, is_key in _texts(value):
+            pattern = _shaped_like_an_id if anything or is_key else ENTITY_ID
+            # Home Assistant takes ids in capitals, and lists with commas.
+            for piece in (piece.strip().lower() for piece in text.split(",")):
+                if pattern.fullmatch(piece):
+                    yield index.find(piece)
 
 
 def _wrong(field: ServiceField, value: Any) -> str | None:
@@ -121,8 +167,6 @@ def _wrong(field: ServiceField, value: Any) -> str | None:
             case "text" | "time" | "date" | "datetime" | "icon" | "theme":
                 many = options.get("multiple") and isinstance(value, list)
                 return None if many or isinstance(value, str | int | float) else "must be a text"
-            case "object":
-                return None if isinstance(value, dict | list) else "must be an object"
     return None
 
 
@@ -149,19 +193,20 @@ def _is_byte(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255
 
 
-def _texts(values: Iterable[Any]) -> Iterator[str]:
-    """Give all texts in some arguments, however deep."""
-    for value in values:
-        if isinstance(value, str):
-            yield value
-        elif isinstance(value, dict):
-            yield from _texts(value.keys())
-            yield from _texts(value.values())
-        elif isinstance(value, list | tuple):
-            yield from _texts(value)
+def _texts(value: Any) -> Iterator[tuple[str, bool]]:
+    """Give all texts in an argument, however deep, and whether each is a key."""
+    if isinstance(value, str):
+        yield value, False
+    elif isinstance(value, dict):
+        yield from ((key, True) for key in value if isinstance(key, str))
+        for inner in value.values():
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)
 
 
-def _listed(value: Any) -> list[Any]:
+def _listed(value: Any) -> Iterable[Any]:
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from sash.home.base import State
-from sash.home.effects import near, settled
+from sash.home.effects import SETTLED, near, settled
 
 # What is kept of an entity before it is changed, and what nobody else may have changed since.
 KEPT: dict[str, tuple[str, ...]] = {
@@ -17,8 +17,6 @@ KEPT: dict[str, tuple[str, ...]] = {
     "media_player": ("volume_level", "is_volume_muted", "source"),
     "fan": ("percentage", "preset_mode", "oscillating"),
 }
-# How far a number may be off and still be the same.
-SAME = 0.02
 _COLOURS = ("hs", "rgb", "xy", "rgbw", "rgbww")
 
 
@@ -56,18 +54,24 @@ class Kept:
         )
         return f"{self.state} ({known})" if known else self.state
 
+    def is_same(self, other: "Kept") -> bool:
+        """Whether it is the same in everything that can be brought back."""
+        names = self.attributes.keys() | other.attributes.keys()
+        return self.state == other.state and not any(
+            self.differs(other, name) or other.differs(self, name) for name in names
+        )
+
     def is_as(self, other: "Kept") -> bool:
-        """Whether it is the same; what was still moving may have arrived."""
+        """Whether it is the same; what is or was still moving is only asked where it goes."""
         if settled(self.state) != settled(other.state):
             return False
-        if self.state != other.state:
+        if self.state in SETTLED or other.state in SETTLED:
             return True
-        names = self.attributes.keys() | other.attributes.keys()
-        return all(near(self.attributes.get(n), other.attributes.get(n), SAME) for n in names)
+        return not any(self.differs(other, name) for name in self.attributes)
 
     def differs(self, other: "Kept", name: str) -> bool:
         """Whether an attribute was known here, and is another there."""
-        return name in self.attributes and not near(self.attributes[name], other.attributes.get(name), SAME)
+        return name in self.attributes and not near(self.attributes[name], other.attributes.get(name), name)
 
 
 def restoring(domain: str, before: Kept, now: Kept) -> list[Restoring]:

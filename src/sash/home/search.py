@@ -21,6 +21,10 @@ SHORTEST_WITHIN = 4
 SHORTEST_IDEOGRAMS = 2
 TWO_MISTAKES = 8
 WORDS_KEPT = 4096
+LONGEST_QUERY = 500
+LONGEST_WORD = 40
+# What so many things have is only looked at in what the rarer words have found.
+COMMON = 2000
 # What it is worth to be called exactly so.
 CALLED_SO = 10.0
 
@@ -46,6 +50,8 @@ class WordSearch:
         for number, described in enumerate(texts.values()):
             for text, weight in described:
                 for word in words(text):
+                    if len(word) > LONGEST_WORD:
+                        continue
                     posting = self._postings[word]
                     posting[number] = max(weight, posting.get(number, 0.0))
         self._numbers = {thing: number for number, thing in enumerate(self._ids)}
@@ -69,11 +75,17 @@ class WordSearch:
 
     def search(self, query: str, most: int, fits: Callable[[str], bool] | None = None) -> Found:
         """Return what fits, best first: what has more of the words, then what has the rarer ones."""
-        meant = frozenset(telling(query))
-        asked = [word for word in words(query) if word in meant or self._is_short_name(word)]
+        said = [word for word in words(query[:LONGEST_QUERY]) if len(word) <= LONGEST_WORD]
+        meant = frozenset(telling(query[:LONGEST_QUERY]))
+        asked = [word for word in said if word in meant or self._is_short_name(word)]
+        found = sorted(map(self._scores, dict.fromkeys(asked or said)), key=len)
         scores: dict[int, float] = {}
-        for word in dict.fromkeys(asked or words(query)):
-            for number, score in self._scores(word).items():
+        for one in found:
+            if len(one) > COMMON and scores:
+                for number in scores.keys() & one.keys():
+                    scores[number] += one[number] + len(asked)
+                continue
+            for number, score in one.items():
                 scores[number] = scores.get(number, 0.0) + score + len(asked)
         for number in self._names.get(_phrase(query), ()):
             scores[number] = scores.get(number, 0.0) + CALLED_SO

@@ -9,7 +9,7 @@ from typing import Any
 from sash.clock import Clock
 from sash.errors import EntityNotFound, InvalidInput
 from sash.home.actions import Actions
-from sash.home.base import Entity
+from sash.home.base import Entity, LogbookEntry
 from sash.home.diagnosis import diagnose
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
 from sash.home.index import Index
@@ -70,11 +70,12 @@ class HomeTools:
         index = self._known.index
         query, domain = arguments.get("query", ""), arguments.get("domain")
         called = arguments.get("area")
-        if not query.strip() and domain is None and called is None:
+        if not query.strip() and arguments.keys() <= {"query", "limit"}:
             return {"areas": self._areas(index), "total": len(index.entities)}
         area_id = index.find_area(called).id if called else None
         most = arguments.get("limit", FOUND)
-        found, total = index.search(query, domain=domain, area_id=area_id, most=most)
+        state = arguments.get("state")
+        found, total = index.search(query, domain=domain, area_id=area_id, state=state, most=most)
         return {"entities": [self._brief(index, entity) for entity in found], "total": total}
 
     async def get_states(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -105,8 +106,10 @@ class HomeTools:
             ],
         }
         if arguments.get("plot") and any(history.values()):
-            named = {e.name: history.get(e.id, []) for e in entities}
-            named_units = {e.name: units.get(e.id, "") for e in entities}
+            twice = Counter(e.name for e in entities)
+            names = {e.id: e.name if twice[e.name] == 1 else f"{e.name} ({e.id})" for e in entities}
+            named = {names[e.id]: history.get(e.id, []) for e in entities}
+            named_units = {names[e.id]: units.get(e.id, "") for e in entities}
             picture = await asyncio.to_thread(plot, named, named_units, start, end, self._zone)
             ref = await context.keep(picture, "image/png", "history.png")
             result["plot"] = {"artifact": ref.id, "type": ref.type}
@@ -127,7 +130,7 @@ class HomeTools:
                 "message": index.hide(entry.message),
             }
             | ({"entity_id": entry.entity_id} if entry.entity_id else {})
-            | ({"cause": index.hide(entry.cause)} if entry.cause else {})
+            | ({"cause": index.hide(entry.cause)} if _is_told(index, entry) else {})
             for entry in shown[-arguments.get("limit", FOUND * 2) :]
         ]
         return {"entries": lines, "total": len(shown)}
@@ -177,6 +180,8 @@ class HomeTools:
             at = datetime.fromisoformat(text)
         except ValueError as error:
             raise InvalidInput(f"until must be a time such as 2026-01-31T18:00, not {text!r:.40}") from error
+        if not 1970 < at.year < 3000:
+            raise InvalidInput(f"nothing is known of the year {at.year}")
         at = at.astimezone() if at.tzinfo is None and self._zone is None else at
         return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
 
@@ -188,7 +193,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
 
     def reading(name: str, description: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:
         schema = _schema(required, **properties)
-        return ToolSpec(name, description, schema, getattr(tools, name), safety="idempotent")
+        return ToolSpec(name, description, schema, getattr(tools, name), safety="idempotent", direct=True)
 
     yield reading(
         "search_index",
@@ -196,6 +201,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         "you do not know the id of what the user speaks of. Without arguments it lists the areas.",
         query={"type": "string", "description": "Words of a name, an alias, an area, a kind of device."},
         area={"type": "string", "description": "Name or id of an area."},
+        state={"type": "string", "description": "Only those in this state: on, open, unavailable, …"},
         domain={"type": "string", "description": "light, sensor, cover, …"},
         limit=_whole_number(MOST_FOUND),
     )
@@ -254,7 +260,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         safety="verify",
         action=True,
         verify=actions.verify,
-        services=actions.services,
+        uses=actions.uses,
         preview=actions.preview,
     )
     yield ToolSpec(
@@ -264,7 +270,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         _schema(()),
         undo.invoke,
         action=True,
-        services=undo.services,
+        uses=undo.uses,
         preview=undo.preview,
     )
 
@@ -272,6 +278,11 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
 def _schema(required: tuple[str, ...], **properties: Any) -> dict[str, Any]:
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema | ({"required": list(required)} if required else {})
+
+
+def _is_told(index: Index, entry: LogbookEntry) -> bool:
+    """Whether there is a cause that may be told: what a hidden entity did is not."""
+    return bool(entry.cause) and (entry.cause_id is None or entry.cause_id in index.entities)
 
 
 def _ids(most: int) -> dict[str, Any]:

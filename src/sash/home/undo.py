@@ -5,10 +5,11 @@ from typing import Any
 
 from sash.errors import HomeError, InvalidInput
 from sash.home.actions import Actions, Done
+from sash.home.base import NO_STATE
 from sash.home.order import Order
 from sash.home.restoring import KEPT, Kept, Restoring, restoring
 from sash.steps import Action
-from sash.tools import Acted, ToolContext
+from sash.tools import Acted, ToolContext, Use
 
 
 class Undo:
@@ -17,10 +18,10 @@ class Undo:
     def __init__(self, actions: Actions) -> None:
         self._actions = actions
 
-    async def services(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[str]:
+    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[Use]:
         """Say which services it takes, for the policy."""
         _, orders = await self._find(context)
-        return dict.fromkeys(order.service for order in orders)
+        return [use for order in orders for use in order.uses()]
 
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Say which calls it would be."""
@@ -53,27 +54,31 @@ class Undo:
         undone: set[str] = set()
         async for key, action in context.past_actions():
             if action.undoes is not None:
-                undone.add(action.undoes)
+                undone |= {action.undoes} if action.verified is not False else set()
+            elif action.outcome == "unknown" and key not in undone:
+                raise InvalidInput(f"nobody knows whether the last action, {_name(action)}, was done")
             elif action.outcome == "done" and key not in undone:
                 return key, await self._orders(action)
         raise InvalidInput("there is nothing to undo in this session")
 
     async def _orders(self, action: Action) -> list[Order]:
         """Return what brings everything back that an action has changed, the same for several at once."""
-        name = action.arguments.get("service", action.name)
+        name = _name(action)
         before = {key: Kept.from_dict(was) for key, was in action.before.items()}
-        if not before or any(key.partition(".")[0] not in KEPT for key in before):
+        after = {key: Kept.from_dict(left) for key, left in action.after.items()}
+        changed = [key for key in before if key in after and not before[key].is_same(after[key])]
+        if not changed or any(key.partition(".")[0] not in KEPT for key in changed):
             raise InvalidInput(f"the last action was {name}, which cannot be undone")
+        if lost := [key for key in changed if before[key].state in NO_STATE]:
+            raise InvalidInput(f"nobody knows what {', '.join(lost)} was before {name}: nothing was undone")
         index = self._actions.known.index
-        entities = {key: index.find(key) for key in before}
+        entities = {key: index.find(key) for key in changed}
         calls: dict[str, tuple[Restoring, list[str]]] = {}
-        for key, state in (await self._actions.states(before)).items():
+        for key, state in (await self._actions.states(changed)).items():
             now = Kept.of(state) if state is not None else None
-            left = action.after.get(key)
-            if now is None or left is None or not Kept.from_dict(left).is_as(now):
-                was = Kept.from_dict(left) if left else "unknown"
+            if now is None or not after[key].is_as(now):
                 raise InvalidInput(
-                    f"{entities[key].name} has changed since: {name} left it {was}, and now it is "
+                    f"{entities[key].name} has changed since: {name} left it {after[key]}, and now it is "
                     f"{now or 'gone'}. Nothing was undone"
                 )
             for call in restoring(key.partition(".")[0], before[key], now):
@@ -82,3 +87,7 @@ class Undo:
             Order(call.service, tuple(entities[key] for key in keys), call.data)
             for call, keys in calls.values()
         ]
+
+
+def _name(action: Action) -> str:
+    return str(action.arguments.get("service", action.name))

@@ -8,6 +8,7 @@ from sash.intents.base import Heard, answering, calling
 from sash.models.base import Answer
 
 TOOL = "undo_last_action"
+LONGEST = 80
 
 
 class _Language(NamedTuple):
@@ -32,8 +33,9 @@ _LANGUAGES = (
     _Language(r"maak (?:dat|het|de laatste actie) ongedaan|ongedaan maken", "Ongedaan gemaakt. {}"),
 )
 _POLITE = r"(?:(?:hey |ok |okay )?sash\W+)?(?:please |bitte |can you |could you |kannst du )?"
+_asked_politely = re.compile(r"(?:can|could) you|kannst du", re.I)
 _patterns = [
-    (re.compile(rf"\s*{_POLITE}(?:{language.undo})(?:,? (?:please|bitte))?\s*[.!]*\s*", re.I), language)
+    (re.compile(rf"{_POLITE}(?:{language.undo})(?:,? (?:please|bitte))?[.!]*", re.I), language)
     for language in _LANGUAGES
 ]
 
@@ -42,9 +44,12 @@ class UndoIntents:
     """Takes the last action back, by the tool for it; what it has to say to that is for the model."""
 
     async def understand(self, heard: Heard) -> Answer | None:
-        if TOOL not in heard.tools:
+        text = heard.text.strip()
+        if _asked_politely.match(text):
+            text = text.rstrip("?")
+        if TOOL not in heard.tools or len(text) > LONGEST:
             return None
-        language = next((language for pattern, language in _patterns if pattern.fullmatch(heard.text)), None)
+        language = next((language for pattern, language in _patterns if pattern.fullmatch(text)), None)
         if language is None:
             return None
         if not heard.results:

@@ -53,8 +53,9 @@ class Vocabulary:
         object.__setattr__(self, "_meant", meant)
 
     @classmethod
-    def load(cls, path: Path) -> Self:
+    def load(cls, path: Path | str) -> Self:
         """Read a vocabulary; `InvalidConfig` says what is wrong in which file, and what to do."""
+        path = Path(path)
         try:
             data = tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:

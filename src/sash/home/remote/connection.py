@@ -156,10 +156,13 @@ class Connection:
         tasks: list[asyncio.Task[None]] = [asyncio.create_task(link.read())]
         try:
             await self._begin(link)
-            self._link, self._failures, self._reported = link, 0, ""
+            self._link, self._reported = link, ""
             _logger.info("connected to %s", self._name)
             self._tell(Connected())
-            tasks.append(asyncio.create_task(self._watch_exposure()))
+            tasks += [
+                asyncio.create_task(self._watch_exposure()),
+                asyncio.create_task(self._trust_after_a_while()),
+            ]
             await tasks[0]
         finally:
             self._link = None
@@ -185,6 +188,11 @@ class Connection:
             await link.first("subscribe_entities", self._hear_states)
         except Refused as error:
             raise unavailable(self._name, f"it refuses what is needed: {error}") from error
+
+    async def _trust_after_a_while(self) -> None:
+        """A connection that holds is good; one that is lost at once is tried again ever more slowly."""
+        await asyncio.sleep(self._timing.trusted_s)
+        self._failures = 0
 
     async def _watch_exposure(self) -> None:
         """Look now and then: no event tells that an entity which is in no registry was shown or hidden."""
@@ -220,7 +228,7 @@ class Connection:
         if trouble.reason != self._reported:
             self._reported = trouble.reason
             _logger.warning("%s", trouble.message)
-            self._tell(Disconnected(trouble.reason))
+            self._tell(Disconnected(trouble.reason, isinstance(trouble, HomeUnauthorized)))
 
     def _tell_if_connected(self, event: HomeEvent) -> None:
         """What happens before `Connected` is in the states that are read then."""

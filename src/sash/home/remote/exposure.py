@@ -1,7 +1,8 @@
 """Which entities Home Assistant shows to its voice assistants: only those exist for an agent.
 
 Home Assistant notes its decision for every entity while its conversation integration runs. Where the note
-cannot be read, or was never made, its own rule for new entities holds.
+cannot be read, or was never made, its own rule for new entities holds; but what is in no registry, where the
+note would be seen, is then not exposed: somebody may have hidden it.
 """
 
 from collections.abc import Collection
@@ -53,7 +54,7 @@ def is_exposed(
     note = (entry.get("options") or {}).get(ASSISTANT) or {}
     if "should_expose" in note:
         return bool(note["should_expose"])
-    return noted is None and _by_default(entity_id, entry, device_class)
+    return noted is None and bool(entry) and _by_default(entity_id, entry, device_class)
 
 
 def _by_default(entity_id: str, entry: dict[str, Any], device_class: str) -> bool:

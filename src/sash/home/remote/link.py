@@ -43,6 +43,7 @@ class Timing:
     exposure_s: float = 60.0
     retry_s: float = 0.5
     longest_retry_s: float = 30.0
+    trusted_s: float = 30.0
     refused_retry_s: float = 300.0
 
 

@@ -274,6 +274,7 @@ def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str,
             message=str(item.get("message") or _in_words(str(item.get("state")))),
             entity_id=item.get("entity_id"),
             cause=cause(item),
+            cause_id=item.get("context_entity_id"),
         )
         for item in sorted(raw, key=lambda item: float(item["when"]))
     ]
