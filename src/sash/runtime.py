@@ -531,7 +531,7 @@ class Runtime:
             Window.restore(window),
             [*known.rendered.values()] if known else rendered,
             engine.tools.schemas,
-            home=told.text if told else "",
+            home=told,
         )
         evicted = await self.store.evicted(owner, session_id)
         return {

@@ -112,7 +112,20 @@ def test_what_is_not_exposed_any_more_is_removed():
     assert changes(now, known) == "removed: switch.kettle"
 
 
-async def test_many_changes_are_told_in_part():
+async def test_what_a_message_speaks_of_is_told_with_it():
+    searched = await large(5000)
+    known = told(searched, most_tokens=500)
+    target = next(e for e in reversed(searched.entities.values()) if e.id not in known.states)
+    text = changes(searched, known, f"what about {target.name}?")
+    assert text.startswith("perhaps meant: ")
+    assert target.id in text
+    assert text.count(";") < 5
+    assert target.id not in changes(searched, known, f"what about {target.name}?")
+    searched.apply(target.id, state(target.id, "changed"))
+    assert f"changed: {target.id}" in changes(searched, known)
+
+
+async def test_many_changes_are_told_in_part_and_the_rest_with_the_next_message():
     searched = await large(600)
     known = told(searched)
     for key in known.states:
@@ -120,6 +133,10 @@ async def test_many_changes_are_told_in_part():
     text = changes(searched, known)
     assert text.count(";") == MOST_CHANGES
     assert f"and {len(known.states) - MOST_CHANGES} more" in text
+    shown = text.count(" changed")
+    while text := changes(searched, known):
+        shown += text.count(" changed")
+    assert shown == len(known.states)
 
 
 def test_an_empty_house_is_not_told_of():

@@ -1,6 +1,7 @@
 """Turns with a house: sentences without a model, actions by the policy, what changed, and a house that goes away."""
 
 import asyncio
+import itertools
 import json
 import logging
 from datetime import timedelta
@@ -9,7 +10,7 @@ import pytest
 
 from sash.errors import ServiceFailed
 from sash.runtime import Runtime
-from sash.sessions import Budgets, SessionPolicy
+from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from tests.home.known import NOW, house
@@ -410,6 +411,53 @@ async def test_what_changed_is_not_part_of_the_transcript(live):
         "a story",
         "another story",
     ]
+
+
+async def test_after_a_yes_the_prompt_goes_on_as_it_was(live):
+    unlock = calling("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
+    runtime = await live("one", unlock, "It is open.")
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "a story about ghosts")
+    runtime.house.set_state("switch.kettle", "on")
+    waiting = await turn(runtime, session, "let my cat in, she is a ghost")
+    runtime.house.set_state("light.living_room", "on")
+    await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
+    await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    _, before, after = runtime.model.requests
+    assert after.messages[: len(before.messages)] == before.messages
+    assert "changed: switch.kettle on" in before.messages[-1]["content"]
+
+
+async def test_the_house_is_told_anew_when_the_window_is_cut(live):
+    runtime = await live("word " * 60)
+    session = await runtime.start_session(window=WindowLimits(max_tokens=400))
+    for number in range(8):
+        runtime.house.set_state("switch.kettle", "on" if number % 2 else "off")
+        await turn(runtime, session, f"story {number} about ghosts")
+    cuts = [
+        later
+        for earlier, later in itertools.pairwise(runtime.model.requests)
+        if later.messages[: len(earlier.messages)] != earlier.messages
+    ]
+    assert cuts
+    for request in cuts:
+        [told] = [text for text in system_texts(request) if text.startswith("The house")]
+        number = int(said(request)[-1].split()[1])
+        assert f"switch.kettle {'on' if number % 2 else 'off'}" in told
+        assert not any("<context>" in m["content"] for m in request.messages if m["role"] == "user")
+
+
+async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
+    monkeypatch.setattr("sash.agent.asking.MOST_CHANGED_TOKENS", 20)
+    runtime = await live("fine")
+    session = await runtime.start_session()
+    for number in range(6):
+        runtime.house.set_state("switch.kettle", "off" if number % 2 else "on")
+        await turn(runtime, session, f"story {number} about ghosts")
+    told = [[t for t in system_texts(r) if t.startswith("The house")] for r in runtime.model.requests]
+    assert len({text for [text] in told}) > 1
+    last = runtime.model.requests[-1].messages
+    assert sum("<context>" in m["content"] for m in last if m["role"] == "user") < 4
 
 
 async def test_the_context_report_shows_the_house(live):

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from sash.digest import digest
+from sash.home.overview import Told
 from sash.sessions import Session
 from sash.state import MessageEntry, turns
 from sash.tokens import PER_REPLY, TokenCounter
@@ -77,7 +78,7 @@ class ContextBuilder:
         tools: list[dict[str, Any]],
         tail: Sequence[tuple[str, str]] = (),
         *,
-        home: str = "",
+        home: Told | None = None,
         last_k: int | None = None,
     ) -> Context:
         """Put the parts in their order. `home` tells of the house, `tail` what is new in this turn, by name.
@@ -90,10 +91,11 @@ class ContextBuilder:
             self._text("system", self._system_prompt, stable=True),
             Part("tools", (), self._count_tools(tools), stable=True),
             memory,
-            self._text("house", home, stable=True),
+            self._text("house", home.text if home else "", stable=True),
         ]
         if last_k is None:
-            parts.append(Part("window", tuple(rendered), window.tokens, stable=True))
+            changed = home.changed_tokens if home else 0
+            parts.append(Part("window", tuple(rendered), window.tokens + changed, stable=True))
         else:
             parts += self._transfer(window, rendered, last_k)
         parts.append(notes)

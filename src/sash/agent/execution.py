@@ -68,6 +68,8 @@ class Execution:
                 outcome = await loop.run()
                 if outcome.what == "answered":
                     await self._complete(outcome)
+                else:
+                    engine.windows.remember(session, self._known)
             except SashError as error:
                 await self._give_up(error)
             except Exception as error:
@@ -125,10 +127,12 @@ class Execution:
             stats=self._stats(local_turns=int(not progress.asked_a_model)),
         )
         at = await self._finish(end)
+        if progress.told and self._known.told:
+            self._known.told.changed_tokens += self._engine.counter.count_text(progress.told)
         session = after_turn(self._turn.session, end, at)
         self._engine.windows.remember(session, self._known)
         if evicted:
-            self._known.told = None
+            self._known.tell_anew()
             self._engine.after_cut(session, [gone.message for gone in evicted])
 
     async def _give_up(self, error: SashError) -> None:
@@ -180,14 +184,15 @@ class Execution:
         )
 
     def _entry(self, said: dict[str, Any], tag: frozenset[str]) -> MessageEntry:
-        """Return a message of a finished turn as the transcript keeps it; it is counted as it is shown."""
+        """Return a message of a finished turn as the transcript keeps it, counted without what Sash told."""
         engine, now, turn = self._engine, self._engine.clock.now(), self._turn.continuation
         role, calls, name = said["role"], said.get("tool_calls", ()), said.get("name")
+        shown = engine.asked(turn.request.content, turn.created_at) if role == "user" else said["content"]
         return MessageEntry(
             role,
             turn.request.content if role == "user" else said["content"],
             timestamp=turn.created_at if role == "user" else now,
-            token_count=engine.counter.count_message(said["content"], calls, name),
+            token_count=engine.counter.count_message(shown, calls, name),
             tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
             id=engine.ulids.new(now),
             tool_calls=tuple(calls),

@@ -44,12 +44,14 @@ class Call:
 class Progress:
     """What the steps of a turn add up to. `said` has its messages as a model takes them.
 
-    `sent_back` is an answer that was not true: the model sees it with the reason, and nobody else does.
+    `told` stands with the user's message for as long as that is shown. `sent_back` is an answer that was not
+    true: the model sees it with the reason, and nobody else does.
     `reserved_usd` is what a call under way may cost at most.
     """
 
     said: list[dict[str, Any]] = field(default_factory=list)
     recalled: str | None = None
+    told: str = ""
     sent_back: str | None = None
     sent_back_at: int = 0
     open_calls: dict[str, Call] = field(default_factory=dict)
@@ -127,11 +129,6 @@ class Progress:
             case "observed_event":
                 self._event(detail)
 
-    def tell(self, context: str) -> None:
-        """Tell the model something with the user's message; it stays there for as long as that is shown."""
-        asked = self.said[0]
-        self.said[0] = asked | {"content": with_context(context, asked["content"])}
-
     def _plan(self, detail: dict[str, Any]) -> None:
         self.plans += 1
         self.count(detail.get("usage"))
@@ -175,6 +172,9 @@ class Progress:
 
     def _event(self, detail: dict[str, Any]) -> None:
         match detail.get("event"):
+            case "told":
+                asked, self.told = self.said[0], detail["text"]
+                self.said[0] = asked | {"content": with_context(self.told, asked["content"])}
             case "interrupted":
                 for bill in detail.get("lost", ()):
                     self.count(bill)

@@ -25,10 +25,17 @@ class KnownWindow:
 
     def __init__(self, window: Window, render: Render) -> None:
         self.window = window
+        self._render = render
         self.asked: list[dict[str, Any]] | None = None
         self.told: Told | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
+
+    def tell_anew(self) -> None:
+        """Forget what was told of the house, and the changes that stand with the messages."""
+        if self.told is not None:
+            self.told = None
+            self.rendered = {message.id: self._render(message) for message in self.window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
         """Add a message and return what it pushed out."""

@@ -13,10 +13,12 @@ from sash.home.trend import as_number
 from sash.words import words
 
 MOST_ENTITIES = 500
-MOST_TOKENS = 2000
+MOST_TOKENS = 1000
 MOST_CHANGES = 30
-# How many of the entities that the message seems to speak of come first.
-MOST_MEANT = 20
+# When what has changed takes so much room, the house is told anew.
+MOST_CHANGED_TOKENS = 1000
+# How many of the entities that a message seems to speak of are told with it, or come first.
+MOST_MEANT = 5
 # A number has changed if it is so far from what was told.
 MOVED = 0.05
 
@@ -37,12 +39,16 @@ HEADING = (
 
 @dataclass(slots=True)
 class Told:
-    """What a model was told of a house: `text`, and the state of each entity since then."""
+    """What a model was told of a house: `text`, and the state of each entity since then.
+
+    `changed_tokens` is how much the changes take that still stand with the messages.
+    """
 
     text: str
     states: dict[str, str]
     known: frozenset[str]
     index: Index
+    changed_tokens: int = 0
 
 
 def overview(
@@ -70,8 +76,11 @@ def overview(
     return Told(text if index.entities else "", states, frozenset(index.entities), index)
 
 
-def changes(index: Index, told: Told) -> str:
-    """Say what is not as it was told any more, and take it as told."""
+def changes(index: Index, told: Told, message: str = "") -> str:
+    """Say what is not as it was told any more, and what the message may speak of; take it as told.
+
+    What there is no room for is told with the next message.
+    """
     changed = [
         key for key, state in told.states.items() if key in index.entities and _moved(index, key, state)
     ]
@@ -80,15 +89,39 @@ def changes(index: Index, told: Told) -> str:
     if told.index is not index:
         new = [key for key in index.entities if key not in told.known]
         told.index, told.known = index, frozenset(index.entities)
-    for key in gone:
+    sections = {
+        "changed": changed[:MOST_CHANGES],
+        "new": new[:MOST_CHANGES],
+        "removed": gone[:MOST_CHANGES],
+        "perhaps meant": _meant(index, message, told),
+    }
+    for key in sections["removed"]:
         del told.states[key]
-    told.states |= {key: index.state(key) for key in (*changed, *new[:MOST_CHANGES])}
-    sections = (
-        ("changed", [_line(index, index.entities[key]) for key in changed]),
-        ("new", [_line(index, index.entities[key]) for key in new]),
-        ("removed", gone),
+    for title in ("changed", "new", "perhaps meant"):
+        told.states |= {key: index.state(key) for key in sections[title]}
+    more = {"changed": len(changed), "new": len(new), "removed": len(gone)}
+    return "\n".join(
+        f"{title}: {'; '.join(_told(index, key) for key in keys)}{_and_more(more.get(title, 0) - len(keys))}"
+        for title, keys in sections.items()
+        if keys
     )
-    return "\n".join(f"{title}: {_few(lines)}" for title, lines in sections if lines)
+
+
+def _meant(index: Index, message: str, told: Told) -> list[str]:
+    """Return entities that a message seems to speak of and that were not told of."""
+    if not message.strip() or len(told.states) >= len(index.entities):
+        return []
+    found, _ = index.search(message, most=MOST_MEANT)
+    return [entity.id for entity in found if entity.id not in told.states]
+
+
+def _told(index: Index, entity_id: str) -> str:
+    entity = index.entities.get(entity_id)
+    return entity_id if entity is None else _line(index, entity)
+
+
+def _and_more(number: int) -> str:
+    return f"; and {number} more" if number > 0 else ""
 
 
 def _ranked(index: Index, message: str) -> list[Entity]:
@@ -147,8 +180,3 @@ def _moved(index: Index, entity_id: str, told: str) -> bool:
     if now is None or before is None:
         return True
     return abs(now - before) > MOVED * max(abs(before), 1.0)
-
-
-def _few(lines: list[str]) -> str:
-    more = len(lines) - MOST_CHANGES
-    return "; ".join(lines[:MOST_CHANGES]) + (f"; and {more} more" if more > 0 else "")
