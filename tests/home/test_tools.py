@@ -154,6 +154,38 @@ async def test_the_bridge_that_took_others_down_is_a_cascade(demo):
     assert "Terrace light was unavailable" not in shown
 
 
+async def test_what_has_been_away_for_long_is_no_cascade(demo):
+    for entity_id in ("light.terrace", "light.garden_path"):
+        demo.house.set_state(entity_id, "unavailable")
+    demo._clock.advance(3 * 3600)
+    result = await demo.call_tool("analyze_errors", {"timeframe": "1h"})
+    away = [i for i in result["incidents"] if "light.terrace" in i["entities"]]
+    assert "for 3 h" in away[0]["message"]
+    assert not any("Terrace" in c["began_with"] or "Garden" in c["began_with"] for c in result["cascades"])
+
+
+async def test_motion_is_no_flicker(demo):
+    for n in range(20):
+        demo.house.set_state("binary_sensor.hallway_motion", "on" if n % 2 else "off")
+        demo._clock.advance(10)
+    found = await demo.call_tool("diagnose_entity", {"entity_id": "binary_sensor.hallway_motion"})
+    assert "flickers" not in json.dumps(found)
+
+
+async def test_search_finds_by_state(demo):
+    away = await demo.call_tool("search_index", {"state": "unavailable"})
+    assert {e["entity_id"] for e in away["entities"]} == {
+        "binary_sensor.bathroom_leak",
+        "sensor.bathroom_leak_battery",
+    }
+
+
+async def test_a_word_of_many_letters_is_searched_in_no_time(demo):
+    assert (await demo.call_tool("search_index", {"query": "x" * 100_000}))["total"] == 0
+    with pytest.raises(EntityNotFound):
+        await demo.call_tool("diagnose_entity", {"entity_id": "light." + "x" * 10_000})
+
+
 async def test_severity_leaves_out_what_is_below_it(demo):
     errors = await demo.call_tool("analyze_errors", {"severity": "error"})
     assert {i["severity"] for i in errors["incidents"]} == {"error"}
@@ -168,6 +200,8 @@ async def test_severity_leaves_out_what_is_below_it(demo):
         ("get_history", {"entity_ids": []}, "entity_ids"),
         ("get_history", {"entity_ids": ["light.hallway"], "hours": 9999}, "hours"),
         ("get_history", {"entity_ids": ["light.hallway"], "until": "soon"}, "until must be a time"),
+        ("get_history", {"entity_ids": ["light.hallway"], "until": "0001-01-01T00:00"}, "the year 1"),
+        ("remember", {"text": "x"}, "changes something"),
         ("analyze_errors", {"timeframe": "2h"}, "timeframe"),
         ("search_index", {"query": 3}, "query"),
         ("search_index", {"limit": 10**6}, "limit"),

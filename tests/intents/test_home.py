@@ -309,10 +309,41 @@ async def test_whole_numbers_are_whole(house: House) -> None:
     assert repr(calls[0][2]) == "{'brightness_pct': 50}"
 
 
-async def test_the_bare_name_of_a_light_is_no_order(house: House) -> None:
-    house.language = "af"
-    assert await house.calls("skakel Kitchen Light aan") == [("light.turn_on", ["light.kitchen"], {})]
-    assert await house.hear("Kitchen Light") is None
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "Coffee Machine"),
+        ("en", "the kitchen light"),
+        ("en", "my coffee machine"),
+        ("en", "the kitchen light please"),
+        ("de", "Küchenlicht"),
+        ("de", "das Küchenlicht"),
+        ("es", "la luz de cocina"),
+        ("fr", "la lampe de cuisine"),
+    ],
+)
+async def test_the_bare_name_of_a_thing_is_no_order(house: House, language: str, text: str) -> None:
+    """It may be the answer to "Which light shall I turn off?"."""
+    house.language = language
+    assert await house.calls(text) is None
+
+
+@pytest.mark.parametrize(
+    ("language", "text"),
+    [
+        ("en", "add no milk to the shopping list"),
+        ("de", "setze keine Milch auf die Einkaufsliste"),
+        ("nl", "zet geen melk op de boodschappenlijst"),
+    ],
+)
+async def test_what_is_not_wanted_is_not_put_on_a_list(house: House, language: str, text: str) -> None:
+    house.language = language
+    assert await house.calls(text) is None
+
+
+async def test_a_language_that_nobody_knows_is_that_of_the_house(house: House) -> None:
+    house.language = "English"
+    assert await house.calls("turn on the coffee machine")
 
 
 async def test_what_is_not_exposed_has_no_name() -> None:

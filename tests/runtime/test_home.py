@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from sash.errors import ServiceFailed
+from sash.errors import HomeUnavailable, ServiceFailed
 from sash.runtime import Runtime
 from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.stores.memory import MemoryStore
@@ -504,6 +504,26 @@ async def test_a_house_that_is_never_there_does_not_keep_a_runtime_from_starting
     async with asyncio.timeout(WAIT_S), Runtime(MemoryStore(), ScriptedModel("Hello."), home=home) as runtime:
         session = await runtime.start_session()
         assert await answer(runtime, session, "hello there my friend of old") == "Hello."
+
+
+@pytest.mark.parametrize(
+    "sentence", ["undo" + " " * 100_000 + "x", "can you undo that?", "undo that, and then dance"]
+)
+async def test_only_a_plain_undo_is_one(live, sentence):
+    runtime = await live("Well.")
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "turn on the kitchen ceiling")
+    result = await turn(runtime, session, sentence)
+    assert bool(result.response.actions) == (sentence == "can you undo that?")
+
+
+async def test_who_waits_for_a_house_too_long_is_told_why():
+    home = house()
+    home.connect = lambda: None
+    home.disconnect("no such host")
+    async with Runtime(MemoryStore(), ScriptedModel("Hello."), home=home) as runtime:
+        with pytest.raises(HomeUnavailable, match="cannot be reached"):
+            await runtime.home_ready(timeout_s=0.01)
 
 
 async def test_where_the_user_is_decides_which_lights_are_meant(live):

@@ -20,6 +20,7 @@ EMPTY_PERCENT = 10.0
 LOW_PERCENT = 20.0
 # So many changes, each so soon after the last, are no use but flicker.
 FLICKERS = 6
+FLICKERING = frozenset({"light", "switch"})
 FLICKER_GAP = timedelta(seconds=30)
 # A dip is a value so far below the usual one; it belongs to what happens around it.
 DIP = 0.93
@@ -28,6 +29,9 @@ DROPOUTS = 3
 MOST_VOLTAGES = 5
 MOST_EVIDENCE = 5
 LONGEST_MESSAGE = 200
+SHORTEST_NAME = 6
+# Before the name of an integration, or the id of an automation, in the log.
+COMPONENTS = "homeassistant.components."
 # A sensor that says something so often, and then nothing for so much longer, is stuck.
 STALE_FACTOR = 20
 STALE_AFTER = timedelta(hours=12)
@@ -192,7 +196,7 @@ def _battery(patient: Patient) -> Iterator[Cause]:
 
 def _flicker(patient: Patient) -> Iterator[Cause]:
     """It changes faster than anybody would switch it; if the voltage dips then, that is why."""
-    if patient.entity.domain == "sensor":
+    if patient.entity.domain not in FLICKERING:
         return
     quick = patient.quick_changes
     if len(quick) < FLICKERS:
@@ -273,7 +277,7 @@ def _logged(patient: Patient) -> Iterator[Cause]:
         + patient.index.hide(record.message)[:LONGEST_MESSAGE]
         for record in shown
     )
-    missing = _missing.search(" ".join(record.message for record in shown))
+    missing = _missing.search(" ".join(patient.index.hide(record.message) for record in shown))
     remedy = "Correct what the log complains of" if worst != "low" else ""
     if missing:
         remedy = f"It uses {missing[1]}, which is not there any more: replace it, or take it out"
@@ -281,14 +285,11 @@ def _logged(patient: Patient) -> Iterator[Cause]:
 
 
 def _speaks_of(record: LogRecord, patient: Patient) -> bool:
-    text = f"{record.source} {record.message}".lower()
-    entity = patient.entity
-    names = [entity.id, *([patient.device.name.lower()] if patient.device else [])]
-    if entity.domain == "automation":
-        names.append(f"automation.{entity.id.partition('.')[2]}")
-    if len(entity.name) > 6:
-        names.append(entity.name.lower())
-    return any(name in text for name in names)
+    """Whether a line names the entity, or its device if that has a name that is none of many words."""
+    names = [patient.entity.id, patient.entity.name, patient.device.name if patient.device else ""]
+    telling = [re.escape(name) for name in names if "." in name or len(name) > SHORTEST_NAME]
+    named = re.compile(rf"(?<![\w.])(?:{'|'.join(telling)})(?!\w)", re.I)
+    return named.search(f"{record.source.removeprefix(COMPONENTS)} {record.message}") is not None
 
 
 # What has no value until it was used for the first time.

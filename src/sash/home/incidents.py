@@ -19,15 +19,20 @@ FOLLOWS = timedelta(seconds=90)
 MOST_INCIDENTS = 12
 MOST_CASCADES = 4
 MOST_FOLLOWERS = 8
-MOST_EXAMINED = 100
+MOST_EXAMINED = 50
+MOST_OUTAGES = 300
 MOST_RECOMMENDATIONS = 5
 LONGEST_MESSAGE = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that went wrong: a line of the log, or an entity that was away."""
+    """Something that went wrong: a line of the log, or an entity that was away.
 
+    `family` are the devices and bridges that it touches. What is `old` began before the time in question.
+    """
+
+    kind: Literal["log", "away"]
     first_at: datetime
     last_at: datetime
     severity: Severity
@@ -35,6 +40,16 @@ class Incident:
     message: str
     count: int
     entities: tuple[str, ...]
+    family: frozenset[str]
+    old: bool = False
+
+    def and_again(self, later: "Incident") -> "Incident":
+        """Add the same once more: as bad as the worse of them, and in the later words."""
+        worst = max(self.severity, later.severity, key=SEVERITIES.index)
+        last_at, count = max(self.last_at, later.last_at), self.count + later.count
+        return replace(
+            later, first_at=self.first_at, last_at=last_at, severity=worst, count=count, old=self.old
+        )
 
 
 async def analyze(
@@ -75,11 +90,21 @@ def _logged(index: Index, record: LogRecord, start: datetime) -> Incident:
     named = [found for found in ENTITY_ID.findall(text) if found in index.entities]
     lower = text.lower()
     named += [e.id for e in index.entities.values() if len(e.name) > 6 and e.name.lower() in lower]
-    message = index.hide(record.message)[:LONGEST_MESSAGE]
-    first = max(record.first_at, start)
     entities = tuple(dict.fromkeys(named))
+    bridges = [
+        bridge.id for bridge in index.bridges() if len(bridge.name) > 3 and bridge.name.lower() in lower
+    ]
     return Incident(
-        first, record.at, record.level, index.hide(record.source), message, record.count, entities
+        "log",
+        max(record.first_at, start),
+        record.at,
+        record.level,
+        index.hide(record.source),
+        index.hide(record.message)[:LONGEST_MESSAGE],
+        record.count,
+        entities,
+        _family(index, entities).union(bridges),
+        old=record.first_at < start,
     )
 
 
@@ -95,21 +120,34 @@ async def _outages(
     if not wanted:
         return []
     history = await known.home.history(wanted, start, now)
-    return [
-        Incident(
-            begin,
-            end or now,
-            "warning" if end else "error",
-            index.entities[key].platform or index.entities[key].domain,
-            f"{index.entities[key].name} was unavailable for {in_words(end - begin)}"
-            if end
-            else f"{index.entities[key].name} has been unavailable for {in_words(now - begin)}",
-            1,
-            (key,),
-        )
-        for key, points in history.items()
-        for begin, end in _gaps(points)
-    ]
+    gaps = [(begin, end, key) for key, points in history.items() for begin, end in _gaps(points)]
+    latest = sorted(gaps, key=lambda gap: gap[0])[-MOST_OUTAGES:]
+    return [_away(index, key, begin, end, start, now) for begin, end, key in latest]
+
+
+def _away(
+    index: Index, key: str, begin: datetime, end: datetime | None, start: datetime, now: datetime
+) -> Incident:
+    entity, state = index.entities[key], index.states.get(key)
+    old = begin <= start
+    if end is not None:
+        words = f"was unavailable for {in_words(end - begin)}"
+    elif old and state is not None:
+        words = f"has been unavailable for {in_words(now - min(begin, state.changed_at))}"
+    else:
+        words = f"has been unavailable for {in_words(now - begin)}"
+    return Incident(
+        "away",
+        begin,
+        end or now,
+        "warning" if end else "error",
+        entity.platform or entity.domain,
+        f"{entity.name} {words}",
+        1,
+        (key,),
+        _family(index, (key,)),
+        old,
+    )
 
 
 def _gaps(points: Sequence[Point]) -> Iterable[tuple[datetime, datetime | None]]:
@@ -126,21 +164,16 @@ def _gaps(points: Sequence[Point]) -> Iterable[tuple[datetime, datetime | None]]
 
 
 def _together(incidents: Iterable[Incident]) -> list[Incident]:
-    """Count the same complaint once; an entity that was away again and again is one incident."""
+    """Count the same complaint once, and an entity that was away again and again within an hour."""
     found: dict[tuple[str, ...], Incident] = {}
     for incident in sorted(incidents, key=lambda incident: incident.first_at):
-        away = " unavailable for " in incident.message and incident.entities
         key = (
-            ("away", *incident.entities, f"{incident.first_at:%j%H}")
-            if away
+            (*incident.entities, f"{incident.first_at:%j %H}")
+            if incident.kind == "away"
             else (incident.source, incident.message)
         )
         before = found.get(key)
-        if before is not None:
-            incident = replace(
-                before, last_at=max(before.last_at, incident.last_at), count=before.count + incident.count
-            )
-        found[key] = incident
+        found[key] = incident if before is None else before.and_again(incident)
     return list(found.values())
 
 
@@ -149,15 +182,14 @@ def _cascades(index: Index, incidents: Sequence[Incident]) -> list[tuple[Inciden
     cascades: list[tuple[Incident, list[Incident]]] = []
     taken: set[int] = set()
     for n, root in enumerate(incidents):
-        if n in taken:
+        if n in taken or root.old:
             continue
-        followers = [
-            m
-            for m in range(n + 1, len(incidents))
-            if m not in taken
-            and incidents[m].first_at - root.first_at <= FOLLOWS
-            and _related(index, root, incidents[m])
-        ]
+        followers = []
+        for m in range(n + 1, len(incidents)):
+            if incidents[m].first_at - root.first_at > FOLLOWS:
+                break
+            if m not in taken and not incidents[m].old and _related(index, root, incidents[m]):
+                followers.append(m)
         if followers:
             taken.update(followers)
             cascades.append((root, [incidents[m] for m in followers]))
@@ -166,19 +198,16 @@ def _cascades(index: Index, incidents: Sequence[Incident]) -> list[tuple[Inciden
 
 def _related(index: Index, one: Incident, other: Incident) -> bool:
     """Whether two incidents share a source, a device or a bridge, or the one needs the other."""
-    if one.source == other.source or _family(index, one) & _family(index, other):
+    if one.source == other.source or one.family & other.family:
         return True
     used = {d.entity_id for key in one.entities for d in index.dependants(key)}
     return not used.isdisjoint(other.entities)
 
 
-def _family(index: Index, incident: Incident) -> set[str]:
-    """Return the devices and bridges that an incident touches."""
-    devices = [index.device(index.entities[key]) for key in incident.entities]
-    found = {device.id for device in devices if device}
-    found |= {device.via_id for device in devices if device and device.via_id}
-    text = f"{incident.source} {incident.message}".lower()
-    return found | {bridge.id for bridge in index.bridges() if bridge.name.lower() in text}
+def _family(index: Index, entity_ids: Iterable[str]) -> frozenset[str]:
+    """Return the devices of some entities, and the bridges by which they are reached."""
+    devices = [device for key in entity_ids if (device := index.device(index.entities[key]))]
+    return frozenset({d.id for d in devices} | {d.via_id for d in devices if d.via_id})
 
 
 def _recommendations(

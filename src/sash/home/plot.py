@@ -25,6 +25,8 @@ STEPS = (
     timedelta(days=1),
 )
 MOST_TICKS = 10
+# What is closer together, as a part of itself, is drawn as the same.
+SMALLEST_SPAN = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +156,9 @@ def _draw_names(draw: ImageDraw.ImageDraw, names: Sequence[str], units: Mapping[
 
 def _scale(low: float, high: float) -> tuple[float, float, float]:
     """Return round numbers below and above, and a round step between them."""
-    span = (high - low) or abs(high) or 1.0
+    span = high - low
+    if span < max(abs(high), abs(low), 1.0) * SMALLEST_SPAN:
+        span = max(abs(high), 1.0)
     rough = span / 5
     size = 10.0 ** floor(log10(rough))
     step = next(size * factor for factor in (1, 2, 5, 10) if size * factor >= rough)

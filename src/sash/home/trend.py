@@ -9,6 +9,10 @@ from sash.home.base import NO_STATE, Point
 
 MOST_POINTS = 24
 MOST_CHANGES = 30
+MOST_STATES = 8
+LONGEST_STATE = 60
+# What is larger was not measured.
+LARGEST = 1e15
 
 
 class Numbers(NamedTuple):
@@ -29,13 +33,13 @@ def as_number(state: str) -> float | None:
         value = float(state)
     except ValueError:
         return None
-    return value if abs(value) < float("inf") else None
+    return value if abs(value) < LARGEST else None
 
 
 def is_numeric(points: Sequence[Point]) -> bool:
     """Whether a history is one of numbers; that it was not there for a while does not matter."""
-    known = [point for point in points if point.state not in NO_STATE]
-    return bool(known) and all(as_number(point.state) is not None for point in known)
+    known = [point.state for point in points if point.state not in NO_STATE and point.state != "nan"]
+    return bool(known) and all(as_number(state) is not None for state in known)
 
 
 def summarize(
@@ -80,11 +84,12 @@ def _summarize_states(
         lasting[point.state] += until - max(point.at, start)
     changes = [point for n, point in enumerate(points) if n and point.state != points[n - 1].state]
     shown = changes[-MOST_CHANGES:]
+    longest = sorted(lasting, key=lambda state: lasting[state], reverse=True)[:MOST_STATES]
     return {
-        "state": points[-1].state,
-        "lasted": {state: in_words(time) for state, time in lasting.items()},
+        "state": points[-1].state[:LONGEST_STATE],
+        "lasted": {state[:LONGEST_STATE]: in_words(lasting[state]) for state in longest},
         "changes": len(changes),
-        "last_changes": [[_time(point.at, zone), point.state] for point in shown],
+        "last_changes": [[_time(point.at, zone), point.state[:LONGEST_STATE]] for point in shown],
     }
 
 

@@ -3,6 +3,7 @@
 An entity that cannot do what is wanted is left out: one that is not available, or has not the feature.
 """
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -83,6 +84,11 @@ _DIMMED = _COLOURS | {"brightness", "color_temp", "white"}
 _VOLUME_STEP = 1024 | 4
 _LONGEST_ITEM = 80
 _SHOPPING_LIST = "shopping_list"
+_negated = re.compile(
+    r"(?:no|not|none|any|kein\w*|nicht|pas|ningún|ninguna|nessun\w*|niente|non|geen|niet|inte|ingen|inget|ikke|não|nie"
+    r"|żadn\w*|не|нет|ei|nem)\b",
+    re.I,
+)
 
 # What an entity is told: the service, without its domain, and the data. None if it is not for this entity.
 Told = tuple[str, dict[str, Any]] | None
@@ -214,11 +220,16 @@ def _level(percent: float) -> float:
     return round(min(max(percent / 100, 0.0), 1.0), 2)
 
 
+def _more_than_a_thing(text: str) -> bool:
+    """Whether an item is several, or what is not wanted: that is for the model."""
+    return bool(set(text) & set(",;\n")) or _negated.match(text) is not None
+
+
 def _item(service: str, **data: Any) -> Callable[[Meaning, State], Told]:
     def tell(meaning: Meaning, _: State) -> Told:
         item = meaning.slots.get("item")
         # Several things at once are for a model, which can tell them apart.
-        if item is None or not item.text or len(item.text) > _LONGEST_ITEM or set(item.text) & set(",;\n"):
+        if item is None or not item.text or len(item.text) > _LONGEST_ITEM or _more_than_a_thing(item.text):
             return None
         return service, {"item": item.text, **data}
 

@@ -42,6 +42,8 @@ _BREAKS = str.maketrans("-_", "  ")
 
 # Gives the lists of the names that are in a sentence.
 NamesWithin = Callable[[str], Mapping[str, SlotList]]
+# What says which thing is meant, and not what is wanted of it.
+_WHERE = frozenset({"name", "area", "floor", "domain", "device_class"})
 # What a sentence must have: of each clause at least one word.
 Needs = frozenset[frozenset[str]]
 # Stands for a word that says where the speaker is.
@@ -66,7 +68,8 @@ class Meaning:
     """What a sentence may mean: the intent, what is said in it, and the key of its answer.
 
     `words` are what the states are called that it asks for: {"off": "closed"}. The higher its `rank`, the
-    more of the sentence is explained by names and by words of the grammar.
+    more of the sentence is explained by names and by words of the grammar. A `bare` one needs no words but
+    names: "the kitchen light" may be an order, or an answer to a question.
     """
 
     intent: str
@@ -74,16 +77,12 @@ class Meaning:
     slots: Mapping[str, Slot]
     words: Mapping[str, str]
     rank: Rank
+    bare: bool = False
 
     def value(self, slot: str) -> Any:
         """Return what is meant in a place; None if the sentence has no such place."""
         found = self.slots.get(slot)
         return None if found is None else found.value
-
-    @property
-    def literal(self) -> int:
-        """How many letters of the sentence are words of the grammar."""
-        return self.rank[3]
 
 
 @lru_cache(maxsize=256)
@@ -196,7 +195,12 @@ class Grammar:
                 result.text_chunks_matched,
                 -sum(len(slot.text) for slot in wild),
             ),
+            slots.keys() <= _WHERE and self._is_bare(result.intent_sentence),
         )
+
+    def _is_bare(self, sentence: Sentence | None) -> bool:
+        """Whether a template asks for no word that is not a name."""
+        return sentence is None or not sentence.get_required_clauses(self._sentences.expansion_rules)
 
     def _words_of(self, sentence: Sentence | None) -> Mapping[str, str]:
         """Return what states are called by the list that a template takes them from."""

@@ -82,7 +82,8 @@ class HomeIntents:
         except HomeUnavailable:
             return None
         wanted = heard.session.preferences.get("language")
-        language = closest_language(wanted if isinstance(wanted, str) and wanted else index.language)
+        preferred = closest_language(wanted) if isinstance(wanted, str) else None
+        language = preferred or closest_language(index.language)
         if language is None:
             return None
         replies, names = await self._speak(language), await self._names_in(index)
@@ -167,7 +168,7 @@ def _one(
 
 def _act(best: list[Meaning], index: Index, here: str | None) -> Answer | None:
     found = _one(best, index, here, {intent: command.domains for intent, command in COMMANDS.items()})
-    if found is None or (not found[0].literal and not _is_said_alone(found[1])):
+    if found is None or (found[0].bare and not _is_said_alone(found[1])):
         return None
     calls = plan(*found, index)
     if not calls:

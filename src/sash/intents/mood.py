@@ -48,7 +48,8 @@ _ASKING = {
     "cs": "je|jsou|co|kter[ýáéí]|kdo|kde|kdy|proč|jak|kolik",
     "da": "er|hvad|hvilken|hvilke[nt]?|hvem|hvor|hvornår|hvorfor|hvordan",
     "de": "sage? mir|weißt du|prüfe?|ist|sind|war|waren|hat|haben|was|welche[rsnm]?|wer|wem|wen|wo|wann|warum"
-    "|wieso|weshalb|wie|wieviele?|gibt|brennt|läuft|steht|noch|gerade|momentan|derzeit|aktuell",
+    "|wieso|weshalb|wie|wieviele?|gibt|brennt|läuft|steht|noch|gerade|momentan|derzeit|aktuell"
+    "|.* noch (?:an|aus|auf|zu|offen|geschlossen|eingeschaltet|ausgeschaltet)",
     "de-CH": "säg mer|isch|sind|was|weli|welli|wär|wo|wänn|werum|wie|git",
     "el": "είναι|τι|ποι\\w+|πού|που|πότε|γιατί|πώς|πόσ\\w+",
     "en": "tell me|do you know|check (?:if|whether)|is|are|was|were|does|do|did|has|have|had|what|which|who"

@@ -141,6 +141,8 @@ def _tell(name: str, result: Any) -> str:
     """Answer with what a tool has returned, and with nothing else."""
     if not isinstance(result, dict):
         return str(result)
+    if name in ("call_service", "undo_last_action"):
+        return _tell_action(result)
     if name == "diagnose_entity":
         return _tell_diagnosis(result)
     if name == "analyze_errors":
@@ -173,6 +175,18 @@ def _tell_turn(turn: dict[str, Any]) -> Iterator[str]:
     date = turn["date"][:16].replace("T", " ")
     for line in turn["said"]:
         yield f"{date}, {_WHO.get(line['role'], line['role'])}: {line['text']}"
+
+
+def _tell_action(result: dict[str, Any]) -> str:
+    """Say what was done, and that it was not, if that is so."""
+    if result.get("dry_run"):
+        would = result.get("would")
+        service = would.get("service", would) if isinstance(would, dict) else would
+        return f"This is a dry run, and nothing was done. I would have called {service}."
+    lines = [f"{e.get('name', e['entity_id'])}: {e.get('after', 'unknown')}" for e in _entities(result)]
+    if result.get("verified") is False:
+        lines.insert(0, "I have tried, but the house does not show that it has worked.")
+    return "\n".join(lines) or "It was done; nobody can see whether it has worked."
 
 
 def _tell_diagnosis(result: dict[str, Any]) -> str:
