@@ -106,7 +106,7 @@ async def test_what_somebody_else_has_changed_is_not_undone(live):
     await turn(runtime, session, "turn on the kitchen lights")
     await switch(runtime, "light.kitchen_lights", "off")
     result = await turn(runtime, session, "undo that")
-    assert actions(result) == [("undo_last_action", "denied", None)]
+    assert actions(result) == [("undo_last_action", "failed", None)]
     assert "has changed since" in runtime.model.requests[-1].messages[-1]["content"]
 
 
@@ -127,9 +127,43 @@ async def test_what_is_not_allowed_or_not_right_is_not_done(live, policy, argume
     await switch(runtime, "light.kitchen_lights", "off")
     session = await runtime.start_session(policy=policy)
     result = await turn(runtime, session, "go on then, as we said")
-    assert actions(result) == [("call_service", "denied", None)]
+    [(_, outcome, verified)] = actions(result)
+    assert outcome in ("denied", "failed") and verified is None
     assert says in runtime.model.requests[-1].messages[-1]["content"]
     assert await state(runtime, "light.kitchen_lights") == "off"
+
+
+@pytest.mark.parametrize(
+    "entities",
+    [
+        {HIDDEN: "on"},
+        {HIDDEN.upper(): "on"},
+        {"lock.front_door": "unlocked"},
+        {"LOCK.Front_Door": "unlocked"},
+    ],
+)
+async def test_a_scene_is_no_way_to_what_is_hidden_or_locked(live, entities):
+    runtime = await live(calling("call_service", service="scene.apply", data={"entities": entities}), "No.")
+    before = {key: (await runtime._home.home.state(key.lower())).changed_at for key in entities}
+    session = await runtime.start_session(policy=FREE)
+    await turn(runtime, session, "go on then, as we said")
+    assert before == {key: (await runtime._home.home.state(key.lower())).changed_at for key in entities}
+
+
+async def test_a_position_that_takes_long_is_not_said_to_have_failed(live):
+    window = ["cover.hall_window"]
+    runtime = await live(
+        calling("call_service", service="cover.set_cover_position", entity_ids=window, data={"position": 90}),
+        "It is on its way.",
+    )
+    await runtime._home.home.call("cover.set_cover_position", {"position": 10}, window)
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), require_confirmation=())
+    session = await runtime.start_session(policy=policy)
+    async with asyncio.timeout(WITHIN_S):
+        while (await runtime._home.home.state(window[0])).attributes["current_position"] != 10:
+            await asyncio.sleep(0.1)
+    result = await turn(runtime, session, "a bit more air for my cat")
+    assert actions(result) == [("call_service", "done", None)]
 
 
 async def test_a_cover_waits_for_a_yes(live):

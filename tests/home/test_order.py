@@ -76,6 +76,17 @@ def test_what_the_service_does_not_take_is_refused(call, says):
         order(*call)
 
 
+def test_what_a_service_takes_is_told_with_what_it_is_for():
+    described = {"x.y": Service("x.y", "Does it.", {"z": ServiceField("How much.", True)})}
+    for call, says in (
+        ({"service": "x.w"}, r"there are x\.y \(Does it\.\)"),
+        ({"service": "x.y"}, r"x\.y needs z \(How much\.\)"),
+        ({"service": "x.y", "data": {"a": 1}}, r"it takes: z \(How much\.\)"),
+    ):
+        with pytest.raises(InvalidInput, match=says):
+            read_order(call, index(), described)
+
+
 def test_a_service_without_a_target_takes_no_entities():
     with pytest.raises(InvalidInput, match="is not done to entities"):
         order("notify.notify", ["light.kitchen_ceiling"], message="hello")

@@ -5,7 +5,7 @@ be smuggled in by an argument either.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
@@ -16,6 +16,7 @@ from sash.home.index import Index
 from sash.tools import Use
 
 MOST_ENTITIES = 100
+LONGEST_DESCRIPTION = 60
 
 _TARGETS = frozenset({"entity_id", "entity_ids", "device_id", "area_id", "floor_id", "label_id", "target"})
 # Services for everything: what they do depends on what they are done to.
@@ -78,7 +79,7 @@ def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Serv
         near = get_close_matches(name, known, n=3) or sorted(
             one for one in known if one.startswith(f"{name.partition('.')[0]}.")
         )
-        hint = f"; there are {', '.join(near[:8])}" if near else ""
+        hint = f"; there are {_described({one: services[one] for one in near[:8]})}" if near else ""
         raise InvalidInput(f"there is no service {name!r}{hint}")
     data = dict(arguments.get("data") or {})
     entities = tuple(_entities(arguments, index, service))
@@ -89,6 +90,15 @@ def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Serv
         acting.append(index.entities[name])
     within = {member.partition(".")[0] for entity in acting for member in index.members(entity.id)}
     return Order(name, entities, data, named, frozenset(within))
+
+
+def _described(named: Mapping[str, Service | ServiceField]) -> str:
+    """Name services or arguments with what they are for, so that the right one is found."""
+    told = [
+        f"{name} ({one.description[:LONGEST_DESCRIPTION]})" if one.description else name
+        for name, one in named.items()
+    ]
+    return ", ".join(told) or "none"
 
 
 def _is_known(service: str, index: Index) -> bool:
@@ -132,11 +142,12 @@ def _check_data(service: Service, data: dict[str, Any], index: Index) -> Iterato
     if wrong := _TARGETS.intersection(data):
         raise InvalidInput(f"{', '.join(sorted(wrong))} does not belong in data: use entity_ids or areas")
     if unknown := [name for name in data if name not in service.fields]:
-        known = ", ".join(service.fields) or "none"
-        raise InvalidInput(f"{service.name} has no argument {', '.join(unknown)}; it takes: {known}")
+        raise InvalidInput(
+            f"{service.name} has no argument {', '.join(unknown)}; it takes: {_described(service.fields)}"
+        )
     missing = [name for name, field in service.fields.items() if field.required and name not in data]
     if missing:
-        raise InvalidInput(f"{service.name} needs {', '.join(missing)}")
+        raise InvalidInput(f"{service.name} needs {_described({n: service.fields[n] for n in missing})}")
     for name, value in data.items():
         field = service.fields[name]
         if wrong_value := _wrong(field, value):
