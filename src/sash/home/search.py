@@ -4,7 +4,6 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
-from heapq import nsmallest
 from math import log
 from typing import NamedTuple
 
@@ -78,33 +77,39 @@ class WordSearch:
         said = [word for word in words(query[:LONGEST_QUERY]) if len(word) <= LONGEST_WORD]
         meant = frozenset(telling(query[:LONGEST_QUERY]))
         asked = [word for word in said if word in meant or self._is_short_name(word)]
-        found = sorted(map(self._scores, dict.fromkeys(asked or said)), key=len)
         scores: dict[int, float] = {}
-        for one in found:
-            if len(one) > COMMON and scores:
-                for number in scores.keys() & one.keys():
-                    scores[number] += one[number] + len(asked)
+        for word in sorted(dict.fromkeys(asked or said), key=self._frequency):
+            is_common = self._frequency(word) > COMMON
+            if is_common and len(scores) > COMMON:
+                continue  # it tells nothing more
+            one = self._scores(word, len(asked))
+            if not scores:
+                scores = one
                 continue
-            for number, score in one.items():
-                scores[number] = scores.get(number, 0.0) + score + len(asked)
+            for number in scores.keys() & one.keys() if is_common else one.keys():
+                scores[number] = scores.get(number, 0.0) + one[number]
         for number in self._names.get(_phrase(query), ()):
             scores[number] = scores.get(number, 0.0) + CALLED_SO
         if fits is not None:
             scores = {number: score for number, score in scores.items() if fits(self._ids[number])}
-        best = nsmallest(most, [(-score, self._ids[number]) for number, score in scores.items()])
-        return Found([found for _, found in best], len(scores))
+        best = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
+        return Found([self._ids[number] for number in best], len(scores))
 
-    def _scores(self, word: str) -> dict[int, float]:
-        """Return what a word finds, each by the best of the words that may be meant."""
+    def _frequency(self, word: str) -> int:
+        """Return how many things have a word, or one that may be meant by it."""
+        return sum(len(self._postings[near]) for near, _ in self._near(word))
+
+    def _scores(self, word: str, bonus: float) -> dict[int, float]:
+        """Return what a word finds, each by the best of the words that may be meant, and a bonus for each."""
         best: dict[int, float] = {}
         for near, quality in self._near(word):
             posting = self._postings[near]
             worth = quality * log(1 + len(self._ids) / len(posting))
             if not best:
-                best = {number: worth * weight for number, weight in posting.items()}
+                best = {number: worth * weight + bonus for number, weight in posting.items()}
                 continue
             for number, weight in posting.items():
-                if (score := worth * weight) > best.get(number, 0.0):
+                if (score := worth * weight + bonus) > best.get(number, 0.0):
                     best[number] = score
         return best
 
