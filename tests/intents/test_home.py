@@ -268,12 +268,12 @@ async def test_an_order_for_two_kinds_of_things_is_two_calls() -> None:
     ]
 
 
-async def test_a_hundred_lights_are_one_call_and_more_are_two() -> None:
-    many = [(Entity(f"light.{n}", f"No {n}"), make_state(f"light.{n}", "on")) for n in range(100)]
+async def test_five_hundred_lights_are_one_call_and_more_are_two() -> None:
+    many = [(Entity(f"light.{n}", f"No {n}"), make_state(f"light.{n}", "on")) for n in range(500)]
     calls = await House(make_index(*many)).calls("turn off all the lights")
     assert calls is not None
     assert [(service, len(entity_ids)) for service, entity_ids, _ in calls] == [
-        ("light.turn_off", 100),
+        ("light.turn_off", 500),
         ("light.turn_off", 4),
     ]
 

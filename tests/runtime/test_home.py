@@ -14,6 +14,7 @@ from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from tests.home.known import NOW, house
+from tests.houses import large_house
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
@@ -540,3 +541,15 @@ async def test_past_the_days_money_the_house_is_still_understood(live):
     session = await runtime.start_session(policy=FREE, budgets=Budgets(max_cost_per_day_usd=0.0))
     result = await turn(runtime, session, "turn on the kitchen ceiling")
     assert actions(result) == [("call_service", "done", True)]
+
+
+async def test_all_lights_of_a_large_house_are_turned_off_at_once():
+    home = large_house(3000)
+    async with Runtime(MemoryStore(), ScriptedModel("The model was asked."), home=home) as runtime:
+        await runtime.home_ready(timeout_s=WAIT_S)
+        session = await runtime.start_session(policy=FREE)
+        result = await turn(runtime, session, "turn off all the lights")
+        assert {(outcome, verified) for _, outcome, verified in actions(result)} == {("done", True)}
+        assert result.response.stopped_by is None
+        lights = [key for key in runtime._home.index.entities if key.startswith("light.")]
+        assert {runtime._home.index.state(key) for key in lights} == {"off"}

@@ -16,6 +16,8 @@ from sash.tools import Acted, ToolContext, Use
 
 # How long the house is given to show that something has worked.
 READ_BACK_S = 3.0
+MANY = 20
+MOST_SHOWN = 40
 # How long a house is waited for that has to say what became of a call.
 COMES_BACK_S = 20.0
 
@@ -35,12 +37,12 @@ class Done:
     failed: str = ""
 
     def shown(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
-        """Say what has changed, entity by entity."""
+        """Say what has changed, entity by entity, of many of them the first."""
         return [
             {"entity_id": entity.id, "name": entity.name}
             | ({"before": _said(self.before[entity.id])} if entity.id in self.before else {})
             | ({"after": _said(self.after[entity.id])} if entity.id in self.after else {})
-            for entity in entities
+            for entity in list(entities)[:MOST_SHOWN]
         ]
 
 
@@ -114,8 +116,11 @@ class Actions:
         return Done(before, after, True if sure else None)
 
     async def states(self, entity_ids: Iterable[str]) -> States:
-        """Ask the house for states anew, all at once."""
+        """Ask the house for states anew, all at once; of many, what it has told last."""
         wanted = tuple(entity_ids)
+        if len(wanted) > MANY:
+            told = {state.entity_id: state for state in await self.known.home.states()}
+            return {entity_id: told.get(entity_id) for entity_id in wanted}
         states = await asyncio.gather(*(self.known.home.state(entity_id) for entity_id in wanted))
         return dict(zip(wanted, states, strict=True))
 
@@ -135,6 +140,8 @@ class Actions:
 
 def _result(order: Order, done: Done) -> dict[str, Any]:
     result = {"service": order.service, "entities": done.shown(order.entities), "verified": done.verified}
+    if len(order.entities) > MOST_SHOWN:
+        result["more"] = len(order.entities) - MOST_SHOWN
     if done.failed:
         result["note"] = f"only a part of it has worked, say so: {done.failed}"
     elif done.verified is False:

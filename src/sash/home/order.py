@@ -15,7 +15,7 @@ from sash.home.base import ENTITY_ID, Entity, Service, ServiceField
 from sash.home.index import Index
 from sash.tools import Use
 
-MOST_ENTITIES = 100
+MOST_ENTITIES = 500
 LONGEST_DESCRIPTION = 60
 
 _TARGETS = frozenset({"entity_id", "entity_ids", "device_id", "area_id", "floor_id", "label_id", "target"})

@@ -14,6 +14,7 @@ from sash.home.diagnosis import diagnose
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
 from sash.home.index import Index
 from sash.home.known import KnownHome
+from sash.home.order import MOST_ENTITIES
 from sash.home.plot import plot
 from sash.home.trend import summarize
 from sash.home.undo import Undo
@@ -248,7 +249,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         _schema(
             ("service",),
             service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
-            entity_ids=_ids(100),
+            entity_ids=_ids(MOST_ENTITIES),
             areas={
                 "type": "array",
                 "items": {"type": "string"},
