@@ -91,6 +91,13 @@ async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):
     assert acted.verified is False
 
 
+async def test_of_two_things_of_which_one_cannot_be_seen_it_is_not_known(room):
+    """A service for everything: the light shows it, the scene does not."""
+    acted = await room.do("homeassistant.turn_on", ["light.kitchen_ceiling", "scene.movie"])
+    assert room.state("light.kitchen_ceiling").state == "on"
+    assert acted.verified is None
+
+
 async def test_what_nobody_can_see_is_not_known(room):
     assert (await room.do("scene.turn_on", ["scene.movie"])).verified is None
     assert (await room.do("notify.notify", message="hello")).verified is None

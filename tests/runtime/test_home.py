@@ -232,6 +232,19 @@ async def test_a_dry_run_says_what_it_would_do(live):
     assert runtime.house.calls == []
 
 
+async def test_what_is_within_a_scene_is_allowed_with_it_but_not_if_it_is_denied(live):
+    scene = calling("call_service", service="scene.turn_on", entity_ids=["scene.movie"])
+    for denied, outcome in ((), "done"), (("light",), "denied"):
+        runtime = await live(scene, "Well.")
+        runtime.house.set_state("scene.movie", "unknown", entity_id=["light.living_room"])
+        policy = SessionPolicy(
+            allow_actuation=True, allowlisted_services=("scene",), denylisted_services=denied
+        )
+        session = await runtime.start_session(policy=policy)
+        result = await turn(runtime, session, "make it nice for my cat")
+        assert [a.outcome for a in result.response.actions] == [outcome]
+
+
 async def test_a_dry_run_is_no_way_around_the_denylist(live):
     runtime = await live(calling("call_service", service="homeassistant.restart"), "No.")
     policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), dry_run=True)

@@ -183,7 +183,7 @@ class SimulatedHome:
     async def log(self) -> list[LogRecord]:
         return self._past.log(self._look())
 
-    def set_state(self, entity_id: str, state: str, **attributes: Any) -> None:
+    def set_state(self, entity_id: str, state: str, /, **attributes: Any) -> None:
         """Let an entity have a state; one that was not there is added."""
         self._live()
         if entity_id not in self._memory and all(e.id != entity_id for e in self._layout.entities):
