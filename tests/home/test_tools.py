@@ -9,6 +9,7 @@ import pytest
 from PIL import Image
 
 from sash.errors import EntityNotFound, HomeUnavailable, InvalidInput, ToolNotFound
+from sash.home.base import LogbookEntry
 from sash.home.demo import demo_home
 from sash.runtime import Runtime
 from sash.stores.memory import MemoryStore
@@ -83,6 +84,28 @@ async def test_the_logbook_tells_what_happened(demo):
     result = await demo.call_tool("get_logbook", {"entity_ids": ["lock.front_door"], "limit": 2})
     assert [entry["message"] for entry in result["entries"]] == ["was unlocked", "was locked"]
     assert result["total"] > 2
+
+
+async def test_the_logbook_does_not_tell_of_what_is_hidden(demo):
+    layout = await demo.house.layout()
+    hidden = next(e for e in layout.entities if not e.exposed)
+    now = demo._clock.now()
+
+    async def logbook(start, end, entity_ids=()):
+        return [
+            LogbookEntry(now, hidden.name, "turned on", hidden.id),
+            LogbookEntry(
+                now, "Hallway light", "turned on", "light.hallway", f"{hidden.name} changed", hidden.id
+            ),
+            LogbookEntry(now, "Hallway light", "turned off", "light.hallway", "Anna", "person.anna"),
+        ]
+
+    demo.house.logbook = logbook
+    entries = (await demo.call_tool("get_logbook"))["entries"]
+    assert [(e["name"], e.get("cause")) for e in entries] == [
+        ("Hallway light", None),
+        ("Hallway light", "Anna"),
+    ]
 
 
 SHAPE = {
