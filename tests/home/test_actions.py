@@ -180,6 +180,7 @@ UNDOABLE = [
     ("cover.close_cover", "cover.living_room", {}, ["cover.set_cover_position"]),
     ("cover.set_cover_position", "cover.living_room", {"position": 30}, ["cover.set_cover_position"]),
     ("climate.set_temperature", "climate.living_room", {"temperature": 23}, ["climate.set_temperature"]),
+    ("climate.set_temperature", "climate.living_room", {"temperature": 20.5}, ["climate.set_temperature"]),
     ("climate.set_hvac_mode", "climate.living_room", {"hvac_mode": "off"}, ["climate.set_hvac_mode"]),
     ("climate.set_fan_mode", "climate.living_room", {"fan_mode": "high"}, ["climate.set_fan_mode"]),
     ("media_player.media_pause", "media_player.tv", {}, ["media_player.media_play"]),
@@ -284,6 +285,11 @@ async def test_an_undo_that_fails_halfway_says_so(room):
     [
         ("light.turn_on", "light.kitchen_counter", {"color_name": "red"}, None),  # nobody looks at the name
         ("light.turn_on", "light.kitchen_counter", {"brightness_step_pct": -20}, None),
+        ("light.turn_on", "light.kitchen_counter", {"brightness": 130}, None),  # near, but it was so before
+        ("climate.set_temperature", "climate.living_room", {"temperature": 20.5}, None),
+        ("climate.set_temperature", "climate.living_room", {"temperature": 20}, True),  # it was exactly so
+        ("climate.set_temperature", "climate.living_room", {"temperature": 25}, False),
+        ("media_player.media_stop", "media_player.tv", {}, False),
         ("light.turn_on", "light.kitchen_counter", {"brightness_pct": 80, "transition": 60}, False),
         ("cover.set_cover_position", "cover.living_room", {"position": 40}, False),
         ("cover.open_cover", "cover.living_room", {}, True),

@@ -151,12 +151,13 @@ def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
 
 def test_what_is_named_in_an_argument_is_judged_too():
     scene = order("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
-    assert Use("lock.apply") in scene.uses()
+    assert Use("lock.*") in scene.uses()
 
 
 def test_what_a_service_comes_to_is_judged_too():
     dimmed = order("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
     assert Use("light.turn_off", within=True) in dimmed.uses()
+    assert Use("light.turn_off", within=True) not in order("light.turn_on", ["light.kitchen_ceiling"]).uses()
     moved = order("cover.set_cover_position", ["cover.living_room"], position=100)
     assert Use("cover.open_cover", within=True) in moved.uses()
 
@@ -167,8 +168,46 @@ def test_what_is_in_a_group_is_judged_with_it():
     grouped = Index(replace(LAYOUT, entities=(*LAYOUT.entities, group)), [*STATES, members])
     arguments = {"service": "homeassistant.turn_off", "entity_ids": ["group.all"]}
     uses = read_order(arguments, grouped, SERVICES).uses()
-    assert Use("lock.turn_off", within=True) in uses
-    assert Use("switch.turn_off", within=True) in uses
+    assert Use("lock.*", within=True) in uses
+    assert Use("switch.*", within=True) in uses
+
+
+def test_what_is_within_is_looked_for_however_deep():
+    outer, inner = entity("script.outer", "Outer"), entity("script.inner", "Inner", exposed=False)
+    dependants = (
+        Dependant(
+            "script.outer", "Outer", "script", frozenset({"script.inner"}), frozenset({"script.inner"})
+        ),
+        Dependant(
+            "script.inner", "Inner", "script", frozenset({"scene.open"}), frozenset({"shell_command.x"})
+        ),
+    )
+    scene = replace(state("scene.open"), attributes={"entity_id": ["lock.back_door"]})
+    layout = replace(LAYOUT, entities=(*LAYOUT.entities, outer, inner), dependants=dependants)
+    known = Index(layout, [*STATES, scene])
+    services = {
+        "script.turn_on": Service("script.turn_on", target={}),
+        "script.outer": Service("script.outer"),
+    }
+    for arguments in ({"service": "script.outer"}, {"service": "script.turn_on", "entity_ids": ["Outer"]}):
+        uses = read_order(arguments, known, services).uses()
+        assert Use("lock.*", within=True) in uses
+        assert Use("shell_command.x", within=True) in uses
+
+
+@pytest.mark.parametrize("text", ["{{ states('light.x') }}", "a {% if x %}", "{# x #}"])
+def test_templates_are_not_taken(text):
+    with pytest.raises(InvalidInput, match="takes no template"):
+        order("light.turn_on", ["light.kitchen_ceiling"], profile=text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["media-source://camera/light.secret", "['light.secret']", "/api/LIGHT.SECRET?x", "a light.secret b"],
+)
+def test_a_hidden_entity_is_not_named_in_a_text_either(text):
+    with pytest.raises(EntityNotFound, match=r"light\.secret"):
+        order("light.turn_on", ["light.kitchen_ceiling"], profile=text)
 
 
 def test_a_script_is_a_service_only_if_it_is_exposed():
@@ -180,7 +219,7 @@ def test_a_script_is_a_service_only_if_it_is_exposed():
         read_order({"service": "script.hidden"}, known, services)
     assert "script.hidden" not in error.value.message.partition(";")[2]
     allowed = read_order({"service": "script.good_night"}, known, services).uses()
-    assert allowed == [Use("script.good_night"), Use("lock.good_night", within=True)]
+    assert allowed == [Use("script.good_night"), Use("lock.*", within=True)]
 
 
 async def test_every_service_of_the_simulated_house_can_be_read():

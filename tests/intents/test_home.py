@@ -80,7 +80,7 @@ QUESTIONS = {
     "is the kitchen light off?": "No, on",
     "is the front door locked?": "No, unlocked",
     "is the hall window closed?": "No, open",
-    "are all the lights off?": "No, Kitchen Light is not off",
+    "are all the lights off?": "No, Kitchen Light is not off (Pantry: unavailable)",
     "are any lights on in the kitchen?": "Yes, Kitchen Light",
     "are any lights on upstairs?": "No",
     "which lights are on?": "Kitchen Light",
@@ -392,7 +392,7 @@ async def test_without_the_tool_nothing_is_called_but_questions_are_answered(hou
     ("text", "after", "said"),
     [
         ("turn on the kitchen light", "on", "Turned on the light"),
-        ("turn off the lights in the kitchen", "off", "Turned off the lights"),
+        ("turn off the lights in the kitchen", "off", "Turned off the lights (Pantry: unavailable)"),
         ("lock the front door", "locked", "Locking"),
         ("open the bedroom blinds", "open", "Opening the blinds"),
         ("set the temperature in the living room to 21.5", "heat", "Temperature set to 21.5 degrees"),

@@ -4,16 +4,18 @@ import asyncio
 import itertools
 import json
 import logging
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from sash.errors import HomeUnavailable, ServiceFailed
+from sash.home.base import Entity
 from sash.runtime import Runtime
 from sash.sessions import Budgets, SessionPolicy, WindowLimits
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
-from tests.home.known import NOW, house
+from tests.home.known import LAYOUT, NOW, house
 from tests.houses import large_house
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
@@ -190,6 +192,62 @@ async def test_a_lock_waits_for_a_yes(live):
     assert actions(result) == [("call_service", "done", True)]
     assert runtime._home.index.state("lock.front_door") == "unlocked"
     assert runtime.model.requests == []
+
+
+@pytest.mark.parametrize("what", ["moved", "toggled"])
+async def test_a_yes_is_for_what_was_asked_and_for_nothing_else(live, what):
+    arguments = (
+        {"service": "cover.close_cover", "areas": ["Living room"]}
+        if what == "moved"
+        else {"service": "cover.toggle", "entity_ids": ["cover.living_room"]}
+    )
+    runtime = await live(calling("call_service", **arguments), "It has changed.")
+    session = await runtime.start_session(policy=FREE)
+    waiting = await turn(runtime, session, "make it dark for my cat")
+    assert waiting.status == "awaiting_approval"
+    if what == "moved":
+        door = Entity("cover.garage", "Garage door", "living_room")
+        runtime.house.change_layout(replace(LAYOUT, entities=(*LAYOUT.entities, door)))
+        async with asyncio.timeout(WAIT_S):
+            while "cover.garage" not in runtime._home.index.entities:
+                await asyncio.sleep(0.01)
+    else:
+        runtime.house.set_state("cover.living_room", "closed", current_position=0)
+    await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
+    result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    assert actions(result) == [("call_service", "denied", None)]
+    assert runtime.house.calls == []
+    assert "not be what was said yes to" in runtime.model.requests[-1].messages[-1]["content"]
+
+
+@pytest.mark.parametrize(
+    ("policy", "arguments"),
+    [
+        (
+            {"denylisted_services": ("lock.unlock",)},
+            {"service": "scene.turn_on", "entity_ids": ["scene.movie"]},
+        ),
+        (
+            {"denylisted_services": ("climate.turn_off",)},
+            {
+                "service": "climate.set_hvac_mode",
+                "entity_ids": ["climate.living_room"],
+                "data": {"hvac_mode": "off"},
+            },
+        ),
+        (
+            {"denylisted_services": ("light.turn_off",)},
+            {"service": "light.toggle", "entity_ids": ["light.living_room"]},
+        ),
+    ],
+)
+async def test_what_is_denied_by_its_service_is_not_done_by_another(live, policy, arguments):
+    runtime = await live(calling("call_service", **arguments), "No.")
+    runtime.house.set_state("scene.movie", "unknown", entity_id=["lock.front_door"])
+    options = {"allow_actuation": True, "allowlisted_services": ("*",), **policy}
+    session = await runtime.start_session(policy=SessionPolicy(**options))
+    assert actions(await turn(runtime, session, "for my cat")) == [("call_service", "denied", None)]
+    assert runtime.house.calls == []
 
 
 async def test_actions_of_one_plan_are_done_in_their_order(live):

@@ -116,6 +116,9 @@ class Calls:
             self._result(call, f"not done: {verdict.reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "preview":
             await self._preview(call, spec, arguments, context)
+        elif call.approved and call.asks.get("would") != await self._would(spec, arguments, context):
+            reason = "it would not be what was said yes to any more, because the house has changed: ask again"
+            self._result(call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "allow" or call.approved:
             await self._invoke(call, spec, arguments, context, kept)
         else:

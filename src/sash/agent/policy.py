@@ -50,13 +50,13 @@ def judge(uses: Iterable[Use], policy: SessionPolicy) -> Verdict:
 
 
 def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
-    if _matches(service, policy.denylisted_services):
+    if _may_match(service, policy.denylisted_services):
         return Verdict("deny", f"{service} is on the denylist")
     if not policy.allow_actuation:
         return Verdict("deny", "actions are off in this session (allow_actuation is false)")
     if not within and not _matches(service, policy.allowlisted_services):
         return Verdict("deny", f"{service} is not on the allowlist")
-    if _matches(service, policy.require_confirmation):
+    if _may_match(service, policy.require_confirmation):
         return Verdict("confirm", f"{service} needs a yes")
     return Verdict("allow")
 
@@ -68,3 +68,11 @@ def _matches(service: str, patterns: tuple[str, ...]) -> bool:
     return any(
         pattern in (service, domain) or fnmatchcase(service, pattern) for pattern in map(str.lower, patterns)
     )
+
+
+def _may_match(service: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a pattern is about a service, or about any of its domain if it may be any (`lock.*`)."""
+    domain, _, verb = service.partition(".")
+    if verb != "*":
+        return _matches(service, patterns)
+    return any(fnmatchcase(domain, pattern.lower().partition(".")[0]) for pattern in patterns)

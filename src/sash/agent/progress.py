@@ -184,7 +184,9 @@ class Progress:
                 self.count(detail.get("usage"))
                 self.sent_back, self.sent_back_at = detail["content"], len(self.said)
             case "approval_requested":
-                self.open_calls[detail["call_id"]].asked = True
+                call = self.open_calls[detail["call_id"]]
+                call.asked = True
+                call.asks = {key: detail[key] for key in ("reason", "would") if key in detail}
             case "approval":
                 call = self.open_calls[detail["call_id"]]
                 call.approved, call.suspect = detail["approved"], False

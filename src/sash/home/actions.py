@@ -65,7 +65,12 @@ class Actions:
         """Say what a call would do."""
         order, index = self._order(arguments), self.known.index
         entities = [{"entity_id": e.id, "name": e.name, "now": index.state(e.id)} for e in order.entities]
-        return {"service": order.service, "data": order.data, "entities": entities}
+        shown: dict[str, Any] = {"service": order.service, "data": order.data, "entities": entities}
+        if order.members:
+            known = sorted(index.entities[key].name for key in order.members if key in index.entities)
+            others = len(order.members) - len(known)
+            shown["acts_on"] = [*known, *([f"{others} others"] if others else [])]
+        return shown | ({"calls": sorted(order.called)} if order.called else {})
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
         """Do it, and say what was so before and what is so now."""
@@ -88,7 +93,7 @@ class Actions:
         if seen == {True}:
             return Acted(_result(order, Done({}, now, True)), True)
         since = context.under_way_since
-        if since is not None and any(state.changed_at >= since for state in now.values() if state):
+        if since is not None and any(state.updated_at >= since for state in now.values() if state):
             raise ServiceFailed(f"something has changed since {order.service} was asked for")
         return None
 
@@ -106,10 +111,10 @@ class Actions:
                 raise
             return Done(before, after, False, error.message)
         try:
-            after = await self._read_back(order, effects)
+            after = await self._read_back(order, effects, before)
         except HomeError:
             return Done(before, {}, None)
-        seen = {wanted.seen(after[key]) for key, wanted in effects.items()}
+        seen = {wanted.seen(after[key], before[key]) for key, wanted in effects.items()}
         if False in seen:
             return Done(before, after, False)
         sure = seen == {True} and effects.keys() == after.keys()
@@ -127,11 +132,11 @@ class Actions:
     def _order(self, arguments: dict[str, Any]) -> Order:
         return read_order(arguments, self.known.index, self.known.services)
 
-    async def _read_back(self, order: Order, effects: dict[str, Effect]) -> States:
+    async def _read_back(self, order: Order, effects: dict[str, Effect], before: States) -> States:
         index = self.known.index
 
         def seen() -> bool:
-            return all(wanted.seen(index.states.get(key)) for key, wanted in effects.items())
+            return all(wanted.seen(index.states.get(key), before[key]) for key, wanted in effects.items())
 
         if effects:
             await self.known.seen(set(effects), seen, self._read_back_s)
@@ -139,7 +144,11 @@ class Actions:
 
 
 def _result(order: Order, done: Done) -> dict[str, Any]:
-    result = {"service": order.service, "entities": done.shown(order.entities), "verified": done.verified}
+    result: dict[str, Any] = {
+        "service": order.service,
+        "entities": done.shown(order.entities),
+        "verified": done.verified,
+    }
     if len(order.entities) > MOST_SHOWN:
         result["more"] = len(order.entities) - MOST_SHOWN
     if done.failed:

@@ -100,12 +100,16 @@ class Floor:
 
 @dataclass(frozen=True, slots=True)
 class Dependant:
-    """What works with other entities: an automation, a script, a scene, a group, a template."""
+    """What works with other entities: an automation, a script, a scene, a group, a template.
+
+    `services` are those that an automation or a script calls.
+    """
 
     entity_id: str
     name: str
     kind: Literal["automation", "script", "scene", "group", "template"]
     uses: frozenset[str]
+    services: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

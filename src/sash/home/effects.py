@@ -41,8 +41,11 @@ class Effect:
     moving: frozenset[str] = frozenset()
     sure: bool = True
 
-    def seen(self, state: State | None) -> bool | None:
-        """Whether it is so; None if that cannot be said, or not yet."""
+    def seen(self, state: State | None, before: State | None = None) -> bool | None:
+        """Whether it is so; None if that cannot be said, or not yet.
+
+        A number that is only near to what was wanted, and was so before, may be as it was.
+        """
         if state is None or state.state in NO_STATE or state.state in self.not_states:
             return False
         if state.state in self.moving:
@@ -51,9 +54,15 @@ class Effect:
             return None
         if self.states and state.state not in self.states:
             return False
-        if not all(near(state.attributes.get(name), wanted, name) for name, wanted in self.attributes):
-            return False
-        return True if self.sure else None
+        sure = self.sure
+        for name, wanted in self.attributes:
+            value = state.attributes.get(name)
+            if same(value, wanted, name):
+                continue
+            if not near(value, wanted, name):
+                return False
+            sure = sure and before is not None and not same(value, before.attributes.get(name), name)
+        return True if sure else None
 
 
 def effect(service: str, data: dict[str, Any], before: State) -> Effect | None:
@@ -86,16 +95,18 @@ def _states(*states: str) -> Make:
 
 
 def _turned_on(data: dict[str, Any], before: State) -> Effect:
-    return Effect(not_states=frozenset({"off"}))
+    return Effect(not_states=frozenset({"off", "standby"}))
 
 
 def _toggled(data: dict[str, Any], before: State) -> Effect:
     return Effect(frozenset({"off" if before.state == "on" else "on"}))
 
 
-def _light_on(data: dict[str, Any], before: State) -> Effect:
+def _light_on(data: dict[str, Any], before: State) -> Effect | None:
     """Of what a light is told, those things are looked for that it tells in the same way."""
     told = {name: value for name, value in data.items() if name != "transition"}
+    if "brightness_step" in told or "brightness_step_pct" in told:
+        return None
     wanted = {
         name: told.pop(name)
         for name in ("brightness", "color_temp_kelvin", "rgb_color", "hs_color")
@@ -168,7 +179,6 @@ _EFFECTS: dict[tuple[str, str], Make] = {
     ("valve", "set_valve_position"): _position,
     ("lock", "lock"): _states("locked"),
     ("lock", "unlock"): _states("unlocked"),
-    ("lock", "open"): _states("open", "unlocked"),
     ("fan", "set_percentage"): _attribute("percentage", "percentage"),
     ("fan", "set_preset_mode"): _attribute("preset_mode", "preset_mode"),
     ("fan", "oscillate"): _attribute("oscillating", "oscillating"),
@@ -176,7 +186,7 @@ _EFFECTS: dict[tuple[str, str], Make] = {
     ("media_player", "turn_off"): _states("off", "standby"),
     ("media_player", "media_play"): _states("playing", "buffering"),
     ("media_player", "media_pause"): _states("paused", "idle"),
-    ("media_player", "media_stop"): _states("idle", "off", "standby", "paused"),
+    ("media_player", "media_stop"): _states("idle", "off", "standby"),
     ("media_player", "volume_set"): _attribute("volume_level", "volume_level"),
     ("media_player", "volume_mute"): _attribute("is_volume_muted", "is_volume_muted"),
     ("media_player", "select_source"): _attribute("source", "source"),
@@ -198,14 +208,19 @@ _EFFECTS: dict[tuple[str, str], Make] = {
 }
 
 
-def near(value: Any, wanted: Any, name: str) -> bool:
-    """Whether an attribute is what it should be, as nearly as such things are."""
+def same(value: Any, wanted: Any, name: str) -> bool:
+    """Whether an attribute is what it should be, but for rounding."""
+    return near(value, wanted, name, 0.25)
+
+
+def near(value: Any, wanted: Any, name: str, part: float = 1.0) -> bool:
+    """Whether an attribute is what it should be, as nearly as such things are told."""
     if isinstance(wanted, bool) or isinstance(value, bool):
         return value is wanted
     if isinstance(wanted, list | tuple) and isinstance(value, list | tuple):
-        return len(value) == len(wanted) and all(map(lambda v, w: near(v, w, name), value, wanted))
+        return len(value) == len(wanted) and all(map(lambda v, w: near(v, w, name, part), value, wanted))
     if isinstance(wanted, int | float) and isinstance(value, int | float):
-        return abs(value - wanted) <= NEAR.get(name, 0.0)
+        return abs(value - wanted) <= NEAR.get(name, 0.0) * part
     return bool(value == wanted)
 
 

@@ -1,8 +1,9 @@
 """The house as the agent may know it: exposed entities with their devices, areas and floors, found by words.
 
-What is not exposed is not in here, so that nothing that stands on the index can tell of it or touch it. The
-one exception are the names of automations, scripts and the like: who asks what is wrong with a light learns
-which automations need it, even though the agent can do nothing with them.
+What is not exposed is not in here, so that nothing that stands on the index can tell of it or touch it. Two
+things are, for those who have to refuse: what is within groups, scenes and scripts, and the ids that must not
+be named. And the names of automations, scripts and the like are told: who asks what is wrong with a light
+learns which automations need it, even though the agent can do nothing with them.
 """
 
 import re
@@ -30,7 +31,10 @@ class Index:
         self.language = layout.language
         self.entities: dict[str, Entity] = {e.id: e for e in layout.entities if e.exposed}
         self._hidden = frozenset(e.id for e in layout.entities if not e.exposed)
-        self.states: dict[str, State] = {s.entity_id: s for s in states if s.entity_id in self.entities}
+        self._all_states: dict[str, State] = {s.entity_id: s for s in states}
+        self.states: dict[str, State] = {
+            key: state for key, state in self._all_states.items() if key in self.entities
+        }
         self.areas: dict[str, Area] = {area.id: area for area in layout.areas}
         self.floors: dict[str, Floor] = {floor.id: floor for floor in layout.floors}
         self.labels = layout.labels
@@ -44,7 +48,7 @@ class Index:
                 self._of_device[entity.device_id].append(entity)
             if entity.area_id:
                 self._of_area[entity.area_id].append(entity)
-        self._used_by = {d.entity_id: d.uses for d in layout.dependants if d.kind != "template"}
+        self._used_by = {d.entity_id: d for d in layout.dependants if d.kind != "template"}
         self._dependants: dict[str, list[Dependant]] = defaultdict(list)
         for dependant in layout.dependants:
             for entity_id in dependant.uses:
@@ -56,12 +60,11 @@ class Index:
 
     def apply(self, entity_id: str, state: State | None) -> None:
         """Take a new state into account, or that an entity has none any more."""
-        if entity_id not in self.entities:
-            return
-        if state is None:
-            self.states.pop(entity_id, None)
-        else:
-            self.states[entity_id] = state
+        for states in (self._all_states, self.states) if entity_id in self.entities else (self._all_states,):
+            if state is None:
+                states.pop(entity_id, None)
+            else:
+                states[entity_id] = state
 
     def state(self, entity_id: str) -> str:
         """Return what an entity's state is."""
@@ -97,12 +100,29 @@ class Index:
         """Return the automations, scripts, scenes, groups and templates that work with an entity."""
         return self._dependants.get(entity_id, [])
 
-    def members(self, entity_id: str) -> frozenset[str]:
-        """Return what an entity acts on that is a group, a scene or a script, whether exposed or not."""
-        state = self.states.get(entity_id)
-        listed = state.attributes.get("entity_id") if state else None
-        direct = frozenset(map(str, listed)) if isinstance(listed, list | tuple) else frozenset()
-        return direct | self._used_by.get(entity_id, frozenset())
+    def inside(self, entity_id: str) -> tuple[frozenset[str], frozenset[str]]:
+        """Return what is within a group, a scene, a script or an automation, however deep.
+
+        Its entities, whether exposed or not, and the services that it calls.
+        """
+        members: set[str] = set()
+        services: set[str] = set()
+        open_ids = [entity_id]
+        while open_ids:
+            one = open_ids.pop()
+            state, dependant = self._all_states.get(one), self._used_by.get(one)
+            listed = state.attributes.get("entity_id") if state else None
+            found = set(map(str, listed)) if isinstance(listed, list | tuple) else set()
+            if dependant is not None:
+                found |= dependant.uses
+                services |= dependant.services
+            open_ids += found - members
+            members |= found
+        return frozenset(members), frozenset(services)
+
+    def is_hidden(self, entity_id: str) -> bool:
+        """Whether there is such an entity that the agent must not know of."""
+        return entity_id in self._hidden
 
     def find(self, called: str) -> Entity:
         """Return the entity with this id or, if there is but one, this name."""
@@ -128,7 +148,7 @@ class Index:
         for area in self.areas.values():
             if wanted in (area.id.casefold(), area.name.casefold(), *(a.casefold() for a in area.aliases)):
                 return area
-        known = ", ".join(area.name for area in self.areas.values())
+        known = ", ".join(area.name for area in self.areas.values() if self.in_area(area.id))
         raise EntityNotFound(f"there is no area {called!r}; the areas are: {known}")
 
     def search(

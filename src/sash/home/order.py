@@ -23,12 +23,18 @@ _TARGETS = frozenset({"entity_id", "entity_ids", "device_id", "area_id", "floor_
 _GENERIC = "homeassistant"
 # A script is a service, too; these are services for scripts.
 _SCRIPT_VERBS = frozenset({"turn_on", "turn_off", "toggle", "reload"})
-# What a service may come to, so that who refuses the one refuses the other.
+# What a service may come to, so that who refuses the one refuses the other; "*" is anything.
 _COMES_TO = {
-    "toggle": ("turn_on", "turn_off", "open_cover", "close_cover", "lock", "unlock"),
+    "toggle": ("*",),
     "set_cover_position": ("open_cover", "close_cover"),
     "set_valve_position": ("open_valve", "close_valve"),
+    "set_hvac_mode": ("turn_on", "turn_off"),
+    "set_percentage": ("turn_on", "turn_off"),
+    "open": ("unlock",),
 }
+_HOLDERS = frozenset({"group", "scene", "script", "automation"})
+_DIMMING = ("brightness", "brightness_pct", "brightness_step", "brightness_step_pct")
+_TEMPLATE = re.compile(r"\{[{%#]")
 # Arguments that take entities, in whatever form.
 _TAKES_ENTITIES = frozenset({"entity", "target", "object"})
 _shaped_like_an_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
@@ -36,38 +42,46 @@ _shaped_like_an_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the house is asked to do. `named` are entities in its arguments, `within` those in its groups."""
+    """What the house is asked to do.
+
+    `named` are entities in its arguments; `members` are those within its groups, scenes and scripts, and
+    `called` the services that those call.
+    """
 
     service: str
     entities: tuple[Entity, ...]
     data: dict[str, Any]
     named: tuple[Entity, ...] = ()
-    within: frozenset[str] = frozenset()
+    members: frozenset[str] = frozenset()
+    called: frozenset[str] = frozenset()
 
     @property
     def entity_ids(self) -> tuple[str, ...]:
         return tuple(entity.id for entity in self.entities)
 
     def uses(self) -> list[Use]:
-        """Return what a policy has to look at: the service, and what it does to each kind of entity.
+        """Return what a policy has to look at: the service, and what it may do to each kind of entity.
 
         What is within a group, a scene or a script is allowed with it, but not if it is refused by itself.
         """
         domain, _, verb = self.service.partition(".")
-        kinds = {entity.domain for entity in self.named}
-        if domain == _GENERIC:
-            kinds |= {entity.domain for entity in self.entities}
-        verbs = (*_COMES_TO.get(verb, ()), *(("turn_off",) if self._dims_to_nothing() else ()))
-        inside = {f"{kind}.{comes_to}" for kind in {domain, *kinds} for comes_to in verbs}
-        inside |= {f"{kind}.{verb}" for kind in self.within}
+        kinds = {entity.domain for entity in self.entities} if domain == _GENERIC else set()
+        inside = {f"{kind}.{one}" for kind in {domain, *kinds} for one in self._comes_to(verb)}
+        inside |= {f"{kind}.*" for kind in self._member_kinds()} | self.called
         return [
             Use(self.service),
             *(Use(f"{kind}.{verb}") for kind in sorted(kinds)),
+            *(Use(f"{kind}.*") for kind in sorted({entity.domain for entity in self.named})),
             *(Use(service, within=True) for service in sorted(inside)),
         ]
 
-    def _dims_to_nothing(self) -> bool:
-        return 0 in (self.data.get("brightness"), self.data.get("brightness_pct"))
+    def _member_kinds(self) -> set[str]:
+        """Return the kinds of what is within; what only holds others is nothing by itself."""
+        return {member.partition(".")[0] for member in self.members} - _HOLDERS
+
+    def _comes_to(self, verb: str) -> tuple[str, ...]:
+        dims = any(self.data.get(name, 1) <= 0 for name in _DIMMING)
+        return (*_COMES_TO.get(verb, ()), *(("turn_off",) if dims else ()))
 
 
 def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Service]) -> Order:
@@ -88,8 +102,10 @@ def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Serv
     acting = [*entities, *named]
     if name.partition(".")[0] == "script" and name in index.entities:
         acting.append(index.entities[name])
-    within = {member.partition(".")[0] for entity in acting for member in index.members(entity.id)}
-    return Order(name, entities, data, named, frozenset(within))
+    inside = [index.inside(entity.id) for entity in acting]
+    members = frozenset[str]().union(*(found for found, _ in inside))
+    called = frozenset[str]().union(*(services for _, services in inside))
+    return Order(name, entities, data, named, members, called)
 
 
 def _described(named: Mapping[str, Service | ServiceField]) -> str:
@@ -152,13 +168,23 @@ def _check_data(service: Service, data: dict[str, Any], index: Index) -> Iterato
         field = service.fields[name]
         if wrong_value := _wrong(field, value):
             raise InvalidInput(f"{name} of {service.name} {wrong_value}, not {value!r:.80}")
-        anything = not _TAKES_ENTITIES.isdisjoint(field.selector) or not field.selector
-        for text, is_key in _texts(value):
-            pattern = _shaped_like_an_id if anything or is_key else ENTITY_ID
-            # Home Assistant takes ids in capitals, and lists with commas.
-            for piece in (piece.strip().lower() for piece in text.split(",")):
-                if pattern.fullmatch(piece):
-                    yield index.find(piece)
+        yield from _named(service.name, name, field, value, index)
+
+
+def _named(service: str, argument: str, field: ServiceField, value: Any, index: Index) -> Iterator[Entity]:
+    """Give the entities that an argument names, in whatever way; one that is hidden is not there."""
+    anything = not _TAKES_ENTITIES.isdisjoint(field.selector) or not field.selector
+    for text, is_key in _texts(value):
+        if _TEMPLATE.search(text):
+            raise InvalidInput(f"{argument} of {service} takes no template: say what is meant")
+        lower = text.lower()
+        for hidden in filter(index.is_hidden, _shaped_like_an_id.findall(lower)):
+            index.find(hidden)
+        pattern = _shaped_like_an_id if anything or is_key else ENTITY_ID
+        # Home Assistant takes ids in capitals, and lists with commas.
+        for piece in (piece.strip() for piece in lower.split(",")):
+            if pattern.fullmatch(piece):
+                yield index.find(piece)
 
 
 def _wrong(field: ServiceField, value: Any) -> str | None:

@@ -5,11 +5,11 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from sash.home.base import State
-from sash.home.effects import SETTLED, near, settled
+from sash.home.effects import SETTLED, same, settled
 
 # What is kept of an entity before it is changed, and what nobody else may have changed since.
 KEPT: dict[str, tuple[str, ...]] = {
-    "light": ("brightness", "color_mode", "color_temp_kelvin", "rgb_color"),
+    "light": ("brightness", "color_mode", "color_temp_kelvin", "rgb_color", "rgbw_color", "rgbww_color"),
     "switch": (),
     "input_boolean": (),
     "cover": ("current_position",),
@@ -71,7 +71,7 @@ class Kept:
 
     def differs(self, other: "Kept", name: str) -> bool:
         """Whether an attribute was known here, and is another there."""
-        return name in self.attributes and not near(self.attributes[name], other.attributes.get(name), name)
+        return name in self.attributes and not same(self.attributes[name], other.attributes.get(name), name)
 
 
 def restoring(domain: str, before: Kept, now: Kept) -> list[Restoring]:
@@ -92,6 +92,8 @@ def _light(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
         data["brightness"] = was["brightness"]
     if was.get("color_mode") == "color_temp" and "color_temp_kelvin" in was:
         data["color_temp_kelvin"] = was["color_temp_kelvin"]
+    elif (name := f"{was.get('color_mode')}_color") in was and name != "hs_color":
+        data[name] = list(was[name])
     elif was.get("color_mode") in _COLOURS and "rgb_color" in was:
         data["rgb_color"] = list(was["rgb_color"])
     yield Restoring("light.turn_on", data)

@@ -26,7 +26,17 @@ class Undo:
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Say which calls it would be."""
         _, orders = await self._find(context)
-        return {"calls": [{"service": o.service, "entity_ids": o.entity_ids, "data": o.data} for o in orders]}
+        index = self._actions.known.index
+        return {
+            "calls": [
+                {
+                    "service": order.service,
+                    "data": order.data,
+                    "entities": [{"name": e.name, "now": index.state(e.id)} for e in order.entities],
+                }
+                for order in orders
+            ]
+        }
 
     async def invoke(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
         """Bring back what was so before the last action."""

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from sash.clock import Clock
 from sash.errors import HomeUnavailable
-from sash.home.base import Entity
+from sash.home.base import UNAVAILABLE, Entity
 from sash.home.index import Index
 from sash.intents.base import Heard, ToolResult, answering
 from sash.intents.commands import COMMANDS, Call, plan, shopping_list
@@ -26,6 +26,8 @@ LONGEST = 200
 # A sentence that is not longer is recognised in a few milliseconds: a thread would take longer to be had.
 SHORT = 80
 TOOL = "call_service"
+MOST_NAMED = 5
+_DOMAINS = {intent: command.domains for intent, command in COMMANDS.items()}
 # "All lights off" is an answer to no question, and "any lights on" is none without a sign of asking.
 _STATEMENTS = frozenset({"any", "any_short", "all"})
 
@@ -100,7 +102,9 @@ class HomeIntents:
         is_order = not asked and not any(meaning.intent in QUESTIONS for meaning in meanings)
         if not is_order or TOOL not in heard.tools or any(m.intent not in COMMANDS for m in best):
             return None
-        return _tell(best, heard.results, index, replies) if heard.results else _act(best, index, place)
+        return (
+            _tell(best, heard.results, index, place, replies) if heard.results else _act(best, index, place)
+        )
 
     def _answer(
         self, best: list[Meaning], asked: bool, index: Index, here: str | None, replies: Replies
@@ -124,7 +128,8 @@ class HomeIntents:
             for states in (facts.matched, facts.unmatched)
         )
         slots = {**_said(meaning, index), **facts.slots}
-        return answering(replies.say(meaning, slots, matched, unmatched))
+        said = replies.say(meaning, slots, matched, unmatched)
+        return answering(said + (_not_there(meaning, entities, index) if meaning.response == "all" else ""))
 
     async def _speak(self, language: str) -> Replies:
         """Return the words of a language; the one that was read first is given up for one too many."""
@@ -167,7 +172,7 @@ def _one(
 
 
 def _act(best: list[Meaning], index: Index, here: str | None) -> Answer | None:
-    found = _one(best, index, here, {intent: command.domains for intent, command in COMMANDS.items()})
+    found = _one(best, index, here, _DOMAINS)
     if found is None or (found[0].bare and not _is_said_alone(found[1])):
         return None
     calls = plan(*found, index)
@@ -187,8 +192,21 @@ def _tool_call(number: int, call: Call) -> dict[str, Any]:
     return {"id": f"local-{number}", "type": "function", "function": {"name": TOOL, "arguments": arguments}}
 
 
+def _not_there(meaning: Meaning, entities: Sequence[Entity], index: Index) -> str:
+    """Say of which things nothing is known that a sentence is about, if it is about several."""
+    if "name" in meaning.slots:
+        return ""
+    names = [entity.name for entity in entities if index.state(entity.id) == UNAVAILABLE]
+    more = f", +{len(names) - MOST_NAMED}" if len(names) > MOST_NAMED else ""
+    return f" ({', '.join(names[:MOST_NAMED])}{more}: {UNAVAILABLE})" if names else ""
+
+
 def _tell(
-    best: list[Meaning], results: Sequence[ToolResult], index: Index, replies: Replies
+    best: list[Meaning],
+    results: Sequence[ToolResult],
+    index: Index,
+    here: str | None,
+    replies: Replies,
 ) -> Answer | None:
     """Say what was done, as the results tell; the index may not know of it yet.
 
@@ -202,7 +220,9 @@ def _tell(
         done.update((state.entity_id, state) for state in _after(read, index, replies))
     named = (m for m in best if "name" in m.slots and done.keys() & set(m.value("name").entity_ids))
     meaning = next(named, best[0])
-    return answering(replies.say(meaning, _said(meaning, index), done.values()))
+    found = _one(best, index, here, _DOMAINS)
+    left_out = _not_there(meaning, found[1], index) if found else ""
+    return answering(replies.say(meaning, _said(meaning, index), done.values()) + left_out)
 
 
 def _read(result: ToolResult) -> dict[str, Any] | None:

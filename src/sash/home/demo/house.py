@@ -53,7 +53,13 @@ def _layout(house: dict[str, Any]) -> Layout:
     floors = tuple(Floor(key, one["name"], _words(one, "aliases")) for key, one in house["floors"].items())
     entities = {key: _entity(key, one, house["devices"]) for key, one in house["entities"].items()}
     dependants = tuple(
-        Dependant(one["id"], entities[one["id"]].name, one["kind"], frozenset(one["uses"]))
+        Dependant(
+            one["id"],
+            entities[one["id"]].name,
+            one["kind"],
+            frozenset(one["uses"]),
+            frozenset(action["service"] for action in one.get("actions", ())),
+        )
         for one in house["dependants"]
     )
     return Layout(

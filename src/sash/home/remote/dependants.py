@@ -50,6 +50,19 @@ def _walk(value: Any, domain: str, places: Places) -> Iterator[str]:
             yield from _walk(item, domain, places)
 
 
+def _services(value: Any) -> Iterator[str]:
+    """Give the services that a configuration calls, however deep."""
+    if isinstance(value, list):
+        for item in value:
+            yield from _services(item)
+    elif isinstance(value, dict):
+        action = value.get("action") or value.get("service")
+        if isinstance(action, str) and _entity_id.fullmatch(action):
+            yield action
+        for item in value.values():
+            yield from _services(item)
+
+
 def _named(value: Any, places: Places) -> Iterator[str]:
     """An entity is named by its id, or, where devices are, by its number in the registry."""
     for text in _texts(value):
@@ -85,5 +98,6 @@ def find_dependants(
         elif entity.domain == "scene":
             kind = "scene"
         uses -= {entity.id}
-        if uses:
-            yield Dependant(entity.id, entity.name, kind, uses)
+        services = frozenset(_services(configs.get(entity.id)))
+        if uses or services:
+            yield Dependant(entity.id, entity.name, kind, uses, services)
