@@ -2,7 +2,8 @@
 
 import pytest
 
-from sash.home.remote.dependants import Places, find_uses
+from sash.home.base import Entity
+from sash.home.remote.dependants import Places, find_dependants, find_uses
 
 PLACES = Places(
     entities=frozenset({"light.lamp", "light.desk", "switch.fan", "sensor.warmth", "script.night"}),
@@ -63,3 +64,16 @@ PLACES = Places(
 )
 def test_a_configuration_uses_what_it_names(config, uses):
     assert find_uses(config, PLACES) == uses
+
+
+def test_what_a_script_calls_is_known_also_if_it_names_no_entity():
+    config = {
+        "sequence": [
+            {"action": "lock.unlock", "target": {"entity_id": "all"}},
+            {"if": [], "then": [{"service": "shell_command.boom"}, {"action": "{{ anything }}"}]},
+        ]
+    }
+    night = Entity("script.night", "Night")
+    [found] = find_dependants([night, Entity("light.lamp", "Lamp")], {}, {night.id: config}, PLACES)
+    assert (found.entity_id, found.kind) == ("script.night", "script")
+    assert found.services == {"lock.unlock", "shell_command.boom"}
