@@ -194,6 +194,48 @@ async def test_a_lock_waits_for_a_yes(live):
     assert runtime.model.requests == []
 
 
+async def test_what_was_to_come_after_a_yes_waits_for_it(live):
+    unlock = calling("call_service", "a", service="lock.unlock", entity_ids=["lock.front_door"])
+    light = calling("call_service", "b", service="light.turn_on", entity_ids=["light.kitchen_ceiling"])
+    look = calling("get_states", "c", entity_ids=["lock.front_door"])
+    runtime = await live(both(unlock, light, look), "Welcome.")
+    session = await runtime.start_session(policy=FREE)
+    waiting = await turn(runtime, session, "let my cat in, and make it bright for her")
+    assert [s.detail.get("call_id") for s in waiting.steps if s.detail.get("event")] == ["a"]
+    assert runtime.house.calls == []
+    await runtime.approve(waiting.continuation.id, "a")
+    result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
+    assert [call.service for call in runtime.house.calls] == ["lock.unlock", "light.turn_on"]
+    assert [outcome for _, outcome, _ in actions(result)] == ["done", "done"]
+
+
+async def test_an_approved_call_that_was_done_when_the_process_died_is_not_called_refused(live):
+    clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
+    store, call = MemoryStore(clock=clock), home.call
+
+    async def hanging(*order):
+        await call(*order)
+        under_way.set()
+        await asyncio.Event().wait()
+
+    unlock = calling("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
+    first = await live(unlock, "Done.", home=home, store=store, clock=clock)
+    session = await first.start_session(policy=FREE)
+    waiting = await turn(first, session, "let my cat in")
+    home.call = hanging
+    sent = await first.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
+    await asyncio.wait_for(under_way.wait(), WAIT_S)
+    first._worker._running[sent.id].task.cancel()
+    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
+    clock.advance(31)
+    async with (
+        Runtime(store, ScriptedModel("Done."), home=home, clock=clock) as second,
+        asyncio.timeout(WAIT_S),
+    ):
+        await second.resume(sent.id)
+        assert actions(await second.await_continuation(sent.id)) == [("call_service", "done", True)]
+
+
 @pytest.mark.parametrize("what", ["moved", "toggled"])
 async def test_a_yes_is_for_what_was_asked_and_for_nothing_else(live, what):
     arguments = (

@@ -69,7 +69,7 @@ class Calls:
                 "observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name} | c.asks
             )
             for c in self.progress.open_calls.values()
-            if not c.asked
+            if c.asks and not c.asked
         ]
         await self.journal.hand_back(asks, "awaiting_approval", self.progress.spent(turns=1))
         return False
@@ -81,6 +81,8 @@ class Calls:
     async def _run_in_order(self, calls: list[Call]) -> None:
         for call in calls:
             await self._run_call(call)
+            if call.id in self.progress.open_calls:
+                return  # it waits for a yes, and what was to come after it waits, too
 
     def cut_off(self) -> None:
         """Answer the calls that the time budget has cut off."""
@@ -116,13 +118,19 @@ class Calls:
             self._result(call, f"not done: {verdict.reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "preview":
             await self._preview(call, spec, arguments, context)
-        elif call.approved and call.asks.get("would") != await self._would(spec, arguments, context):
+        elif call.approved and not await self._is_what_was_approved(call, spec, arguments, context):
             reason = "it would not be what was said yes to any more, because the house has changed: ask again"
             self._result(call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
         elif verdict.what == "allow" or call.approved:
             await self._invoke(call, spec, arguments, context, kept)
         else:
             call.asks = {"reason": verdict.reason, "would": await self._would(spec, arguments, context)}
+
+    async def _is_what_was_approved(
+        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
+    ) -> bool:
+        """Whether a call would still do what a person has said yes to; one under way may have done it."""
+        return call.suspect or call.asks.get("would") == await self._would(spec, arguments, context)
 
     def _context(self, call: Call, kept: list[ArtifactRef]) -> ToolContext:
         async def keep(data: bytes, kind: str, name: str) -> ArtifactRef:
