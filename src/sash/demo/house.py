@@ -1,6 +1,7 @@
 """A talk with the demo house: no Home Assistant, no model, no network."""
 
 import asyncio
+from datetime import UTC, datetime
 from time import perf_counter
 
 from rich.console import Console
@@ -13,6 +14,7 @@ from sash.home.demo import demo_home
 from sash.runtime import Runtime
 from sash.sessions import SessionPolicy
 from sash.stores.memory import MemoryStore
+from sash.testing import FakeClock
 
 TALK = (
     "Is the front door locked?",
@@ -23,13 +25,16 @@ TALK = (
     "What is wrong with the bedroom ceiling light?",
     "Remember that the cat sleeps in the garage",
 )
+# A winter's evening, whenever it is played.
+EVENING = datetime(2026, 1, 15, 21, 30, tzinfo=UTC)
 POLICY = SessionPolicy(allow_actuation=True, allowlisted_services=("light", "lock"))
 
 
 async def play(console: Console, pause_s: float) -> None:
     """Say a few sentences to the house, and show what it answers and does."""
     console.print(Rule("[bold]Sash[/] · a talk with the demo house, without a language model"))
-    async with Runtime(MemoryStore(), home=demo_home()) as runtime:
+    clock = FakeClock(EVENING)
+    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock, time_zone=UTC) as runtime:
         await runtime.home_ready()
         session = await runtime.start_session(policy=POLICY)
         for sentence in TALK:
