@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from inspect import isawaitable
 from typing import Any, Literal
 
@@ -91,8 +91,8 @@ class Calls:
             if spec is None or not call.begun or not _only_once(spec):
                 self._result(call, "stopped: the time budget of this turn is used up")
                 continue
-            arguments = self.tools.arguments(spec, call.arguments)
-            self._result(call, CUT_OFF, _action(spec, call, arguments, "unknown"))
+            ready = _Ready(call, spec, self.tools.arguments(spec, call.arguments), self._context(call, []))
+            self._result(call, CUT_OFF, ready.action("unknown"))
 
     async def _run_call(self, call: Call) -> None:
         """Bring one call to its result, unless it has to wait for a yes."""
@@ -106,31 +106,29 @@ class Calls:
             self._result(call, OUTCOME_UNKNOWN if call.suspect else error.message)
             return
         kept: list[ArtifactRef] = []
-        context = self._context(call, kept)
-        verdict = await self._judge(call, spec, arguments, context)
+        ready = _Ready(call, spec, arguments, self._context(call, kept), kept)
+        verdict = await self._judge(ready)
         if call.suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
-            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            self._result(call, OUTCOME_UNKNOWN, ready.action("unknown"))
         elif verdict.what == "fail":
-            self._result(call, f"failed: {verdict.reason}", _action(spec, call, arguments, "failed"))
+            self._result(call, f"failed: {verdict.reason}", ready.action("failed"))
         elif verdict.what == "deny":
             if spec.action:
                 _logger.warning("session %s: %s was not done: %s", self.session.id, spec.name, verdict.reason)
-            self._result(call, f"not done: {verdict.reason}", _action(spec, call, arguments, "denied"))
+            self._result(call, f"not done: {verdict.reason}", ready.action("denied"))
         elif verdict.what == "preview":
-            await self._preview(call, spec, arguments, context)
-        elif call.approved and not await self._is_what_was_approved(call, spec, arguments, context):
+            await self._preview(ready)
+        elif call.approved and not await self._is_what_was_approved(ready):
             reason = "it would not be what was said yes to any more, because the house has changed: ask again"
-            self._result(call, f"not done: {reason}", _action(spec, call, arguments, "denied"))
+            self._result(call, f"not done: {reason}", ready.action("denied"))
         elif verdict.what == "allow" or call.approved:
-            await self._invoke(call, spec, arguments, context, kept)
+            await self._invoke(ready)
         else:
-            call.asks = {"reason": verdict.reason, "would": await self._would(spec, arguments, context)}
+            call.asks = {"reason": verdict.reason, "would": await self._would(ready)}
 
-    async def _is_what_was_approved(
-        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
-    ) -> bool:
+    async def _is_what_was_approved(self, ready: "_Ready") -> bool:
         """Whether a call would still do what a person has said yes to; one under way may have done it."""
-        return call.suspect or call.asks.get("would") == await self._would(spec, arguments, context)
+        return ready.call.suspect or ready.call.asks.get("would") == await self._would(ready)
 
     def _context(self, call: Call, kept: list[ArtifactRef]) -> ToolContext:
         async def keep(data: bytes, kind: str, name: str) -> ArtifactRef:
@@ -147,9 +145,8 @@ class Calls:
             call.planned_at if call.suspect else None,
         )
 
-    async def _judge(
-        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
-    ) -> Verdict:
+    async def _judge(self, ready: "_Ready") -> Verdict:
+        call, spec = ready.call, ready.spec
         if not self.request.allow_tools:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
         if call.approved is False:
@@ -167,7 +164,9 @@ class Calls:
             return Verdict("allow")
         policy = self.session.policy
         try:
-            uses = await guarded(spec.uses(arguments, context)) if spec.uses else (Use(spec.name),)
+            uses = (
+                await guarded(spec.uses(ready.arguments, ready.context)) if spec.uses else (Use(spec.name),)
+            )
         except Exception as error:
             return Verdict("fail", redact(_said(error)))
         verdict = judge(uses, policy)
@@ -180,67 +179,51 @@ class Calls:
             )
         return verdict
 
-    async def _invoke(
-        self,
-        call: Call,
-        spec: ToolSpec,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        kept: list[ArtifactRef],
-    ) -> None:
-        only_once = _only_once(spec)
+    async def _invoke(self, ready: "_Ready") -> None:
+        """Make a call, or find out what became of it; the disk knows of it first, if it matters."""
+        only_once = _only_once(ready.spec)
         if only_once:
             await self.journal.settle()
-        self.journal.tell(f"Calling {spec.name}")
-        await self._make(call, spec, arguments, context, kept)
+        self.journal.tell(f"Calling {ready.spec.name}")
+        await self._make(ready)
         if only_once:
             await self.journal.settle()
 
-    async def _make(
-        self,
-        call: Call,
-        spec: ToolSpec,
-        arguments: dict[str, Any],
-        context: ToolContext,
-        kept: list[ArtifactRef],
-    ) -> None:
-        """Make a call, or find out what became of it, and write its result."""
-        result = None
+    async def _make(self, ready: "_Ready") -> None:
+        call, spec, context, result = ready.call, ready.spec, ready.context, None
         try:
             if call.suspect and spec.verify is not None:
-                result = await guarded(spec.verify(arguments, context))
+                result = await guarded(spec.verify(ready.arguments, context))
         except Exception:
-            self._result(call, OUTCOME_UNKNOWN, _action(spec, call, arguments, "unknown"))
+            self._result(call, OUTCOME_UNKNOWN, ready.action("unknown"))
             return
         try:
             call.begun = True
             if result is None:
-                result = await guarded(spec.invoke(arguments, context))
+                result = await guarded(spec.invoke(ready.arguments, context))
         except Exception as error:
             text = await as_text(redact(f"failed: {_said(error)}"), context)
             outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
-            self._result(call, text, _action(spec, call, arguments, outcome), kept)
+            self._result(call, text, ready.action(outcome), ready.kept)
             return
         acted = result if isinstance(result, Acted) else Acted(result)
         self.tools.check_output(spec, acted.result)
         text = await as_text(redact_result(acted.result), context)
-        action = _action(spec, call, arguments, "done", acted)
-        self._result(call, text, action, kept, spec.cost)
+        self._result(call, text, ready.action("done", acted), ready.kept, spec.cost)
 
-    async def _preview(
-        self, call: Call, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext
-    ) -> None:
+    async def _preview(self, ready: "_Ready") -> None:
         """Say what a call would do, and do nothing."""
-        would = await self._would(spec, arguments, context)
+        would = await self._would(ready)
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
-        text = await as_text(redact_result(shown), context)
-        self._result(call, text, _action(spec, call, arguments, "dry_run"))
+        text = await as_text(redact_result(shown), ready.context)
+        self._result(ready.call, text, ready.action("dry_run"))
 
-    async def _would(self, spec: ToolSpec, arguments: dict[str, Any], context: ToolContext) -> Any:
+    async def _would(self, ready: "_Ready") -> Any:
         """Return what a call would do, for who has to say yes to it."""
+        preview = ready.spec.preview
         try:
             return redact_result(
-                await guarded(spec.preview(arguments, context)) if spec.preview else arguments
+                await guarded(preview(ready.arguments, ready.context)) if preview else ready.arguments
             )
         except Exception as error:
             return redact(_said(error))
@@ -262,6 +245,27 @@ class Calls:
             detail["artifacts"] = [asdict(artifact) for artifact in artifacts]
         for step in self.journal.write([NewStep("tool_result", detail)]):
             self.progress.add(step)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A call whose tool is known and whose arguments are right; `kept` are the artifacts that it leaves."""
+
+    call: Call
+    spec: ToolSpec
+    arguments: dict[str, Any]
+    context: ToolContext
+    kept: list[ArtifactRef] = field(default_factory=list)
+
+    def action(self, outcome: Outcome, acted: Acted | None = None) -> Action | None:
+        """Return what is to be told of it, if it changes something."""
+        if not self.spec.action:
+            return None
+        call, acted = self.call, acted or Acted(None)
+        plain = json.loads(json.dumps(self.arguments, default=str))
+        return Action(
+            call.id, call.name, plain, outcome, acted.verified, acted.before, acted.after, acted.undoes
+        )
 
 
 async def guarded(call: Any) -> Any:
@@ -294,14 +298,3 @@ async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
                 group.create_task(result)
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
-
-
-def _action(
-    spec: ToolSpec, call: Call, arguments: dict[str, Any], outcome: Outcome, acted: Acted | None = None
-) -> Action | None:
-    if not spec.action:
-        return None
-    plain = json.loads(json.dumps(arguments, default=str))
-    if acted is None:
-        return Action(call.id, call.name, plain, outcome)
-    return Action(call.id, call.name, plain, outcome, acted.verified, acted.before, acted.after, acted.undoes)
