@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
-from sash.home.actions import Actions
+from sash.home.actions import Actions, Done
 from sash.home.undo import Undo
 from sash.sessions import Session
 from sash.steps import Action
@@ -270,6 +270,24 @@ async def test_what_cannot_be_undone_is_said(room):
     await room.do("scene.turn_on", ["scene.movie"])
     with pytest.raises(InvalidInput, match=r"scene\.turn_on, which cannot be undone"):
         await room.take_back()
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "both"),
+    [(True, True, True), (True, None, None), (None, True, None), (None, False, False), (False, None, False)],
+)
+def test_two_things_are_as_sure_as_the_less_sure(one, other, both):
+    assert Done({}, {}, one).then(Done({}, {}, other)).verified is both
+
+
+async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
+    async def fail(*order):
+        room.home.disconnect("gone")
+        raise ServiceFailed("the bulb is broken")
+
+    room.home.call = fail
+    with pytest.raises(OutcomeUnknown, match="the bulb is broken; what came of it is not known"):
+        await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
 
 async def test_an_undo_that_fails_halfway_says_so(room):

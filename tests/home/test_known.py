@@ -107,10 +107,11 @@ async def test_who_waits_for_a_state_sees_it_or_gives_up():
     async with knowing(home) as known, asyncio.timeout(WAIT_S):
         index = await known.ready()
         waiting = asyncio.create_task(
-            known.seen({"switch.kettle"}, lambda: index.state("switch.kettle") == "on", WAIT_S)
+            known.until({"switch.kettle"}, lambda: index.state("switch.kettle") == "on", WAIT_S)
         )
         await asyncio.sleep(0)
         home.set_state("light.living_room", "on")
         home.set_state("switch.kettle", "on")
-        assert await waiting
-        assert not await known.seen({"switch.kettle"}, lambda: False, 0)
+        assert not waiting.done()
+        await waiting
+        await known.until({"switch.kettle"}, lambda: False, 0)

@@ -105,6 +105,24 @@ def test_new_and_removed_are_told():
     assert changes(now, known) == "changed: light.new off"
 
 
+def test_many_new_ones_are_all_told_in_the_end():
+    known = told(index())
+    more = tuple(entity(f"light.new_{n}", area="bedroom") for n in range(2 * MOST_CHANGES + 5))
+    now = Index(replace(LAYOUT, entities=(*LAYOUT.entities, *more)), STATES)
+    assert f"and {MOST_CHANGES + 5} more" in changes(now, known)
+    changes(now, known)
+    last = changes(now, known)
+    assert last.count(";") == 4
+    assert changes(now, known) == ""
+    assert {e.id for e in more} <= known.states.keys()
+
+
+def test_what_comes_back_is_new_again():
+    known = told(index())
+    assert changes(Index(without("switch.kettle"), STATES), known) == "removed: switch.kettle"
+    assert changes(index(), known) == "new: switch.kettle off"
+
+
 def test_what_is_not_exposed_any_more_is_removed():
     known = told(index())
     hidden = [replace(e, exposed=e.exposed and e.id != "switch.kettle") for e in LAYOUT.entities]

@@ -36,6 +36,14 @@ class Done:
     verified: bool | None
     failed: str = ""
 
+    def then(self, later: "Done") -> "Done":
+        """Add what came next: it is as sure as the less sure of both."""
+        both = (self.verified, later.verified)
+        verified = False if False in both else None if None in both else True
+        return Done(
+            later.before | self.before, self.after | later.after, verified, self.failed or later.failed
+        )
+
     def shown(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
         """Say what has changed, entity by entity, of many of them the first."""
         return [
@@ -106,10 +114,7 @@ class Actions:
         except HomeUnavailable as error:
             raise OutcomeUnknown(f"nobody knows whether {order.service} was done: {error.message}") from error
         except ServiceFailed as error:
-            after = await self.states(order.entity_ids)
-            if _kept(after) == _kept(before):
-                raise
-            return Done(before, after, False, error.message)
+            return await self._failed(order, before, error)
         try:
             after = await self._read_back(order, effects, before)
         except HomeError:
@@ -119,6 +124,16 @@ class Actions:
             return Done(before, after, False)
         sure = seen == {True} and effects.keys() == after.keys()
         return Done(before, after, True if sure else None)
+
+    async def _failed(self, order: Order, before: States, error: ServiceFailed) -> Done:
+        """Find out whether a call that has failed has done a part of it; if not, it has just failed."""
+        try:
+            after = await self.states(order.entity_ids)
+        except HomeError as lost:
+            raise OutcomeUnknown(f"{error.message}; what came of it is not known: {lost.message}") from lost
+        if _kept(after) == _kept(before):
+            raise error
+        return Done(before, after, False, error.message)
 
     async def states(self, entity_ids: Iterable[str]) -> States:
         """Ask the house for states anew, all at once; of many, what it has told last."""
@@ -139,7 +154,7 @@ class Actions:
             return all(wanted.seen(index.states.get(key), before[key]) for key, wanted in effects.items())
 
         if effects:
-            await self.known.seen(set(effects), seen, self._read_back_s)
+            await self.known.until(set(effects), seen, self._read_back_s)
         return await self.states(order.entity_ids)
 
 

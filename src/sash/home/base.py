@@ -21,6 +21,8 @@ UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
 
+# Whatever is shaped like an entity's id; services are, too.
+ANY_ID = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
 # An entity's id, as far as it can be told from other words with a dot.
 ENTITY_ID = re.compile(
     r"\b(?:alarm_control_panel|assist_satellite|automation|binary_sensor|button|calendar|camera|climate|counter"
@@ -151,6 +153,12 @@ class Service:
     def domain(self) -> str:
         return self.name.partition(".")[0]
 
+    @property
+    def takes(self) -> frozenset[str]:
+        """The domains of the entities that it can be done to; of all, if there are none."""
+        filters = _listed((self.target or {}).get("entity"))
+        return frozenset(domain for wanted in filters for domain in _listed(wanted.get("domain")))
+
 
 @dataclass(frozen=True, slots=True)
 class Point:
@@ -261,3 +269,10 @@ class Home(Protocol):
 
     async def log(self) -> list[LogRecord]:
         """Return the lines of the system log that the house still has, oldest first."""
+
+
+def _listed(value: Any) -> list[Any]:
+    """Home Assistant writes one for a list of one."""
+    if value is None:
+        return []
+    return value if isinstance(value, list) else [value]

@@ -6,12 +6,11 @@ be named. And the names of automations, scripts and the like are told: who asks 
 learns which automations need it, even though the agent can do nothing with them.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable
 
 from sash.errors import EntityNotFound
-from sash.home.base import UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.home.base import ANY_ID, UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.home.search import WordSearch
 
 # How much a word tells about an entity, by where it stands.
@@ -19,8 +18,6 @@ BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5,
 MOST_SUGGESTIONS = 3
 MOST_FOUND = 50
 HIDDEN = "(an entity)"
-
-_shaped_like_an_id = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
 
 
 class Index:
@@ -140,7 +137,7 @@ class Index:
 
     def hide(self, text: str) -> str:
         """Return a text of the house without the ids of entities that the agent does not know."""
-        return _shaped_like_an_id.sub(lambda found: HIDDEN if found[0] in self._hidden else found[0], text)
+        return ANY_ID.sub(lambda found: HIDDEN if found[0] in self._hidden else found[0], text)
 
     def find_area(self, called: str) -> Area:
         """Return the area with this id, name or alias."""

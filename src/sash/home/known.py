@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.base import (
@@ -12,7 +13,6 @@ from sash.home.base import (
     HomeEvent,
     LayoutChanged,
     Service,
-    State,
     StateChanged,
 )
 from sash.home.index import Index
@@ -75,8 +75,8 @@ class KnownHome:
             await self._ready.wait()
         return self._index
 
-    async def seen(self, entity_ids: set[str], wanted: Callable[[], bool], within_s: float) -> bool:
-        """Wait until something is so, as states of these entities come in; False if that takes too long."""
+    async def until(self, entity_ids: set[str], wanted: Callable[[], bool], within_s: float) -> None:
+        """Wait until something is so, as states of these entities come in, but not for too long."""
         news = asyncio.Event()
 
         def watch(event: StateChanged) -> None:
@@ -85,20 +85,18 @@ class KnownHome:
 
         self._watchers.add(watch)
         try:
-            async with asyncio.timeout(within_s):
-                while not wanted():
-                    news.clear()
-                    await news.wait()
-            return True
-        except TimeoutError:
-            return wanted()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(within_s):
+                    while not wanted():
+                        news.clear()
+                        await news.wait()
         finally:
             self._watchers.discard(watch)
 
     def _hear(self, event: HomeEvent) -> None:
         match event:
-            case StateChanged(entity_id, state):
-                self._take(event, entity_id, state)
+            case StateChanged():
+                self._take(event)
             case Connected():
                 self._read(0.0)
             case LayoutChanged():
@@ -106,11 +104,11 @@ class KnownHome:
             case Disconnected(reason, refused):
                 self._forget(reason, refused=refused)
 
-    def _take(self, event: StateChanged, entity_id: str, state: State | None) -> None:
+    def _take(self, event: StateChanged) -> None:
         if self._missed is not None:
             self._missed.append(event)
         if self._index is not None:
-            self._index.apply(entity_id, state)
+            self._index.apply(event.entity_id, event.state)
         for watcher in tuple(self._watchers):
             watcher(event)
 

@@ -5,14 +5,15 @@ be smuggled in by an argument either.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
 from sash.errors import InvalidInput
-from sash.home.base import ENTITY_ID, Entity, Service, ServiceField
+from sash.home.base import ANY_ID, ENTITY_ID, Entity, Service, ServiceField
 from sash.home.index import Index
+from sash.home.selectors import wrong
 from sash.tools import Use
 
 MOST_ENTITIES = 500
@@ -37,7 +38,6 @@ _DIMMING = ("brightness", "brightness_pct", "brightness_step", "brightness_step_
 _TEMPLATE = re.compile(r"\{[{%#]")
 # Arguments that take entities, in whatever form.
 _TAKES_ENTITIES = frozenset({"entity", "target", "object"})
-_shaped_like_an_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,22 +141,19 @@ def _check_entities(service: Service, entities: tuple[Entity, ...]) -> None:
         raise InvalidInput(f"{service.name} needs entity_ids (or areas): what shall it be done to?")
     if len(entities) > MOST_ENTITIES:
         raise InvalidInput(f"{len(entities)} entities at once are too many: at most {MOST_ENTITIES}")
-    wrong = [entity.id for entity in entities if not _takes(service, entity)]
-    if wrong:
-        raise InvalidInput(f"{service.name} cannot be done to {', '.join(wrong)}")
+    unable = [entity.id for entity in entities if not _takes(service, entity)]
+    if unable:
+        raise InvalidInput(f"{service.name} cannot be done to {', '.join(unable)}")
 
 
 def _takes(service: Service, entity: Entity) -> bool:
-    """Whether a service can be done to an entity, by its domain."""
-    filters = _listed((service.target or {}).get("entity"))
-    domains = {domain for wanted in filters for domain in _listed(wanted.get("domain"))}
-    return not domains or entity.domain in domains
+    return not service.takes or entity.domain in service.takes
 
 
 def _check_data(service: Service, data: dict[str, Any], index: Index) -> Iterator[Entity]:
     """Check the arguments, and give the entities that are named in them: they have to be exposed."""
-    if wrong := _TARGETS.intersection(data):
-        raise InvalidInput(f"{', '.join(sorted(wrong))} does not belong in data: use entity_ids or areas")
+    if targets := _TARGETS.intersection(data):
+        raise InvalidInput(f"{', '.join(sorted(targets))} does not belong in data: use entity_ids or areas")
     if unknown := [name for name in data if name not in service.fields]:
         raise InvalidInput(
             f"{service.name} has no argument {', '.join(unknown)}; it takes: {_described(service.fields)}"
@@ -166,7 +163,7 @@ def _check_data(service: Service, data: dict[str, Any], index: Index) -> Iterato
         raise InvalidInput(f"{service.name} needs {_described({n: service.fields[n] for n in missing})}")
     for name, value in data.items():
         field = service.fields[name]
-        if wrong_value := _wrong(field, value):
+        if wrong_value := wrong(field.selector, value):
             raise InvalidInput(f"{name} of {service.name} {wrong_value}, not {value!r:.80}")
         yield from _named(service.name, name, field, value, index)
 
@@ -178,56 +175,13 @@ def _named(service: str, argument: str, field: ServiceField, value: Any, index: 
         if _TEMPLATE.search(text):
             raise InvalidInput(f"{argument} of {service} takes no template: say what is meant")
         lower = text.lower()
-        for hidden in filter(index.is_hidden, _shaped_like_an_id.findall(lower)):
+        for hidden in filter(index.is_hidden, ANY_ID.findall(lower)):
             index.find(hidden)
-        pattern = _shaped_like_an_id if anything or is_key else ENTITY_ID
+        pattern = ANY_ID if anything or is_key else ENTITY_ID
         # Home Assistant takes ids in capitals, and lists with commas.
         for piece in (piece.strip() for piece in lower.split(",")):
             if pattern.fullmatch(piece):
                 yield index.find(piece)
-
-
-def _wrong(field: ServiceField, value: Any) -> str | None:
-    """Say what an argument has to be, if it is not; a selector that nobody knows takes everything."""
-    for kind, options in field.selector.items():
-        options = options or {}
-        match kind:
-            case "number" | "color_temp":
-                return _wrong_number(options, value)
-            case "boolean":
-                return None if isinstance(value, bool) else "must be true or false"
-            case "select":
-                return _wrong_choice(options, value)
-            case "color_rgb":
-                fits = isinstance(value, list) and len(value) == 3 and all(_is_byte(v) for v in value)
-                return None if fits else "must be three numbers from 0 to 255"
-            case "text" | "time" | "date" | "datetime" | "icon" | "theme":
-                many = options.get("multiple") and isinstance(value, list)
-                return None if many or isinstance(value, str | int | float) else "must be a text"
-    return None
-
-
-def _wrong_number(options: dict[str, Any], value: Any) -> str | None:
-    low, high = options.get("min"), options.get("max")
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return "must be a number"
-    if low is not None and value < low:
-        return f"must be at least {low}"
-    if high is not None and value > high:
-        return f"must be at most {high}"
-    return None
-
-
-def _wrong_choice(options: dict[str, Any], value: Any) -> str | None:
-    known = [o["value"] if isinstance(o, dict) else o for o in options.get("options", ())]
-    chosen = value if options.get("multiple") and isinstance(value, list) else [value]
-    if options.get("custom_value") or not known or all(choice in known for choice in chosen):
-        return None
-    return f"must be one of {', '.join(map(str, known))}"
-
-
-def _is_byte(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= 255
 
 
 def _texts(value: Any) -> Iterator[tuple[str, bool]]:
@@ -241,9 +195,3 @@ def _texts(value: Any) -> Iterator[tuple[str, bool]]:
     elif isinstance(value, list | tuple):
         for inner in value:
             yield from _texts(inner)
-
-
-def _listed(value: Any) -> Iterable[Any]:
-    if value is None:
-        return []
-    return value if isinstance(value, list) else [value]

@@ -88,7 +88,8 @@ def changes(index: Index, told: Told, message: str = "") -> str:
     new: list[str] = []
     if told.index is not index:
         new = [key for key in index.entities if key not in told.known]
-        told.index, told.known = index, frozenset(index.entities)
+        told.known = told.known & index.entities.keys() | frozenset(new[:MOST_CHANGES])
+        told.index = index if len(new) <= MOST_CHANGES else told.index
     sections = {
         "changed": changed[:MOST_CHANGES],
         "new": new[:MOST_CHANGES],

@@ -41,23 +41,20 @@ class Undo:
     async def invoke(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
         """Bring back what was so before the last action."""
         key, orders = await self._find(context)
-        done, failed = Done({}, {}, True), ""
+        done = Done({}, {}, True)
         for order in orders:
             try:
-                now = await self._actions.carry_out(order)
+                done = done.then(await self._actions.carry_out(order))
             except HomeError as error:
                 if not done.before:
                     raise
-                failed = error.message
+                done = done.then(Done({}, {}, False, error.message))
                 break
-            sure = now.verified if done.verified else done.verified
-            done = Done(now.before | done.before, done.after | now.after, sure)
-        verified = False if failed else done.verified
         entities = done.shown({e.id: e for order in orders for e in order.entities}.values())
-        result: dict[str, Any] = {"undone": key, "entities": entities, "verified": verified}
-        if failed:
-            result["note"] = f"only a part of it was undone: {failed}"
-        return Acted(result, verified, undoes=key)
+        result: dict[str, Any] = {"undone": key, "entities": entities, "verified": done.verified}
+        if done.failed:
+            result["note"] = f"only a part of it was undone: {done.failed}"
+        return Acted(result, done.verified, undoes=key)
 
     async def _find(self, context: ToolContext) -> tuple[str, list[Order]]:
         """Find the last action that is not undone yet, and the orders that undo it."""

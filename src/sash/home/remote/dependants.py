@@ -9,10 +9,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sash.home.base import Dependant, Entity, State
+from sash.home.base import ANY_ID, Dependant, Entity, State
 
 _name = re.compile(r"(?<![\w.])(?:states\.)?([a-z0-9_]+\.[a-z0-9_]+)")
-_entity_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 _ANY_DOMAIN = frozenset({"", "homeassistant"})
 
 
@@ -57,7 +56,7 @@ def _services(value: Any) -> Iterator[str]:
             yield from _services(item)
     elif isinstance(value, dict):
         action = value.get("action") or value.get("service")
-        if isinstance(action, str) and _entity_id.fullmatch(action):
+        if isinstance(action, str) and ANY_ID.fullmatch(action):
             yield action
         for item in value.values():
             yield from _services(item)
@@ -68,7 +67,7 @@ def _named(value: Any, places: Places) -> Iterator[str]:
     for text in _texts(value):
         for part in text.split(","):
             name = places.by_registry_id.get(part.strip(), part.strip())
-            if _entity_id.fullmatch(name):
+            if ANY_ID.fullmatch(name):
                 yield name
 
 

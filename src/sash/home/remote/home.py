@@ -6,14 +6,13 @@ words, and the token is in none of them.
 
 import asyncio
 import json
-import re
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, ServiceFailed
-from sash.home.base import Layout, Listener, LogbookEntry, LogRecord, Point, Service, State
+from sash.home.base import ANY_ID, Layout, Listener, LogbookEntry, LogRecord, Point, Service, State
 from sash.home.remote.connection import NO_ADMIN, Connection
 from sash.home.remote.exposure import ASSISTANT
 from sash.home.remote.link import Refused, Timing, check_address, check_token
@@ -33,7 +32,6 @@ _NOT_SET_UP = {
     "logbook": "Home Assistant's logbook is not set up: add logbook to its configuration",
     "system_log": "Home Assistant's system log is not set up: add system_log to its configuration",
 }
-_entity_id = re.compile(r"[a-z0-9_]+\.[a-z0-9_]+")
 
 
 class RemoteHome:
@@ -90,7 +88,7 @@ class RemoteHome:
 
     async def state(self, entity_id: str) -> State | None:
         self._connection.linked()
-        if not _entity_id.fullmatch(entity_id):
+        if not ANY_ID.fullmatch(entity_id):
             return None
         text = await self._connection.get(f"/api/states/{entity_id}")
         with self._understanding():

@@ -10,6 +10,7 @@ from typing import Any
 
 from sash.errors import ServiceFailed
 from sash.home.base import UNAVAILABLE, Service, State
+from sash.home.selectors import wrong
 from sash.home.simulated.services import COLORS
 
 Data = dict[str, Any]
@@ -69,38 +70,11 @@ def check(service: Service, data: Data) -> None:
     for name, value in data.items():
         if name not in service.fields:
             raise ServiceFailed(f"extra keys not allowed @ data['{name}']", service=service.name)
-        wrong = _wrong(service.fields[name].selector, value)
-        if wrong:
+        if complaint := wrong(service.fields[name].selector, value):
             raise ServiceFailed(
-                f"{wrong} for dictionary value @ data['{name}']. Got {value!r}", service=service.name
+                f"value {complaint} for dictionary value @ data['{name}']. Got {value!r}",
+                service=service.name,
             )
-
-
-def _wrong(selector: Data, value: Any) -> str:
-    """Say what is wrong with a value, or nothing."""
-    kind = next(iter(selector), "object")
-    options: Data = selector.get(kind) or {}
-    match kind:
-        case "number" | "color_temp":
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                return "expected float"
-            if value < options.get("min", value):
-                return f"value must be at least {options['min']}"
-            if value > options.get("max", value):
-                return f"value must be at most {options['max']}"
-        case "boolean" if not isinstance(value, bool):
-            return "expected bool"
-        case "select" if value not in options["options"]:
-            return "value must be one of " + str(sorted(options["options"]))
-        case "text" | "state" if not isinstance(value, str):
-            return "value should be a string"
-        case "color_rgb" if not (
-            isinstance(value, list | tuple)
-            and len(value) == 3
-            and all(isinstance(part, int) and 0 <= part <= 255 for part in value)
-        ):
-            return "expected a list of three numbers from 0 to 255"
-    return ""
 
 
 def _to(state: str, **attributes: Any) -> Effect:

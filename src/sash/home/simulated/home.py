@@ -334,8 +334,6 @@ class SimulatedHome:
                 "must contain at least one of entity_id, device_id, area_id, floor_id, label_id.",
                 service=service.name,
             )
-        filters = (service.target or {}).get("entity", [{}])
-        domains = {domain for one in filters for domain in one.get("domain", ())}
         groups = {d.entity_id: sorted(d.uses) for d in self._layout.dependants if d.kind == "group"}
         wanted = [m for entity_id in entity_ids for m in groups.get(entity_id, [entity_id])]
         there: list[str] = []
@@ -343,7 +341,7 @@ class SimulatedHome:
         for entity_id in dict.fromkeys(wanted):
             state = self._states.get(entity_id)
             able = state is not None and state.state != UNAVAILABLE
-            able = able and (not domains or entity_id.partition(".")[0] in domains)
+            able = able and (not service.takes or entity_id.partition(".")[0] in service.takes)
             (there if able else missing).append(entity_id)
         if missing:
             message = f"Referenced entities {', '.join(missing)} are missing or not currently available"
