@@ -225,6 +225,32 @@ class EntityNotFound(HomeError):
     code = "entity_not_found"
 
 
+class Unauthorized(SashError):
+    """No token, or one that is not known."""
+
+    code = "unauthorized"
+
+
+class Forbidden(SashError):
+    """The caller is known, and may not do this."""
+
+    code = "forbidden"
+
+
+class TooManySessions(SashError):
+    code = "too_many_sessions"
+
+
+class TooManySubscribers(SashError):
+    code = "too_many_subscribers"
+
+
+class ShuttingDown(SashError):
+    """No new turn begins any more."""
+
+    code = "shutting_down"
+
+
 class Signal(BaseException):
     """Control flow that no `except Exception` may swallow."""
 

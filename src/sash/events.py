@@ -14,9 +14,9 @@ EventType = Literal["progress", "step", "partial", "final"]
 PARTIAL_INTERVAL_S = 0.5
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Event:
-    """One event of a session; `cursor` is None for what is not kept."""
+    """One event of a session, the same to all who see it; `cursor` is None for what is not kept."""
 
     type: EventType
     session_id: str
@@ -40,6 +40,8 @@ class _Writing:
 
     part: int
     text: str = ""
+    shown: str = ""
+    shown_of: str = ""
 
 
 class Hub:
@@ -115,13 +117,19 @@ class Hub:
         found, read = [], {}
         for continuation_id, writing in self._writing.get(session_id, {}).items():
             key = (continuation_id, writing.part)
-            text = self._clean(_whole_words(writing.text))
+            text = self._shown(writing)
             new = text[subscriber.read.get(key, 0) :]
             read[key] = len(text)
             if new:
                 found.append(Event("partial", session_id, continuation_id, {"partial_response": new}))
         subscriber.read = read
         return found
+
+    def _shown(self, writing: _Writing) -> str:
+        """Return what may be seen of a text; however many look, it is cleaned once."""
+        if writing.text is not writing.shown_of:
+            writing.shown, writing.shown_of = self._clean(_whole_words(writing.text)), writing.text
+        return writing.shown
 
     def _flush(self, session_id: str) -> None:
         self._due.discard(session_id)

@@ -1,0 +1,133 @@
+"""The durable events of a session as many read them: each is read from the store once.
+
+A feed keeps the last of them for those who keep up; who is slow, or comes late, reads the store itself.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import takewhile
+from typing import Any
+
+from sash.codec import adapter
+from sash.events import Event, Hub, Subscriber
+from sash.steps import FINAL, Continuation, Step
+from sash.store import Store, StoredStep
+
+KEPT = 256
+EVENTS_EVERY_S = 2.0
+_PAGE = 100
+
+
+class Feed:
+    """The events of one session: `_recent` are those behind the cursor `_start`, without a gap.
+
+    It is `over` when no more can come.
+    """
+
+    def __init__(self, store: Store, owner: str, session_id: str, news: Subscriber, start: int) -> None:
+        self.readers = 0
+        self.over = False
+        self._store = store
+        self._owner = owner
+        self._session_id = session_id
+        self._news = news.news
+        self._news.set()
+        self._read_at = 0.0
+        self._reading = asyncio.Lock()
+        self._start = start
+        self._recent: deque[Event] = deque()
+
+    async def after(self, cursor: int) -> list[Event]:
+        """Return the events behind a cursor, or the next of them if there are many."""
+        if cursor < self._start:
+            return await self._behind(cursor)
+        if self._is_stale:
+            async with self._reading:
+                while self._is_stale:
+                    await self._read()
+        if cursor < self._start:
+            return await self._behind(cursor)
+        new = list(takewhile(lambda event: (event.cursor or 0) > cursor, reversed(self._recent)))
+        return new[::-1]
+
+    async def news(self, reader: Subscriber) -> None:
+        """Wait until there may be something new for a reader."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVENTS_EVERY_S):
+                await reader.news.wait()
+
+    @property
+    def _is_stale(self) -> bool:
+        """Whether there is news, or another process may have written some."""
+        return (
+            self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= EVENTS_EVERY_S
+        )
+
+    async def _read(self) -> None:
+        """Read what is new, and let go of what is old."""
+        self._news.clear()
+        end = self._start + len(self._recent)
+        stored = await self._store.events(self._owner, self._session_id, after=end, limit=_PAGE)
+        self._recent += [await self._event(item) for item in stored]
+        while len(self._recent) > KEPT:
+            self._recent.popleft()
+            self._start += 1
+        if len(stored) == _PAGE:
+            self._news.set()
+            return
+        self.over = await self._is_over()
+        self._read_at = asyncio.get_running_loop().time()
+
+    async def _is_over(self) -> bool:
+        """Whether nothing can happen in the session any more."""
+        if (await self._store.get_session(self._owner, self._session_id)).status == "active":
+            return False
+        return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
+
+    async def _behind(self, cursor: int) -> list[Event]:
+        """Read the store for one who has not seen the beginning of what is kept."""
+        stored = await self._store.events(self._owner, self._session_id, after=cursor, limit=_PAGE)
+        if not self._recent and len(stored) < _PAGE:
+            # Nothing is where the feed began: it was begun at a cursor that there is not yet.
+            self._start = min(self._start, stored[-1].step.cursor if stored else cursor)
+        return [await self._event(item) for item in stored]
+
+    async def _event(self, item: StoredStep) -> Event:
+        step, session_id = item.step, self._session_id
+        payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
+        if step.detail.get("status") not in FINAL:
+            return Event("step", session_id, item.continuation_id, payload, step.cursor)
+        continuation = await self._store.get_continuation(self._owner, item.continuation_id)
+        response = adapter(Continuation).dump_python(continuation, mode="json")
+        payload["final_response"] = response["response"]
+        payload["status"], payload["error"] = response["status"], response["error"]
+        return Event("final", session_id, item.continuation_id, payload, step.cursor)
+
+
+class Feeds:
+    """The feeds of the sessions that somebody listens to."""
+
+    def __init__(self, store: Store, hub: Hub) -> None:
+        self._store = store
+        self._hub = hub
+        self._feeds: dict[tuple[str, str], tuple[Feed, ExitStack]] = {}
+
+    @contextmanager
+    def read(self, owner: str, session_id: str, cursor: int) -> Iterator[Feed]:
+        """Read a session's feed for as long as the context lasts; the first reader's cursor is its start."""
+        key = (owner, session_id)
+        if key not in self._feeds:
+            subscription = ExitStack()
+            news = subscription.enter_context(self._hub.subscribe(session_id))
+            self._feeds[key] = (Feed(self._store, owner, session_id, news, cursor), subscription)
+        feed, subscription = self._feeds[key]
+        feed.readers += 1
+        try:
+            yield feed
+        finally:
+            feed.readers -= 1
+            if not feed.readers:
+                del self._feeds[key]
+                subscription.close()

@@ -1,0 +1,292 @@
+"""What a caller may ask for: the scope is checked, one verb is called, and the answer has the common shape.
+
+REST, MCP and the command line say the same things by it; it knows none of them.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Any
+
+from sash.access import Caller
+from sash.codec import adapter
+from sash.errors import ContinuationFinal, ContinuationNotFound, Forbidden, NoteNotFound
+from sash.events import Event
+from sash.runtime import Runtime
+from sash.sessions import Fact, Pin, SessionPolicy, SessionStatus
+from sash.shapes import (
+    Acknowledged,
+    Approve,
+    Ask,
+    Cancelled,
+    ContextShown,
+    ContinuationShown,
+    Erased,
+    FactList,
+    MessageList,
+    Note,
+    PinList,
+    SendMessage,
+    SessionList,
+    SessionOver,
+    SessionShown,
+    SessionStarted,
+    StartSession,
+    shown,
+    shown_message,
+    shown_result,
+)
+from sash.store import Artifact
+
+
+class Desk:
+    """Serves callers: nobody gets what belongs to another owner, or does what its scopes do not allow."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
+
+    async def start_session(self, caller: Caller, wanted: StartSession) -> SessionStarted:
+        caller.need("converse")
+        session = await self.runtime.start_session(
+            owner=caller.owner,
+            model=wanted.model,
+            budgets=wanted.budgets,
+            policy=self._policy(caller, wanted.policy),
+            window=wanted.window,
+            preferences=wanted.preferences,
+            area=wanted.area,
+            name=wanted.name,
+        )
+        return SessionStarted(session.id)
+
+    async def list_sessions(
+        self,
+        caller: Caller,
+        *,
+        status: SessionStatus | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> SessionList:
+        caller.need("read")
+        page = await self.runtime.list_sessions(owner=caller.owner, status=status, limit=limit, cursor=cursor)
+        return SessionList(page.items, page.next_cursor)
+
+    async def get_session(self, caller: Caller, session_id: str) -> SessionShown:
+        caller.need("read")
+        session = await self.runtime.get_session(session_id, owner=caller.owner)
+        unfinished = await self.runtime.open_continuations(session_id, owner=caller.owner)
+        return SessionShown(session, tuple(continuation.id for continuation in unfinished))
+
+    async def end_session(self, caller: Caller, session_id: str) -> SessionOver:
+        caller.need("converse")
+        ended = await self.runtime.end_session(session_id, owner=caller.owner)
+        return SessionOver("expired" if ended.status == "expired" else "ended")
+
+    async def delete_session(self, caller: Caller, session_id: str) -> Erased:
+        caller.need("converse")
+        await self.runtime.delete_session(session_id, owner=caller.owner)
+        return Erased(1)
+
+    async def fork_session(self, caller: Caller, session_id: str) -> SessionStarted:
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        session = await self.runtime.fork_session(session_id, owner=caller.owner)
+        return SessionStarted(session.id)
+
+    async def export_session(self, caller: Caller, session_id: str) -> dict[str, Any]:
+        caller.need("read")
+        return await self.runtime.export_session(session_id, owner=caller.owner)
+
+    async def import_session(self, caller: Caller, data: dict[str, Any]) -> SessionStarted:
+        caller.need("converse")
+        if "act" not in caller.scopes:
+            data = _without_actions(data)
+        session = await self.runtime.import_session(data, owner=caller.owner)
+        return SessionStarted(session.id)
+
+    async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Acknowledged:
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        continuation = await self.runtime.send_message(
+            session_id,
+            sent.message,
+            owner=caller.owner,
+            allow_tools=sent.allow_tools,
+            max_steps=sent.max_steps,
+            time_budget_ms=sent.time_budget_ms,
+            planner_hints=sent.planner_hints,
+            idempotency_key=sent.idempotency_key,
+            model=sent.model,
+            attachments=sent.attachments,
+            metadata=sent.metadata,
+            busy=sent.busy,
+        )
+        return Acknowledged(continuation.id)
+
+    async def await_continuation(
+        self, caller: Caller, continuation_id: str, *, wait_ms: int = 0
+    ) -> ContinuationShown:
+        """Say where a turn stands, at the latest after `wait_ms`."""
+        caller.need("read")
+        result = await self.runtime.await_continuation(
+            continuation_id, owner=caller.owner, timeout_s=wait_ms / 1000
+        )
+        return shown_result(result)
+
+    async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Cancelled:
+        caller.need("converse")
+        why = {} if reason is None else {"reason": reason}
+        try:
+            await self.runtime.cancel(continuation_id, owner=caller.owner, **why)
+        except ContinuationNotFound:
+            return Cancelled("not_found")
+        except ContinuationFinal:
+            return Cancelled("already_final")
+        return Cancelled("cancelled")
+
+    async def resume(self, caller: Caller, continuation_id: str) -> ContinuationShown:
+        caller.need("converse")
+        await self._check_act_in(caller, continuation_id)
+        return shown(await self.runtime.resume(continuation_id, owner=caller.owner))
+
+    async def retry(self, caller: Caller, continuation_id: str) -> Acknowledged:
+        caller.need("converse")
+        await self._check_act_in(caller, continuation_id)
+        again = await self.runtime.retry(continuation_id, owner=caller.owner)
+        return Acknowledged(again.id)
+
+    async def approve(self, caller: Caller, continuation_id: str, answer: Approve) -> ContinuationShown:
+        caller.need("act")
+        return shown(
+            await self.runtime.approve(continuation_id, answer.call_id, answer.approved, owner=caller.owner)
+        )
+
+    async def ask(self, caller: Caller, question: Ask) -> ContinuationShown:
+        caller.need("converse")
+        result = await self.runtime.ask(
+            question.message,
+            owner=caller.owner,
+            allow_tools=question.allow_tools,
+            model=question.model,
+            budgets=question.budgets,
+            policy=self._policy(caller, None),
+            timeout_s=None if question.timeout_ms is None else question.timeout_ms / 1000,
+        )
+        return shown_result(result)
+
+    async def call_tool(
+        self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
+    ) -> Any:
+        caller.need("read")
+        return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
+
+    async def list_messages(
+        self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> MessageList:
+        caller.need("read")
+        found = await self.runtime.list_messages(session_id, owner=caller.owner, after=after, limit=limit + 1)
+        page = tuple(map(shown_message, found[:limit]))
+        return MessageList(page, str(page[-1].position) if len(found) > limit else None)
+
+    async def search(
+        self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> MessageList:
+        caller.need("read")
+        if session_id is not None:
+            await self.runtime.get_session(session_id, owner=caller.owner)
+        found = await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
+        return MessageList(tuple(map(shown_message, found)))
+
+    async def context(self, caller: Caller, session_id: str) -> ContextShown:
+        caller.need("read")
+        report = await self.runtime.context_report(session_id, owner=caller.owner)
+        context: ContextShown = adapter(ContextShown).validate_python(report)
+        return context
+
+    async def facts(self, caller: Caller, session_id: str) -> FactList:
+        caller.need("read")
+        session = await self.runtime.get_session(session_id, owner=caller.owner)
+        return FactList(session.memory.facts)
+
+    async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
+        caller.need("converse")
+        return await self.runtime.remember(session_id, note.text, owner=caller.owner)
+
+    async def forget(self, caller: Caller, session_id: str, fact_id: str) -> FactList:
+        """Drop one fact: a word that is no id would drop all that have it."""
+        caller.need("converse")
+        session = await self.runtime.get_session(session_id, owner=caller.owner)
+        if fact_id not in {fact.id for fact in session.memory.facts}:
+            raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
+        return FactList(await self.runtime.forget(session_id, fact_id, owner=caller.owner))
+
+    async def pins(self, caller: Caller, session_id: str) -> PinList:
+        caller.need("read")
+        session = await self.runtime.get_session(session_id, owner=caller.owner)
+        return PinList(session.memory.pins)
+
+    async def pin(self, caller: Caller, session_id: str, note: Note) -> Pin:
+        caller.need("converse")
+        return await self.runtime.pin(session_id, note.text, owner=caller.owner)
+
+    async def unpin(self, caller: Caller, session_id: str, pin_id: str) -> None:
+        caller.need("converse")
+        await self.runtime.unpin(session_id, pin_id, owner=caller.owner)
+
+    async def set_preferences(
+        self, caller: Caller, session_id: str, preferences: dict[str, Any]
+    ) -> SessionShown:
+        caller.need("converse")
+        return SessionShown(await self.runtime.set_preferences(session_id, preferences, owner=caller.owner))
+
+    async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
+        caller.need("read")
+        return await self.runtime.get_artifact(artifact_id, owner=caller.owner)
+
+    async def statistics(self, caller: Caller, days: int = 7) -> dict[str, Any]:
+        caller.need("read")
+        return await self.runtime.statistics(owner=caller.owner, days=days)
+
+    async def erase(self, caller: Caller) -> Erased:
+        caller.need("admin")
+        return Erased(await self.runtime.erase(owner=caller.owner))
+
+    async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
+        """Return a session's events behind a cursor; that there is such a session is known by then."""
+        caller.need("read")
+        await self.runtime.get_session(session_id, owner=caller.owner)
+        return self.runtime.events(session_id, owner=caller.owner, after=after)
+
+    def _policy(self, caller: Caller, wanted: SessionPolicy | None) -> SessionPolicy:
+        """Return the policy of a new session: who may not act gets one that allows no actions."""
+        policy = wanted or self.runtime.defaults.policy
+        if "act" in caller.scopes or not policy.allow_actuation:
+            return policy
+        if wanted is not None:
+            caller.need("act")
+        return replace(policy, allow_actuation=False)
+
+    async def _check_act(self, caller: Caller, session_id: str) -> None:
+        """Refuse a turn in a session whose agent may do what the caller may not."""
+        if "act" in caller.scopes:
+            return
+        session = await self.runtime.get_session(session_id, owner=caller.owner)
+        if session.policy.allow_actuation:
+            raise Forbidden(
+                f"the agent of session {session_id} may act, and your token has not the scope 'act': start a "
+                "session of your own",
+                scope="act",
+            )
+
+    async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:
+        if "act" not in caller.scopes:
+            result = await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=0)
+            await self._check_act(caller, result.continuation.session_id)
+
+
+def _without_actions(data: dict[str, Any]) -> dict[str, Any]:
+    """Return an export whose agent may not act; what has another form is for the import to refuse."""
+    session = data.get("session")
+    policy = session.get("policy") if isinstance(session, dict) else None
+    if not isinstance(session, dict) or not isinstance(policy, dict):
+        return data
+    return {**data, "session": {**session, "policy": {**policy, "allow_actuation": False}}}

@@ -1,0 +1,1 @@
+"""The server: one runtime, reachable by HTTP, server-sent events and MCP."""

@@ -1,0 +1,101 @@
+"""Server-sent events: a session's events, by cursor, without a gap or a double."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from functools import lru_cache
+from typing import Annotated
+
+from fastapi import APIRouter, Header, Query, Request
+from sse_starlette import EventSourceResponse
+from starlette.responses import Response
+
+from sash.errors import InvalidInput, TooManySubscribers
+from sash.events import Event
+from sash.server.metrics import Metrics
+from sash.server.wire import ERRORS, Who
+
+HEARTBEAT_S = 15
+SEND_TIMEOUT_S = 30.0
+MOST_CURSOR = 2**53
+
+router = APIRouter(tags=["events"])
+
+
+class Streams:
+    """The event streams that are open, and how many may be."""
+
+    def __init__(self, most: int, metrics: Metrics) -> None:
+        self._most = most
+        self._metrics = metrics
+        self._open = 0
+
+    def check(self) -> None:
+        """Refuse one more than there may be."""
+        if self._open >= self._most:
+            raise TooManySubscribers(
+                f"{self._most} streams are open already: close some, or raise max_subscribers",
+                limit=self._most,
+            )
+
+    async def frames(self, events: AsyncIterator[Event], after: int) -> AsyncIterator[bytes]:
+        """Give a stream's frames; the first is only the id behind which it goes on."""
+        self._open += 1
+        self._metrics.subscribers.inc()
+        try:
+            yield f"id: {after}\r\n\r\n".encode()
+            async with aclosing(events):  # type: ignore[type-var]
+                async for event in events:
+                    yield frame(event)
+        finally:
+            self._open -= 1
+            self._metrics.subscribers.dec()
+
+
+@lru_cache(maxsize=1024)
+def frame(event: Event) -> bytes:
+    """Return an event as it is sent; all who listen are sent the same bytes."""
+    data = {
+        "type": event.type,
+        "session_id": event.session_id,
+        "continuation_id": event.continuation_id,
+        "payload": event.payload,
+    }
+    cursor = "" if event.cursor is None else f"id: {event.cursor}\r\n"
+    return f"{cursor}event: {event.type}\r\ndata: {json.dumps(data, ensure_ascii=False)}\r\n\r\n".encode()
+
+
+@router.get(
+    "/events/{session_id}",
+    response_class=EventSourceResponse,
+    responses=ERRORS
+    | {200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": "Events"}},
+)
+async def events(
+    request: Request,
+    who: Who,
+    session_id: str,
+    after: Annotated[int | None, Query(ge=0, le=MOST_CURSOR, description="Only what came later.")] = None,
+    last_event_id: Annotated[str | None, Header(description="The same, as a browser says it.")] = None,
+) -> Response:
+    """Listen to a session: `progress`, `step`, `partial` and `final`, until the session is over.
+
+    The id of an event is its cursor. Who was cut off sends the last one, and misses and sees twice nothing.
+    """
+    start = _cursor(last_event_id) if last_event_id is not None else after or 0
+    streams: Streams = request.app.state.streams
+    streams.check()
+    found = await request.app.state.desk.events(who, session_id, start)
+    return EventSourceResponse(
+        streams.frames(found, start),
+        ping=HEARTBEAT_S,
+        send_timeout=SEND_TIMEOUT_S,
+        headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
+    )
+
+
+def _cursor(text: str) -> int:
+    """Read a Last-Event-ID; it is a cursor that was given with an event."""
+    if not text.isascii() or not text.isdigit() or int(text) > MOST_CURSOR:
+        raise InvalidInput(f"Last-Event-ID is the id of an event, a number, not {text!r:.40}")
+    return int(text)

@@ -1,0 +1,154 @@
+"""`sash serve`: an app on uvicorn that listens, says where and with what, and drains when it is told to stop."""
+
+import asyncio
+import signal
+import socket
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+
+import uvicorn
+
+from sash import __version__
+from sash.access import Tokens
+from sash.agent.worker import Result
+from sash.assembly import TOKENS_FILE, make_runtime
+from sash.desk import Desk
+from sash.errors import InvalidConfig
+from sash.runtime import Runtime
+from sash.server.app import make_app
+from sash.server.gate import refuse_open_bind
+from sash.server.metrics import Metrics
+from sash.server.tracing import Tracing
+from sash.settings import Settings
+
+GRACE_S = 3.0
+CONNECTIONS_S = 1
+BACKLOG = 2048
+
+
+class Server(uvicorn.Server):
+    """Listens for an app. Before it stops, turns that are under way are brought to an end or marked."""
+
+    def __init__(self, config: uvicorn.Config, runtime: Runtime) -> None:
+        super().__init__(config)
+        self._runtime = runtime
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone: who runs this has them."""
+        yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._runtime.drain(grace_s=GRACE_S)
+        await super().shutdown(sockets)
+
+
+@asynccontextmanager
+async def listening(
+    runtime: Runtime, settings: Settings, metrics: Metrics, tracing: Tracing | None = None
+) -> AsyncIterator[str]:
+    """Serve a runtime that is open, for as long as the context lasts; gives the address."""
+    tokens = Tokens(settings.folder / TOKENS_FILE)
+    refuse_open_bind(settings, tokens.list())
+    app = make_app(Desk(runtime), settings, tokens, metrics, tracing)
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=CONNECTIONS_S,
+    )
+    server = Server(config, runtime)
+    with _bound(settings) as bound:
+        serving = asyncio.create_task(server.serve([bound]))
+        try:
+            while not server.started and not serving.done():
+                await asyncio.sleep(0.01)
+            yield _address(bound)
+        finally:
+            server.should_exit = True
+            await serving
+
+
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Serve until somebody says that it is enough; `say` is told what there is to know."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        runner.run(_serve(settings, say))
+
+
+async def _serve(settings: Settings, say: Callable[[str], None]) -> None:
+    metrics = Metrics()
+    tracing = Tracing(settings.otel_endpoint) if settings.otel_endpoint else None
+
+    def on_turn(result: Result) -> None:
+        metrics.count_turn(result)
+        if tracing is not None:
+            tracing.trace_turn(result)
+
+    enough = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, enough.set)
+    try:
+        async with make_runtime(settings, on_turn=on_turn) as runtime:
+            async with listening(runtime, settings, metrics, tracing) as address:
+                for line in _banner(settings, address):
+                    say(line)
+                await enough.wait()
+                say("Stopping: no new turns; those under way are brought to an end, or marked.")
+    finally:
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
+    say("Stopped.")
+
+
+def _banner(settings: Settings, address: str) -> Iterator[str]:
+    """Say where it listens, what house and model it has, and how to change that."""
+    yield f"[bold]Sash {__version__}[/] listens at [bold cyan]{address}[/]   (docs: {address}/docs, MCP: {address}/mcp)"
+    if settings.home_url:
+        yield f"  house  {settings.home_url}"
+    elif settings.home == "demo":
+        yield "  house  the demo house      your own: SASH_HOME_URL=http://homeassistant.local:8123 SASH_HOME_TOKEN=…"
+    else:
+        yield "  house  none                set SASH_HOME_URL and SASH_HOME_TOKEN"
+    if settings.model:
+        yield f"  model  {settings.model}"
+    else:
+        yield "  model  offline, no network  a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…"
+    kept = "in memory only" if settings.store == "memory" else f"{settings.folder} ({settings.store})"
+    yield f"  data   {kept}"
+    yield "  Talk to it with [bold]sash chat[/]; Ctrl-C stops."
+
+
+@contextmanager
+def _bound(settings: Settings) -> Iterator[socket.socket]:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as bound:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            bound.bind((settings.host, settings.port))
+        except OSError as error:
+            raise InvalidConfig(
+                f"cannot listen at {settings.host}:{settings.port} ({error.strerror}): choose another with "
+                "--port or SASH_PORT",
+                option="port",
+            ) from error
+        bound.listen(BACKLOG)
+        bound.setblocking(False)
+        yield bound
+
+
+def _address(bound: socket.socket) -> str:
+    host, port = bound.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _loop_factory() -> Callable[[], Any]:
+    """Return uvloop's loop where there is one."""
+    with suppress(ImportError):
+        import uvloop
+
+        return uvloop.new_event_loop
+    return asyncio.new_event_loop

@@ -1,0 +1,303 @@
+"""What goes in and out of every surface, in one form: REST, MCP and the command line's JSON."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, StrictInt
+
+from sash.agent.worker import BusyPolicy, Result
+from sash.sessions import (
+    EXACT,
+    Budgets,
+    Fact,
+    Flag,
+    Label,
+    ModelConfig,
+    Pin,
+    Session,
+    SessionPolicy,
+    WindowLimits,
+)
+from sash.stats import Stats
+from sash.steps import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationRequest,
+    ContinuationResponse,
+    Status,
+    Step,
+)
+from sash.store import StoredMessage
+
+MOST_WAIT_MS = 60_000
+
+Text = Annotated[str, Field(min_length=1)]
+Milliseconds = Annotated[StrictInt, Field(ge=0, le=86_400_000)]
+Wait = Annotated[StrictInt, Field(ge=0, le=MOST_WAIT_MS)]
+Object = dict[str, Any]
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSession:
+    """A session to begin; what is left out is as the runtime has it by default."""
+
+    __pydantic_config__ = EXACT
+
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    policy: SessionPolicy | None = None
+    window: WindowLimits | None = None
+    preferences: Object | None = None
+    area: Label | None = None
+    name: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage:
+    """A message that begins a turn. `stream` changes nothing: a turn's events can always be listened to."""
+
+    __pydantic_config__ = EXACT
+
+    message: Text
+    planner_hints: Object | None = None
+    allow_tools: Flag = True
+    max_steps: Annotated[StrictInt, Field(ge=0, le=1000)] | None = None
+    time_budget_ms: Milliseconds | None = None
+    idempotency_key: Label | None = None
+    stream: Flag = False
+    model: ModelConfig | None = None
+    attachments: tuple[Object, ...] = ()
+    metadata: Object | None = None
+    busy: BusyPolicy = "reject"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question, in a session of its own."""
+
+    __pydantic_config__ = EXACT
+
+    message: Text
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    allow_tools: Flag = True
+    stream: Flag = False
+    timeout_ms: Wait | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """A yes or no to a call that waits for it."""
+
+    __pydantic_config__ = EXACT
+
+    call_id: Label
+    approved: Flag = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why something is ended."""
+
+    __pydantic_config__ = EXACT
+
+    reason: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A fact or a pin to keep."""
+
+    __pydantic_config__ = EXACT
+
+    text: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """Preferences to change."""
+
+    __pydantic_config__ = EXACT
+
+    preferences: Object
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionShown:
+    """A session, and which of its turns are not over."""
+
+    session: Session
+    open_continuations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    sessions: tuple[Session, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOver:
+    status: Literal["ended", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A turn that is safe in the store, and under way or waiting."""
+
+    continuation_id: str
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationShown:
+    """Where a continuation stands."""
+
+    continuation_id: str
+    session_id: str
+    status: Status
+    request: ContinuationRequest
+    created_at: datetime
+    updated_at: datetime
+    response: ContinuationResponse | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    steps: tuple[Step, ...] = ()
+    error: ContinuationError | None = None
+    retry_of: str | None = None
+    stats: Stats | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    status: Literal["cancelled", "not_found", "already_final"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageShown:
+    """A message of a transcript."""
+
+    id: str
+    role: str
+    content: str | tuple[Object, ...] | None
+    tags: tuple[str, ...]
+    token_count: int
+    timestamp: datetime
+    continuation_id: str | None
+    session_id: str
+    position: int
+    in_window: bool
+    tool_calls: tuple[Object, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageList:
+    messages: tuple[MessageShown, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactList:
+    facts: tuple[Fact, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinList:
+    pins: tuple[Pin, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    name: str
+    tokens: int
+    stable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedShown:
+    message_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """What the next model call of a session would be made of."""
+
+    parts: tuple[ContextPart, ...]
+    total_tokens: int
+    prefix_share: float | None
+    evicted: tuple[EvictedShown, ...]
+    evicted_count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was deleted, for good."""
+
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A whole session, as it can be imported again."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")
+
+    format: Literal["sash.session"]
+    version: int
+    session: Object = field(default_factory=dict)
+
+
+def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> ContinuationShown:
+    """Show where a continuation stands."""
+    return ContinuationShown(
+        continuation.id,
+        continuation.session_id,
+        continuation.status,
+        continuation.request,
+        continuation.created_at,
+        continuation.updated_at,
+        continuation.response,
+        continuation.artifacts,
+        steps,
+        continuation.error,
+        continuation.retry_of,
+        continuation.stats,
+    )
+
+
+def shown_result(result: Result) -> ContinuationShown:
+    """Show where a continuation stands, with its steps."""
+    return shown(result.continuation, result.steps)
+
+
+def shown_message(stored: StoredMessage) -> MessageShown:
+    """Show a message of a transcript."""
+    message = stored.message
+    return MessageShown(
+        message.id,
+        message.role,
+        message.content,
+        tuple(sorted(message.tags)),
+        message.token_count,
+        message.timestamp,
+        stored.continuation_id,
+        stored.session_id,
+        stored.position,
+        stored.in_window,
+        message.tool_calls,
+        message.tool_call_id,
+        message.name,
+    )

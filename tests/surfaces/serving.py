@@ -1,0 +1,112 @@
+"""A real server on a real port, for the tests of its surfaces."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+from sash import Runtime
+from sash.access import Tokens
+from sash.assembly import TOKENS_FILE, make_defaults
+from sash.server.metrics import Metrics
+from sash.server.serve import listening
+from sash.settings import Settings
+from sash.stores.sqlite import SqliteStore
+from sash.testing import ScriptedModel
+
+WAIT_S = 10
+
+
+@dataclass
+class Served:
+    """A server that listens, and a client for it."""
+
+    url: str
+    client: httpx.AsyncClient
+    runtime: Runtime
+    settings: Settings
+
+    @property
+    def tokens(self) -> Tokens:
+        return Tokens(self.settings.folder / TOKENS_FILE)
+
+    def token(self, owner="local", *scopes) -> dict[str, str]:
+        """Make a token, and return the headers that show it."""
+        _, text = self.tokens.create(owner, scopes or ("read", "converse", "act", "admin"))
+        return {"Authorization": f"Bearer {text}"}
+
+    async def start(self, **body) -> str:
+        started = await self.client.post("/v1/sessions", json=body)
+        assert started.status_code == 201, started.text
+        return started.json()["session_id"]
+
+    async def send(self, session_id: str, message: str = "hi", **body) -> str:
+        sent = await self.client.post(
+            f"/v1/sessions/{session_id}/messages", json={"message": message, **body}
+        )
+        assert sent.status_code == 202, sent.text
+        return sent.json()["continuation_id"]
+
+    async def wait(self, continuation_id: str) -> dict:
+        shown = await self.client.get(
+            f"/v1/continuations/{continuation_id}", params={"wait_ms": WAIT_S * 1000}
+        )
+        assert shown.status_code == 200, shown.text
+        return shown.json()
+
+
+@asynccontextmanager
+async def serving(
+    folder: Path, *lines, model=None, tools=(), home=None, on_turn=None, tracing=None, **options
+):
+    """Serve a runtime whose model says these lines."""
+    settings = Settings(port=0, data=folder, **options)
+    runtime = Runtime(
+        SqliteStore(folder / "sash.db"),
+        model or ScriptedModel(*(lines or ("ok",))),
+        tools,
+        home=home,
+        defaults=make_defaults(settings),
+        on_turn=on_turn,
+        partial_interval_s=0,
+    )
+    async with (
+        runtime,
+        listening(runtime, settings, Metrics(), tracing) as url,
+        httpx.AsyncClient(base_url=url, timeout=WAIT_S) as client,
+    ):
+        yield Served(url, client, runtime, settings)
+
+
+async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -> list[dict]:
+    """Read a session's events, each with its id, until one is the last that is wanted."""
+    events = []
+    async with asyncio.timeout(WAIT_S), client.stream("GET", f"/events/{session_id}", **options) as stream:
+        assert stream.status_code == 200, await stream.aread()
+        async for event in frames(stream):
+            events.append(event)
+            if until(event):
+                return events
+    return events
+
+
+async def frames(stream: httpx.Response):
+    """Give the frames of an event stream as a client reads them; a comment is a heartbeat."""
+    event: dict = {}
+    async for line in stream.aiter_lines():
+        name, _, value = line.partition(":")
+        if line == "":
+            if event:
+                yield event
+            event = {}
+        elif name == "data":
+            event["data"] = json.loads(value)
+        elif name:
+            event[name] = value.strip()
+
+
+def is_final(event: dict) -> bool:
+    return event.get("event") == "final"

@@ -1,0 +1,149 @@
+"""Server-sent events over a real socket: by cursor, without a gap or a double, however often one is cut off."""
+
+import asyncio
+
+import pytest
+
+from sash.testing import calling
+from tests.runtime.test_turns import tool
+from tests.surfaces.serving import WAIT_S, is_final, listen, serving
+from tests.surfaces.test_rest import Waiting, problem
+
+
+@pytest.fixture
+async def served(tmp_path):
+    look = tool("look", lambda a, c: "fine")
+    async with serving(tmp_path, calling("look", room="hall"), "All is well.", tools=[look]) as served:
+        yield served
+
+
+async def test_a_turn_is_seen_as_it_happens(served):
+    session_id = await served.start()
+    sent = await served.send(session_id, "how is the hall?", stream=True)
+    events = await listen(served.client, session_id, is_final)
+    assert events[0] == {"id": "0"}
+    durable = [e for e in events[1:] if "id" in e]
+    assert [e["event"] for e in durable] == ["step", "step", "step", "final"]
+    assert [e["id"] for e in durable] == ["1", "2", "3", "4"]
+    for event in events[1:]:
+        assert event["data"].keys() == {"type", "session_id", "continuation_id", "payload"}
+        assert event["data"]["type"] == event["event"]
+        assert (event["data"]["session_id"], event["data"]["continuation_id"]) == (session_id, sent)
+    assert durable[1]["data"]["payload"]["step"]["type"] == "tool_call"
+    assert durable[-1]["data"]["payload"]["final_response"]["final_message"] == "All is well."
+
+
+async def test_text_is_seen_while_it_is_written(tmp_path):
+    model = Waiting()
+    async with serving(tmp_path, model=model) as served:
+        session_id = await served.start()
+        await served.send(session_id)
+        events = await listen(served.client, session_id, lambda e: e.get("event") == "partial")
+        assert events[-1]["data"]["payload"] == {"partial_response": "Let me see "}
+        assert "id" not in events[-1]
+        model.go.set()
+
+
+async def test_who_is_cut_off_at_any_event_misses_and_doubles_nothing(served):
+    session_id = await served.start()
+    for n in range(3):
+        await served.wait(await served.send(session_id, str(n)))
+    everything = [
+        e for e in await listen(served.client, session_id, lambda e: e.get("id") == "6") if "data" in e
+    ]
+    assert [e["id"] for e in everything] == ["1", "2", "3", "4", "5", "6"]
+    for n, last in enumerate(everything):
+        until = everything[-1]["id"]
+        if last["id"] == until:
+            continue
+        for how in ({"headers": {"Last-Event-ID": last["id"]}}, {"params": {"after": last["id"]}}):
+            rest = await listen(served.client, session_id, lambda e: e.get("id") == until, **how)
+            assert rest == [{"id": last["id"]}, *everything[n + 1 :]]
+
+
+async def test_the_header_wins_over_the_parameter(served):
+    """A browser that connects again sends the header, to the address it was given first."""
+    session_id = await served.start()
+    for n in range(3):
+        await served.wait(await served.send(session_id, str(n)))
+    events = await listen(
+        served.client,
+        session_id,
+        lambda e: e.get("id") == "6",
+        params={"after": 1},
+        headers={"Last-Event-ID": "5"},
+    )
+    assert [e["id"] for e in events] == ["5", "6"]
+
+
+async def test_the_headers_let_every_event_through_at_once(served):
+    session_id = await served.start()
+    async with served.client.stream("GET", f"/events/{session_id}") as stream:
+        assert stream.headers["content-type"].startswith("text/event-stream")
+        assert stream.headers["x-accel-buffering"] == "no"
+        assert stream.headers["cache-control"] == "no-store"
+
+
+async def test_a_stream_ends_with_its_session(served):
+    session_id = await served.start()
+    listening = asyncio.create_task(listen(served.client, session_id, lambda e: False))
+    while not served.runtime._hub._subscribers:
+        await asyncio.sleep(0.01)
+    await served.client.post(f"/v1/sessions/{session_id}/end")
+    assert await asyncio.wait_for(listening, WAIT_S) == [{"id": "0"}]
+
+
+async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path, monkeypatch):
+    monkeypatch.setattr("sash.server.events.HEARTBEAT_S", 0.05)
+    async with serving(tmp_path) as served:
+        session_id = await served.start()
+        async with asyncio.timeout(WAIT_S), served.client.stream("GET", f"/events/{session_id}") as stream:
+            async for line in stream.aiter_lines():
+                if line.startswith(":"):
+                    return
+        pytest.fail("no heartbeat")
+
+
+@pytest.mark.parametrize("cursor", ["x", "-1", "1.5", "99999999999999999999", "٣"])
+async def test_an_odd_cursor_is_refused(served, cursor):
+    session_id = await served.start()
+    asked = await served.client.get(f"/events/{session_id}", params={"after": cursor})
+    problem(asked, 422, "invalid_input")
+    asked = await served.client.get(f"/events/{session_id}", headers={"Last-Event-ID": cursor.encode()})
+    problem(asked, 422, "invalid_input")
+
+
+async def test_a_session_that_is_not_there_has_no_events(served):
+    problem(await served.client.get("/events/none"), 404, "session_not_found")
+
+
+async def test_there_is_an_end_to_subscribers(tmp_path):
+    async with serving(tmp_path, max_subscribers=1) as served:
+        session_id = await served.start()
+        async with served.client.stream("GET", f"/events/{session_id}") as first:
+            await anext(first.aiter_lines())
+            refused = await served.client.get(f"/events/{session_id}")
+            problem(refused, 429, "too_many_subscribers")
+        async with asyncio.timeout(WAIT_S):
+            while (await _status(served, session_id)) != 200:
+                await asyncio.sleep(0.01)
+
+
+async def _status(served, session_id):
+    async with served.client.stream("GET", f"/events/{session_id}") as stream:
+        return stream.status_code
+
+
+async def test_a_reader_that_reads_nothing_slows_no_turn(tmp_path):
+    long = "word " * 20_000
+    async with serving(tmp_path, lambda request: long) as served:
+        session_id = await served.start()
+        host, port = served.url.removeprefix("http://").split(":")
+        _, writer = await asyncio.open_connection(host, int(port), limit=1)
+        writer.write(f"GET /events/{session_id} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+        await writer.drain()
+        for n in range(20):
+            assert (await served.wait(await served.send(session_id, str(n))))["status"] == "completed"
+        events = await listen(served.client, session_id, lambda e: e.get("id") == "20")
+        assert len([e for e in events if "data" in e and "id" in e]) == 20
+        writer.close()

@@ -1,0 +1,347 @@
+"""`/v1` over a real socket: every route, its shape, and its problems."""
+
+import asyncio
+import json
+
+import pytest
+
+from sash.testing import calling
+from tests.runtime.test_turns import tool
+from tests.surfaces.serving import WAIT_S, serving
+
+
+@pytest.fixture
+async def served(tmp_path):
+    async with serving(tmp_path, lambda request: "It is 21.5 °C in the kitchen.") as served:
+        yield served
+
+
+class Waiting:
+    """A model that answers when it is told to."""
+
+    def __init__(self):
+        self.go = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def stream(self, request):
+        from sash.models.base import Stop, TextDelta
+
+        self.asked.set()
+        yield TextDelta("Let me see ")
+        await self.go.wait()
+        yield TextDelta("what there is.")
+        yield Stop("stop")
+
+
+@pytest.fixture
+async def waiting(tmp_path):
+    """A server whose model waits, with the model."""
+    model = Waiting()
+    async with serving(tmp_path, model=model) as served:
+        yield served, model
+        model.go.set()
+
+
+def problem(response, status, code):
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    assert (body["status"], body["code"]) == (status, code)
+    assert body["type"] and body["title"] and body["detail"]
+    return body
+
+
+async def test_a_turn_from_beginning_to_end(served):
+    started = await served.client.post("/v1/sessions")
+    assert started.status_code == 201 and list(started.json()) == ["session_id"]
+    session_id = started.json()["session_id"]
+    sent = await served.client.post(
+        f"/v1/sessions/{session_id}/messages",
+        json={"message": "How warm is it?", "stream": True, "planner_hints": {"prefer": "short"}},
+    )
+    assert sent.status_code == 202
+    assert sent.json() == {"continuation_id": sent.json()["continuation_id"], "acknowledged": True}
+    shown = await served.wait(sent.json()["continuation_id"])
+    assert shown["status"] == "completed"
+    assert shown["response"]["final_message"] == "It is 21.5 °C in the kitchen."
+    assert shown["artifacts"] == [] and shown["request"]["message"] == "How warm is it?"
+    assert {"n", "ts", "type", "detail"} <= shown["steps"][0].keys()
+    listed = (await served.client.get(f"/v1/sessions/{session_id}/messages")).json()
+    assert [(m["role"], m["content"]) for m in listed["messages"]] == [
+        ("user", "How warm is it?"),
+        ("assistant", "It is 21.5 °C in the kitchen."),
+    ]
+    assert listed["next_cursor"] is None
+    wanted = {"id", "role", "content", "tags", "token_count", "timestamp", "continuation_id"}
+    assert wanted <= listed["messages"][0].keys()
+    session = (await served.client.get(f"/v1/sessions/{session_id}")).json()["session"]
+    assert session["id"] == session_id and session["stats"]["turns"] == 1
+    assert session["policy"]["allow_actuation"] is False
+    context = (await served.client.get(f"/v1/sessions/{session_id}/context")).json()
+    assert {"parts", "total_tokens", "prefix_share", "evicted", "digest"} <= context.keys()
+    found = (await served.client.get(f"/v1/sessions/{session_id}/search", params={"q": "kitchen"})).json()
+    assert [m["role"] for m in found["messages"]] == ["assistant"]
+    ended = await served.client.post(f"/v1/sessions/{session_id}/end", json={"reason": "done"})
+    assert ended.json() == {"status": "ended"}
+    again = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "hi"})
+    problem(again, 410, "session_ended")
+
+
+async def test_lists_come_in_pages(served):
+    ids = [await served.start() for _ in range(3)]
+    first = (await served.client.get("/v1/sessions", params={"limit": 2})).json()
+    assert [s["id"] for s in first["sessions"]] == ids[:0:-1]
+    rest = await served.client.get("/v1/sessions", params={"limit": 2, "cursor": first["next_cursor"]})
+    assert [s["id"] for s in rest.json()["sessions"]] == ids[:1] and rest.json()["next_cursor"] is None
+    await served.client.post(f"/v1/sessions/{ids[0]}/end")
+    active = await served.client.get("/v1/sessions", params={"status": "active"})
+    assert [s["id"] for s in active.json()["sessions"]] == ids[:0:-1]
+    for _ in range(2):
+        await served.wait(await served.send(ids[1]))
+    page = (await served.client.get(f"/v1/sessions/{ids[1]}/messages", params={"limit": 3})).json()
+    assert len(page["messages"]) == 3
+    more = await served.client.get(f"/v1/sessions/{ids[1]}/messages", params={"cursor": page["next_cursor"]})
+    assert [m["position"] for m in more.json()["messages"]] == [4]
+
+
+async def test_a_busy_session_says_so_and_a_message_can_wait_or_interrupt(waiting):
+    served, model = waiting
+    session_id = await served.start()
+    first = await served.send(session_id, "one")
+    await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    refused = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "two"})
+    assert problem(refused, 409, "session_busy")["continuation_id"] == first
+    second = await served.send(session_id, "two", busy="enqueue")
+    shown = await served.client.get(f"/v1/continuations/{second}")
+    assert shown.json()["status"] == "pending"
+    model.go.set()
+    assert (await served.wait(first))["status"] == "completed"
+    assert (await served.wait(second))["status"] == "completed"
+
+
+async def test_the_same_key_is_the_same_turn(served):
+    session_id = await served.start()
+    first = await served.send(session_id, idempotency_key="question 1")
+    await served.wait(first)
+    assert await served.send(session_id, idempotency_key="question 1") == first
+
+
+async def test_a_turn_is_cancelled_and_retried(waiting):
+    served, model = waiting
+    session_id = await served.start()
+    sent = await served.send(session_id)
+    await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    open_turns = (await served.client.get(f"/v1/sessions/{session_id}")).json()["open_continuations"]
+    assert open_turns == [sent]
+    cancelled = await served.client.post(f"/v1/continuations/{sent}/cancel", json={"reason": "too slow"})
+    assert cancelled.json() == {"status": "cancelled"}
+    assert (await served.wait(sent))["status"] == "cancelled"
+    again = await served.client.post(f"/v1/continuations/{sent}/cancel")
+    assert again.status_code == 200 and again.json() == {"status": "already_final"}
+    problem(await served.client.post("/v1/continuations/nothing/cancel"), 404, "continuation_not_found")
+    model.go.set()
+    retried = await served.client.post(f"/v1/continuations/{sent}/retry")
+    assert retried.status_code == 202
+    shown = await served.wait(retried.json()["continuation_id"])
+    assert (shown["status"], shown["retry_of"]) == ("completed", sent)
+
+
+async def test_a_call_that_needs_a_yes_gets_it(tmp_path):
+    unlock = tool("lock_unlock", lambda a, c: "unlocked", action=True)
+    policy = {
+        "allow_actuation": True,
+        "allowlisted_services": ["lock_unlock"],
+        "require_confirmation": ["lock_unlock"],
+    }
+    async with serving(tmp_path, calling("lock_unlock"), "It is open.", tools=[unlock]) as served:
+        session_id = await served.start(policy=policy)
+        sent = await served.send(session_id, "Unlock the door")
+        shown = await served.wait(sent)
+        assert shown["status"] == "awaiting_approval"
+        asked = shown["steps"][-1]["detail"]
+        wrong = await served.client.post(f"/v1/continuations/{sent}/approve", json={"call_id": "no such"})
+        problem(wrong, 422, "invalid_input")
+        yes = await served.client.post(
+            f"/v1/continuations/{sent}/approve", json={"call_id": asked["call_id"]}
+        )
+        assert yes.status_code == 202
+        done = await served.wait(sent)
+        assert done["response"]["actions"][0]["outcome"] == "done"
+
+
+async def test_a_question_in_a_session_of_its_own(served):
+    asked = await served.client.post("/v1/ask", json={"message": "How warm is it?"})
+    assert asked.status_code == 200
+    assert asked.json()["response"]["final_message"] == "It is 21.5 °C in the kitchen."
+    [session] = (await served.client.get("/v1/sessions")).json()["sessions"]
+    assert session["status"] == "ended"
+
+
+async def test_facts_and_pins_come_and_go(served):
+    session_id = await served.start()
+    at = f"/v1/sessions/{session_id}"
+    fact = (await served.client.post(f"{at}/facts", json={"text": "The cat sleeps in the garage."})).json()
+    other = (await served.client.post(f"{at}/facts", json={"text": "The cat is called Mia."})).json()
+    problem(await served.client.delete(f"{at}/facts/cat"), 404, "note_not_found")
+    gone = (await served.client.delete(f"{at}/facts/{fact['id']}")).json()
+    assert [f["id"] for f in gone["facts"]] == [fact["id"]]
+    assert [f["id"] for f in (await served.client.get(f"{at}/facts")).json()["facts"]] == [other["id"]]
+    pin = (await served.client.post(f"{at}/pins", json={"text": "Answer briefly."})).json()
+    assert (await served.client.get(f"{at}/pins")).json()["pins"] == [pin]
+    assert (await served.client.delete(f"{at}/pins/{pin['id']}")).status_code == 204
+    problem(await served.client.delete(f"{at}/pins/{pin['id']}"), 404, "note_not_found")
+    changed = await served.client.patch(at, json={"preferences": {"language": "de"}})
+    assert changed.json()["session"]["preferences"] == {"language": "de"}
+
+
+async def test_a_session_is_exported_imported_forked_and_deleted(served):
+    session_id = await served.start()
+    await served.wait(await served.send(session_id, "The code is 4711."))
+    exported = (await served.client.get(f"/v1/sessions/{session_id}/export")).json()
+    assert (exported["format"], exported["version"]) == ("sash.session", 1)
+    problem(await served.client.post("/v1/sessions/import", json=exported), 409, "session_exists")
+    forked = await served.client.post(f"/v1/sessions/{session_id}/fork")
+    assert forked.status_code == 201
+    deleted = await served.client.delete(f"/v1/sessions/{session_id}")
+    assert deleted.json() == {"sessions": 1}
+    problem(await served.client.get(f"/v1/sessions/{session_id}"), 404, "session_not_found")
+    back = await served.client.post("/v1/sessions/import", json=exported)
+    assert back.status_code == 201 and back.json() == {"session_id": session_id}
+    found = await served.client.get(f"/v1/sessions/{session_id}/search", params={"q": "4711"})
+    assert len(found.json()["messages"]) == 1
+    problem(await served.client.post("/v1/sessions/import", json={"format": "x"}), 422, "invalid_export")
+
+
+async def test_a_large_result_is_an_artifact(tmp_path):
+    large = tool("read_all", lambda a, c: "<script>alert(1)</script>" * 1000)
+    async with serving(tmp_path, calling("read_all"), "Read.", tools=[large]) as served:
+        shown = await served.wait(await served.send(await served.start()))
+        [ref] = shown["artifacts"]
+        got = await served.client.get(f"/v1/artifacts/{ref['id']}")
+        assert got.status_code == 200 and len(got.content) == ref["size"]
+        assert got.headers["x-content-type-options"] == "nosniff"
+        assert "sandbox" in got.headers["content-security-policy"]
+        problem(await served.client.get("/v1/artifacts/none"), 404, "artifact_not_found")
+
+
+async def test_statistics_and_erasure(served):
+    session_id = await served.start()
+    await served.wait(await served.send(session_id))
+    stats = (await served.client.get("/v1/stats")).json()
+    wanted = (
+        "total_requests local_count model_count failed_requests total_tokens cached_share estimated_cost_usd"
+    )
+    assert set(wanted.split()) <= stats.keys() and stats["total_requests"] == 1
+    assert (await served.client.delete("/v1/owners/me")).json() == {"sessions": 1}
+    problem(await served.client.get(f"/v1/sessions/{session_id}"), 404, "session_not_found")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code"),
+    [
+        (b"{", 400, "invalid_json"),
+        (b"\xff\xfe", 400, "invalid_json"),
+        (b"[]", 422, "invalid_input"),
+        (b"null", 422, "invalid_input"),
+        (b'{"message": ""}', 422, "invalid_input"),
+        (b'{"message": 5}', 422, "invalid_input"),
+        (b'{"message": "hi", "allow_tools": "yes"}', 422, "invalid_input"),
+        (b'{"message": "hi", "max_steps": -1}', 422, "invalid_input"),
+        (b'{"message": "hi", "mesage": "hi"}', 422, "invalid_input"),
+        (b'{"message": "hi", "busy": "never"}', 422, "invalid_input"),
+        (b'{"message": "hi", "planner_hints": []}', 422, "invalid_input"),
+        (b'{"message": "\\ud800"}', 422, "invalid_input"),
+        (json.dumps({"message": "x" * (1 << 20) + "x"}).encode(), 413, "message_too_large"),
+    ],
+)
+async def test_a_wrong_message_is_explained_and_changes_nothing(served, body, status, code):
+    session_id = await served.start()
+    sent = await served.client.post(
+        f"/v1/sessions/{session_id}/messages", content=body, headers={"Content-Type": "application/json"}
+    )
+    problem(sent, status, code)
+    assert (await served.client.get(f"/v1/sessions/{session_id}/messages")).json()["messages"] == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"budgets": {"max_steps": "8"}},
+        {"budgets": {"max_stepz": 8}},
+        {"policy": {"allow_actuation": "false"}},
+        {"policy": {"allowlisted_services": "light"}},
+        {"window": {"evict_to": 2}},
+        {"model": "gpt-4"},
+        {"model": {"options": {"messages": []}}},
+        {"preferences": 5},
+        {"unknown": 1},
+    ],
+)
+async def test_a_session_with_wrong_options_is_not_begun(served, body):
+    problem(await served.client.post("/v1/sessions", json=body), 422, "invalid_input")
+    assert (await served.client.get("/v1/sessions")).json()["sessions"] == []
+
+
+async def test_what_is_not_there_is_not_found(served):
+    problem(await served.client.get("/v1/sessions/none"), 404, "session_not_found")
+    problem(await served.client.get("/v1/continuations/none"), 404, "continuation_not_found")
+    problem(await served.client.get("/nowhere"), 404, "not_found")
+    wrong = await served.client.put("/v1/sessions")
+    problem(wrong, 405, "method_not_allowed")
+    assert "GET" in wrong.headers["allow"]
+
+
+async def test_an_owner_has_so_many_sessions_and_no_more(tmp_path):
+    async with serving(tmp_path, max_sessions=2) as served:
+        first = await served.start()
+        await served.start()
+        refused = await served.client.post("/v1/sessions")
+        problem(refused, 429, "too_many_sessions")
+        assert refused.headers["retry-after"]
+        await served.client.post(f"/v1/sessions/{first}/end")
+        await served.start()
+
+
+async def test_the_server_says_how_it_is(served):
+    assert (await served.client.get("/health")).json()["status"] == "ok"
+    assert (await served.client.get("/ready")).json() == {"status": "ready"}
+    await served.wait(await served.send(await served.start()))
+    page = await served.client.get("/")
+    assert "/docs" in page.text and page.headers["content-type"].startswith("text/html")
+    metrics = (await served.client.get("/metrics")).text
+    assert 'route="/v1/sessions/{session_id}/messages",status="202"} 1.0' in metrics
+    schema = (await served.client.get("/openapi.json")).json()
+    assert schema["openapi"].startswith("3.1") and "/v1/sessions" in schema["paths"]
+    assert (await served.client.get("/docs")).status_code == 200
+
+
+async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
+    model = Waiting()
+    async with serving(tmp_path, model=model) as served:
+        session_id = await served.start(policy={"resume_interrupted": False})
+        sent = await served.send(session_id)
+        await asyncio.wait_for(model.asked.wait(), WAIT_S)
+        waits = asyncio.create_task(served.wait(sent))
+        await asyncio.sleep(0)
+        draining = asyncio.create_task(served.runtime.drain(grace_s=0.05))
+        assert (await waits)["status"] == "interrupted"
+        await draining
+        refused = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "two"})
+        problem(refused, 503, "shutting_down")
+        problem(await served.client.get("/ready"), 503, "shutting_down")
+    async with serving(tmp_path, "Here I am again.") as served:
+        assert (await served.client.get(f"/v1/continuations/{sent}")).json()["status"] == "interrupted"
+        resumed = await served.client.post(f"/v1/continuations/{sent}/resume")
+        assert resumed.status_code == 202
+        assert (await served.wait(sent))["response"]["final_message"] == "Here I am again."
+
+
+async def test_a_turn_goes_on_when_its_client_has_gone(waiting):
+    served, model = waiting
+    session_id = await served.start()
+    sent = await served.send(session_id)
+    waits = asyncio.create_task(served.wait(sent))
+    await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    waits.cancel()
+    model.go.set()
+    assert (await served.wait(sent))["status"] == "completed"
