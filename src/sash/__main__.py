@@ -2,4 +2,4 @@
 
 from sash.cli import app
 
-app()
+app(prog_name="sash")

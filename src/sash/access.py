@@ -33,9 +33,10 @@ class Caller:
     def need(self, scope: Scope) -> None:
         """Refuse a caller without this scope."""
         if scope not in self.scopes:
+            mine = ", ".join(sorted(self.scopes))
             raise Forbidden(
-                f"this needs a token with the scope {scope!r}, and yours has {', '.join(sorted(self.scopes))}: "
-                f"make one with `sash token create --scope {scope}`",
+                f"this needs a token with the scope {scope!r}, and yours has {mine}: make one with "
+                f"`sash token create --scope {scope}`",
                 scope=scope,
             )
 

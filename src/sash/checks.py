@@ -54,6 +54,11 @@ def check_size(size: int, limit: int) -> None:
         )
 
 
+def whole(value: Any) -> Any:
+    """Return a whole number as such; JSON, and a number field of Home Assistant's forms, may say 20.0 for 20."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
 def check_limit(name: str, value: Any) -> int:
     """Refuse a limit that is not a whole number of at least 1."""
     if type(value) is not int or value < 1:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
+from sash.checks import whole
 from sash.errors import InvalidConfig
 
 _A = {bool: "true or false", int: "a whole number"}
@@ -38,9 +39,4 @@ class AgentConfig:
         """Read the options out of `data`, which may hold others (API keys, names) as well."""
         if not isinstance(data, Mapping):
             raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
-        return cls(**{f.name: _whole(data[f.name]) for f in fields(cls) if f.name in data})
-
-
-def _whole(value: Any) -> Any:
-    """A number field of Home Assistant's forms gives 20.0 for 20."""
-    return int(value) if type(value) is float and value.is_integer() else value
+        return cls(**{f.name: whole(data[f.name]) for f in fields(cls) if f.name in data})

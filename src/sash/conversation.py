@@ -3,7 +3,9 @@
 import json
 import threading
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
 from typing import Any, Literal, overload
 
 from sash.checks import MAX_MESSAGE_BYTES, check_limit, check_size, check_text, copy_json
@@ -15,7 +17,9 @@ MAX_TURNS = 100
 
 
 @dataclass(frozen=True, slots=True)
-class _Turn:
+class PastTurn:
+    """A turn as who asks for the history is told of it; without an answer it has none yet."""
+
     id: str
     user_message: str
     ai_response: str | None
@@ -33,14 +37,9 @@ class ConversationManager:
         max_message_bytes: int = MAX_MESSAGE_BYTES,
         clock: Clock | None = None,
     ) -> None:
-        if type(max_turns) is not int or not 1 <= max_turns <= MAX_TURNS:
-            raise InvalidLimit(
-                f"max_turns must be a whole number from 1 to {MAX_TURNS}, got {max_turns!r}",
-                limit="max_turns",
-            )
-        self.max_turns = max_turns
+        self.max_turns = check_max_turns(max_turns)
         self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
-        self._turns: deque[_Turn] = deque(maxlen=max_turns)
+        self._turns: deque[PastTurn] = deque(maxlen=max_turns)
         self._total = 0
         self._clock = clock or SystemClock()
         self._ulids = Ulids()
@@ -60,8 +59,7 @@ class ConversationManager:
         with self._lock:
             now = self._clock.now()
             turn_id = self._ulids.new(now)
-            stamp = now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-            self._turns.append(_Turn(turn_id, user_message, ai_response, stamp, own))
+            self._turns.append(PastTurn(turn_id, user_message, ai_response, stamp(now), own))
             self._total += 1
         return turn_id
 
@@ -93,16 +91,15 @@ class ConversationManager:
         with self._lock:
             turns = list(self._turns)
         if format_as_text:
-            return "\n\n".join(_as_text(turn, include_metadata) for turn in turns)
-        return [_as_dict(turn, include_metadata) for turn in turns]
+            return as_text(turns, include_metadata)
+        return as_dicts(turns, include_metadata)
 
     def get_recent_turns(self, n: int = 5) -> list[dict[str, Any]]:
         """Return the `n` newest turns, oldest of them first."""
-        if type(n) is not int or n < 0:
-            raise InvalidLimit(f"n must be 0 or more, got {n!r}", limit="n")
+        check_newest(n)
         with self._lock:
             turns = list(self._turns)
-        return [_as_dict(turn, include_metadata=True) for turn in turns[max(0, len(turns) - n) :]]
+        return as_dicts(turns[max(0, len(turns) - n) :])
 
     def get_statistics(self) -> dict[str, Any]:
         """Return how many turns there are, were, and are gone."""
@@ -135,14 +132,42 @@ class ConversationManager:
         return own
 
 
-def _as_dict(turn: _Turn, include_metadata: bool) -> dict[str, Any]:
-    fields = asdict(turn)
+def check_max_turns(max_turns: Any) -> int:
+    """Refuse a window that has no turn or too many."""
+    if type(max_turns) is not int or not 1 <= max_turns <= MAX_TURNS:
+        raise InvalidLimit(
+            f"max_turns must be a whole number from 1 to {MAX_TURNS}, got {max_turns!r}", limit="max_turns"
+        )
+    return max_turns
+
+
+def check_newest(n: Any) -> int:
+    """Refuse a number of turns that is none."""
+    if type(n) is not int or n < 0:
+        raise InvalidLimit(f"n must be 0 or more, got {n!r}", limit="n")
+    return n
+
+
+def stamp(at: datetime) -> str:
+    """Write a time as the history has it."""
+    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def as_dicts(turns: Iterable[PastTurn], include_metadata: bool = True) -> list[dict[str, Any]]:
+    """Return turns as JSON values."""
+    fields = list(map(asdict, turns))
     if not include_metadata:
-        del fields["metadata"]
+        for turn in fields:
+            del turn["metadata"]
     return fields
 
 
-def _as_text(turn: _Turn, include_metadata: bool) -> str:
+def as_text(turns: Iterable[PastTurn], include_metadata: bool = True) -> str:
+    """Return turns as text to read."""
+    return "\n\n".join(_as_text(turn, include_metadata) for turn in turns)
+
+
+def _as_text(turn: PastTurn, include_metadata: bool) -> str:
     lines = [f"User: {turn.user_message}"]
     if turn.ai_response is not None:
         lines.append(f"AI: {turn.ai_response}")

@@ -125,6 +125,18 @@ class ContinuationFinal(SashError):
     code = "continuation_final"
 
 
+class ContinuationOpen(InvalidInput):
+    """The continuation is not over, or waits for a yes or no."""
+
+    code = "continuation_open"
+
+
+class NotAwaitingApproval(InvalidInput):
+    """No call waits for this yes or no."""
+
+    code = "not_awaiting_approval"
+
+
 class NoteNotFound(SashError):
     """No pin of that id."""
 

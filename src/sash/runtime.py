@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from datetime import timedelta, tzinfo
@@ -12,16 +12,25 @@ from sash.agent.bundle import read_bundle
 from sash.agent.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
 from sash.agent.direct import DirectCall
 from sash.agent.engine import Engine
+from sash.agent.feed import Feeds
 from sash.agent.memory_tools import memory_tools as make_memory_tools
 from sash.agent.notebook import Notebook, check_preferences
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact
-from sash.agent.requests import read_model, read_request
+from sash.agent.requests import (
+    read_answer,
+    read_label,
+    read_model,
+    read_object,
+    read_recorded,
+    read_request,
+)
 from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
 from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
+    check_count,
     check_flag,
     check_kind,
     check_label,
@@ -32,9 +41,11 @@ from sash.codec import adapter
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
+    ContinuationOpen,
     InvalidConfig,
     InvalidInput,
     ModelFixed,
+    NotAwaitingApproval,
     SessionNotFound,
     StoreUnavailable,
 )
@@ -53,6 +64,7 @@ from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
     SESSION_IDLE_DAYS,
     Budgets,
+    Defaults,
     Fact,
     ModelConfig,
     Pin,
@@ -69,16 +81,17 @@ from sash.steps import (
     FINAL,
     Continuation,
     NewStep,
-    Step,
 )
 from sash.store import (
     LEASE_S,
+    Artifact,
     Bundle,
     Page,
     Store,
     StoredMessage,
     Swept,
     change_session,
+    check_begin,
 )
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry, ToolSpec
@@ -89,7 +102,6 @@ if TYPE_CHECKING:
     from sash.intents.vocabulary import Vocabulary
 
 DEFAULT_OWNER = "local"
-EVENTS_EVERY_S = 2.0
 SWEEP_EVERY_S = 300.0
 STATISTICS_DAYS = 7
 MOST_DAYS = 366
@@ -105,7 +117,8 @@ class Runtime:
     `recall` are always there, unless `memory_tools` is False. With an `embedder` evicted turns are also found
     by their meaning. With a `home` the agent knows a house: its tools are there, and sentences about it are
     understood without the model, by a `vocabulary` of one's own, too. With `summaries` the model sums evicted
-    turns up, off the turn's path. Days begin, and the time is told, in `time_zone`: None is that of the
+    turns up, off the turn's path. A session is given the `defaults` where it asks for nothing in particular,
+    and `on_turn` is told of every turn that this process has brought to an end. Days begin, and the time is told, in `time_zone`: None is that of the
     machine.
     """
 
@@ -123,6 +136,8 @@ class Runtime:
         home: Home | None = None,
         vocabulary: "Vocabulary | None" = None,
         summaries: bool = False,
+        defaults: Defaults | None = None,
+        on_turn: Callable[[Result], None] | None = None,
         time_zone: tzinfo | None = None,
         clock: Clock | None = None,
         lease_s: float = LEASE_S,
@@ -131,6 +146,7 @@ class Runtime:
     ) -> None:
         self.store = store
         self._clock = clock or SystemClock()
+        self.defaults = defaults or Defaults()
         self._hub = Hub(partial_interval_s, redact)
         model = OfflineModel() if model is None else model
         ulids, counter = Ulids(), TokenCounter(name_of(model))
@@ -160,7 +176,8 @@ class Runtime:
         )
         self._upkeep = Upkeep(self._engine, summaries=summaries, embedder=embedder)
         self._engine.after_cut = self._upkeep.after_cut
-        self._worker = Worker(self._engine, lease_s)
+        self._worker = Worker(self._engine, lease_s, on_turn)
+        self._feeds = Feeds(store, self._hub)
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
         self._background: list[asyncio.Task[None]] = []
@@ -189,8 +206,11 @@ class Runtime:
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def open(self) -> None:
-        """Open the store, take stock of what a dead process left behind, and start the housekeeping."""
+    async def open(self, *, recover: bool = True) -> None:
+        """Open the store, take stock of what a dead process left behind, and start the housekeeping.
+
+        Without `recover` that is left to other processes: one that is here for a moment takes nothing over.
+        """
         await self.store.open()
         self._worker.open()
         try:
@@ -199,7 +219,8 @@ class Runtime:
             self._engine.ulids.go_behind(await self.store.last_id())
             if self._home is not None:
                 await self._home.open()
-            await self.recover()
+            if recover:
+                await self.recover()
         except BaseException:
             if self._home is not None:
                 await self._home.close()
@@ -207,13 +228,16 @@ class Runtime:
             raise
         self._background = [
             asyncio.create_task(self._every(self._lease_s / 3, self._worker.heartbeat)),
-            asyncio.create_task(self._every(self._lease_s, self.recover)),
-            asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
             asyncio.create_task(self._warm_up()),
         ]
+        if recover:
+            self._background += [
+                asyncio.create_task(self._every(self._lease_s, self.recover)),
+                asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
+            ]
 
     async def close(self) -> None:
-        """Stop. Turns under way are left in the journal, to be resumed by the next process."""
+        """Stop. Turns under way are left in the journal as interrupted, for the next process to go on with."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -226,6 +250,19 @@ class Runtime:
         if self._engine.embedder is not None:
             await close(self._engine.embedder)
         await self.store.close()
+
+    async def check(self) -> None:
+        """Raise what keeps a turn from beginning: the store, or that it is enough."""
+        self._worker.check_open()
+        await self.store.last_id()
+
+    async def drain(self, *, grace_s: float = 0.0) -> None:
+        """Begin no more turns, give those under way some time, and mark what is not over then.
+
+        Whoever waits for a turn, or listens to a session, is told so; what was marked can be resumed.
+        """
+        await self._worker.close(grace_s)
+        self._hub.wake_all()
 
     async def home_ready(self, *, timeout_s: float | None = None) -> None:
         """Wait until the house can be asked, and talked to; if that takes too long, say what is wrong."""
@@ -248,26 +285,32 @@ class Runtime:
         window: WindowLimits | None = None,
         preferences: dict[str, Any] | None = None,
         area: str | None = None,
+        name: str | None = None,
+        context: dict[str, Any] | None = None,
     ) -> Session:
         """Begin a session. Without a `window` its width is chosen for the model.
 
-        `area` is where in the house the user is: "turn on the lights" means those there.
+        `area` is where in the house the user is: "turn on the lights" means those there. By a `name` it is
+        found again; an owner has one active session of a name. `context` is what the caller keeps with it.
         """
         now, engine = self._clock.now(), self._engine
         config = read_model(model)
         reads = engine.catalog.context_window(engine.name(config))
+        usual = self.defaults.window or window_for(reads)
         session = Session(
             engine.new_id(),
             check_label("owner", owner),
             now,
             now,
             model=config,
-            budgets=check_kind("budgets", budgets, Budgets),
-            policy=check_kind("policy", policy, SessionPolicy),
-            window=window_for(reads) if window is None else check_kind("window", window, WindowLimits),
+            budgets=check_kind("budgets", self.defaults.budgets if budgets is None else budgets, Budgets),
+            policy=check_kind("policy", self.defaults.policy if policy is None else policy, SessionPolicy),
+            window=check_kind("window", usual if window is None else window, WindowLimits),
             memory=SessionMemory(last_k=last_k_for(reads)),
             preferences=check_preferences(preferences),
-            context={} if area is None else {"area": check_label("area", area)},
+            context=read_object("context", context)
+            | ({} if area is None else {"area": check_label("area", area)}),
+            name=None if name is None else read_label("name", name),
         )
         await self.store.create_session(session)
         return session
@@ -285,12 +328,14 @@ class Runtime:
         idempotency_key: str | None = None,
         model: ModelConfig | None = None,
         attachments: Sequence[dict[str, Any]] = (),
+        metadata: dict[str, Any] | None = None,
         busy: BusyPolicy = "reject",
         retry_of: str | None = None,
     ) -> Continuation:
         """Begin a turn and return at once; it is safe in the store by then.
 
         `model` answers this turn only. `attachments` are images and audio as OpenAI's content parts.
+        `metadata` is kept with the turn, and shown to no model.
         """
         request = read_request(
             self._max_message_bytes,
@@ -302,6 +347,7 @@ class Runtime:
             idempotency_key=idempotency_key,
             model=model,
             attachments=attachments,
+            metadata=metadata,
         )
         if request.model is not None:
             await self._check_model(owner, session_id, request.model)
@@ -312,6 +358,45 @@ class Runtime:
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
         return await self._worker.begin(new, busy)
+
+    async def record_turn(
+        self,
+        session_id: str,
+        user_message: str,
+        ai_response: str | None = None,
+        *,
+        owner: str = DEFAULT_OWNER,
+        metadata: dict[str, Any] | None = None,
+    ) -> Continuation:
+        """Add a turn that somebody else has answered, without running the agent.
+
+        Without an `ai_response` it is not answered yet: `amend_turn` gives it one.
+        """
+        request = read_recorded(self._max_message_bytes, user_message, metadata)
+        answer = None if ai_response is None else read_answer(self._max_message_bytes, ai_response)
+        now = self._clock.now()
+        new = Continuation(self._engine.new_id(), session_id, owner, "running", now, now, request)
+        return await self._worker.record(new, answer)
+
+    async def amend_turn(
+        self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
+    ) -> Continuation:
+        """Give a completed turn its answer, or another one, wherever the turn stands by now."""
+        answer = read_answer(self._max_message_bytes, ai_response)
+        return await self._worker.amend(owner, continuation_id, answer)
+
+    async def list_turns(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, most: int | None = None
+    ) -> list[Continuation]:
+        """List the turns that are in a session's window, oldest first; with `most` only the newest."""
+        turns = await self.store.window_turns(owner, session_id)
+        return turns if most is None else turns[max(0, len(turns) - check_count("most", most)) :]
+
+    async def in_window(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> bool:
+        """Say whether a model still sees something of a turn."""
+        turn = await self.store.get_continuation(owner, continuation_id)
+        turns = await self.store.window_turns(owner, turn.session_id)
+        return any(seen.id == turn.id for seen in turns)
 
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
@@ -337,14 +422,14 @@ class Runtime:
         if continuation.status == "running":
             return continuation
         if continuation.status == "awaiting_approval":
-            raise InvalidInput(f"continuation {continuation_id} waits for a yes or no: approve it")
+            raise ContinuationOpen(f"continuation {continuation_id} waits for a yes or no: approve it")
         return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Run the turn again as a new continuation."""
         old = await self.store.get_continuation(owner, continuation_id)
         if old.status not in FINAL and old.status != "interrupted":
-            raise InvalidInput(f"continuation {continuation_id} is {old.status}: cancel it first")
+            raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
         again = await self.send_message(
             old.session_id,
             old.request.message,
@@ -355,6 +440,7 @@ class Runtime:
             planner_hints=old.request.planner_hints,
             model=old.request.model,
             attachments=old.request.attachments,
+            metadata=old.request.metadata,
             retry_of=old.id,
         )
         if old.status == "interrupted":
@@ -373,11 +459,13 @@ class Runtime:
         """Say yes or no to a call that waits for it; the turn goes on as far as it can."""
         waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
-            raise InvalidInput(f"continuation {continuation_id} is {waiting.status}, not awaiting approval")
+            raise NotAwaitingApproval(
+                f"continuation {continuation_id} is {waiting.status}, not awaiting approval"
+            )
         calls = Progress.of(waiting.continuation.request.message, waiting.steps).open_calls
         if call_id not in calls or not calls[call_id].waits:
             known = ", ".join(call.id for call in calls.values() if call.waits)
-            raise InvalidInput(f"no call {call_id} waits for a yes; these do: {known}")
+            raise NotAwaitingApproval(f"no call {call_id} waits for a yes; these do: {known}")
         answer = {"event": "approval", "call_id": call_id, "approved": check_flag("approved", approved)}
         return await self._worker.take_over(waiting.continuation, (NewStep("observed_event", answer),))
 
@@ -389,10 +477,11 @@ class Runtime:
         allow_tools: bool = True,
         model: ModelConfig | None = None,
         budgets: Budgets | None = None,
+        policy: SessionPolicy | None = None,
         timeout_s: float | None = None,
     ) -> Result:
         """Ask one question in a session of its own, which ends with the answer."""
-        session = await self.start_session(owner=owner, model=model, budgets=budgets)
+        session = await self.start_session(owner=owner, model=model, budgets=budgets, policy=policy)
         sent = await self.send_message(session.id, message, owner=owner, allow_tools=allow_tools)
         result = await self.await_continuation(sent.id, owner=owner, timeout_s=timeout_s)
         if result.continuation.is_final:
@@ -410,21 +499,35 @@ class Runtime:
         """Call a tool that only reads the house. What it keeps, such as a plot, needs a session."""
         return await DirectCall(self._engine, owner, session_id).make(name, arguments or {})
 
+    @property
+    def direct_tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that may be called directly."""
+        return tuple(spec for spec in self._engine.tools.specs.values() if spec.direct)
+
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session."""
         return await self.store.get_session(owner, session_id)
+
+    async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
+        """Return the active session of a name, or if there is none the newest one that had it."""
+        return await self.store.find_session(owner, check_label("name", name))
 
     async def list_sessions(
         self,
         *,
         owner: str = DEFAULT_OWNER,
         status: SessionStatus | None = None,
+        name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """List an owner's sessions, newest first."""
+        """List an owner's sessions, newest first: all, or those of a status or a name."""
         check_limit("limit", limit)
-        return await self.store.list_sessions(owner, status=status, limit=limit, cursor=cursor)
+        return await self.store.list_sessions(owner, status=status, name=name, limit=limit, cursor=cursor)
+
+    async def open_continuations(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> list[Continuation]:
+        """Return what is not over of a session, oldest first."""
+        return await self.store.list_continuations(owner, session_id, open_only=True)
 
     async def end_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """End a session: it takes no more turns, and what runs or waits in it is cancelled."""
@@ -436,6 +539,28 @@ class Runtime:
         await self._worker.cancel_all(owner, session_id, "the session was ended")
         self._hub.wake(session_id)
         return session
+
+    async def reopen_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Let a session that has expired go on; one that was ended stays so."""
+
+        def reopen(session: Session) -> Session:
+            if session.status == "expired":
+                return replace(session, status="active")
+            check_begin(session)
+            return session
+
+        return await change_session(self.store, owner, session_id, reopen)
+
+    async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
+        """Delete a session with everything in it, and stop what runs in it. What it cost stays spent."""
+        money = self._engine.money
+        spent = await money.spent_today(owner)
+        await self.store.delete_session(owner, session_id)
+        self._hub.wake(session_id)
+        await self._worker.stop(owner, session_id)
+        self._engine.windows.pop(session_id)
+        self._engine.contexts.forget()
+        money.spend_beside(owner, max(0.0, spent - await money.spent_today(owner)))
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Copy a session with its transcript and window, so that both go on apart."""
@@ -449,6 +574,7 @@ class Runtime:
             status="active",
             stats=Stats(),
             version=1,
+            name=None,
         )
         messages = tuple(
             replace(stored, session_id=new_id, continuation_id=None) for stored in source.messages
@@ -472,10 +598,20 @@ class Runtime:
 
     async def import_session(self, data: dict[str, Any], *, owner: str = DEFAULT_OWNER) -> Session:
         """Bring an exported session back; it becomes the owner's."""
-        bundle = read_bundle(data, owner)
-        await self.store.import_session(bundle)
+        session = await self.store.import_session(read_bundle(data, owner))
         self._engine.windows.forget(owner)
-        return bundle.session
+        return session
+
+    async def list_messages(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        """Return a session's transcript behind a position."""
+        check_count("after", after)
+        return await self.store.messages(owner, session_id, after=after, limit=check_limit("limit", limit))
+
+    async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
+        """Return a large result that was kept apart."""
+        return await self.store.get_artifact(owner, artifact_id)
 
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
@@ -576,37 +712,32 @@ class Runtime:
         whichever process has written them.
         """
         await self.store.get_session(owner, session_id)
-        with self._hub.subscribe(session_id) as subscriber:
+        with (
+            self._hub.subscribe(session_id) as subscriber,
+            self._feeds.read(owner, session_id, after) as feed,
+        ):
             try:
                 while not self._worker.closing:
                     subscriber.news.clear()
+                    new = await feed.after(after)
                     progress, subscriber.progress = subscriber.progress, []
                     for event in progress:
                         yield event
-                    stored = await self.store.events(owner, session_id, after=after)
-                    for item in stored:
-                        after = item.step.cursor
-                        yield await self._event(owner, session_id, item.continuation_id, item.step)
-                    if stored:
+                    for event in new:
+                        after = event.cursor or after
+                        yield event
+                    if new:
                         continue
                     for event in self._hub.partials(session_id, subscriber):
                         yield event
-                    if await self._is_over(owner, session_id):
+                    if feed.over:
                         return
-                    with suppress(TimeoutError):
-                        async with asyncio.timeout(EVENTS_EVERY_S):
-                            await subscriber.news.wait()
+                    await feed.news(subscriber)
             except (SessionNotFound, ContinuationNotFound):
                 return  # it was erased
             except StoreUnavailable:
                 if not self._worker.closing:
                     raise
-
-    async def _is_over(self, owner: str, session_id: str) -> bool:
-        """Whether nothing can happen in a session any more."""
-        if (await self.store.get_session(owner, session_id)).status == "active":
-            return False
-        return all(c.is_final for c in await self.store.list_continuations(owner, session_id))
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
@@ -619,16 +750,6 @@ class Runtime:
             idle_before=now - timedelta(days=SESSION_IDLE_DAYS),
             ended_before=now - timedelta(hours=CONTINUATION_RETENTION_HOURS),
         )
-
-    async def _event(self, owner: str, session_id: str, continuation_id: str, step: Step) -> Event:
-        payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
-        if step.detail.get("status") in FINAL:
-            continuation = await self.store.get_continuation(owner, continuation_id)
-            response = adapter(Continuation).dump_python(continuation, mode="json")
-            payload["final_response"] = response["response"]
-            payload["status"], payload["error"] = response["status"], response["error"]
-            return Event("final", session_id, continuation_id, payload, step.cursor)
-        return Event("step", session_id, continuation_id, payload, step.cursor)
 
     async def _warm_up(self) -> None:
         """Get ready for the first sentence about the house, as soon as the house is known."""

@@ -3,7 +3,10 @@
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import NoneType
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import Ge, Gt, Le, MaxLen, MinLen
+from pydantic import AllowInfNan, BeforeValidator, ConfigDict, Strict
 
 from sash.checks import (
     check_amount,
@@ -13,9 +16,21 @@ from sash.checks import (
     check_limit,
     check_names,
     check_window,
+    whole,
 )
 from sash.errors import InvalidInput
 from sash.stats import NO_STATS, Stats
+
+Label = Annotated[str, MinLen(1), MaxLen(256)]
+Flag = Annotated[bool, Strict()]
+Whole = Annotated[int, Strict(), BeforeValidator(whole)]
+Count = Annotated[Whole, Ge(0), Le(10**12)]
+Limit = Annotated[Whole, Ge(1), Le(10**12)]
+Number = Annotated[float, Strict(), AllowInfNan(False)]
+Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
+
+# What comes in from outside may have no fields that nobody reads: they are misspelt ones.
+EXACT = ConfigDict(extra="forbid")
 
 SessionStatus = Literal["active", "ended", "expired"]
 
@@ -58,9 +73,11 @@ CONTINUATION_RETENTION_HOURS = 24
 class ModelConfig:
     """Which model answers, and how; None leaves the choice to the runtime."""
 
-    name: str | None = None
-    temperature: float | None = None
-    max_output_tokens: int | None = None
+    __pydantic_config__ = EXACT
+
+    name: Label | None = None
+    temperature: Number | None = None
+    max_output_tokens: Limit | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -81,12 +98,14 @@ class Budgets:
     None is no limit. Money is spent by calls whose price is known; past the day's, no model is asked.
     """
 
-    max_steps: int = 8
-    max_tool_calls: int = 16
-    max_duration_ms: int = 120_000
-    max_tokens_per_turn: int = 100_000
-    max_cost_per_turn_usd: float | None = None
-    max_cost_per_day_usd: float | None = None
+    __pydantic_config__ = EXACT
+
+    max_steps: Count = 8
+    max_tool_calls: Count = 16
+    max_duration_ms: Count = 120_000
+    max_tokens_per_turn: Count = 100_000
+    max_cost_per_turn_usd: Dollars | None = None
+    max_cost_per_day_usd: Dollars | None = None
 
     def __post_init__(self) -> None:
         for name in ("max_steps", "max_tool_calls", "max_duration_ms", "max_tokens_per_turn"):
@@ -104,15 +123,17 @@ class SessionPolicy:
     that no tool has done is corrected.
     """
 
-    allow_actuation: bool = False
-    allowlisted_services: tuple[str, ...] = ()
-    denylisted_services: tuple[str, ...] = DENYLIST
-    require_confirmation: tuple[str, ...] = CONFIRM
-    max_actions_per_minute: int | None = 30
-    dry_run: bool = False
-    enforce_fixed_model: bool = False
-    resume_interrupted: bool = False
-    grounded_answers: bool = True
+    __pydantic_config__ = EXACT
+
+    allow_actuation: Flag = False
+    allowlisted_services: tuple[Label, ...] = ()
+    denylisted_services: tuple[Label, ...] = DENYLIST
+    require_confirmation: tuple[Label, ...] = CONFIRM
+    max_actions_per_minute: Count | None = 30
+    dry_run: Flag = False
+    enforce_fixed_model: Flag = False
+    resume_interrupted: Flag = False
+    grounded_answers: Flag = True
 
     def __post_init__(self) -> None:
         for name in ("allow_actuation", "dry_run", "enforce_fixed_model", "resume_interrupted"):
@@ -163,12 +184,27 @@ class SessionMemory:
 class WindowLimits:
     """How large the session's window may grow; the low-water mark keeps the head of the prompt stable."""
 
-    max_tokens: int | None = 4000
-    max_turns: int | None = None
-    evict_to: float = 0.75
+    __pydantic_config__ = EXACT
+
+    max_tokens: Limit | None = 4000
+    max_turns: Limit | None = None
+    evict_to: Annotated[float, Strict(), Gt(0), Le(1)] = 0.75
 
     def __post_init__(self) -> None:
         check_window(self.max_tokens, self.max_turns, self.evict_to)
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """What a session is given that asks for nothing in particular, and how many an owner may have.
+
+    Without a `window` its width is chosen for the model.
+    """
+
+    budgets: Budgets = Budgets()
+    policy: SessionPolicy = SessionPolicy()
+    window: WindowLimits | None = None
+    max_sessions: int | None = None
 
 
 def window_for(context_window: int | None) -> WindowLimits:
@@ -188,7 +224,10 @@ def last_k_for(context_window: int | None) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session, all but its transcript. `version` counts its changes."""
+    """One session, all but its transcript. `version` counts its changes.
+
+    By its `name` it is found again: an owner has one active session of a name.
+    """
 
     id: str
     owner: str
@@ -204,3 +243,8 @@ class Session:
     context: dict[str, Any] = field(default_factory=dict)
     stats: Stats = NO_STATS
     version: int = 1
+    name: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_label("name", self.name)

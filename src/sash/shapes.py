@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StrictInt
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from sash.agent.worker import BusyPolicy, Result
 from sash.sessions import (
@@ -17,6 +17,7 @@ from sash.sessions import (
     Pin,
     Session,
     SessionPolicy,
+    Whole,
     WindowLimits,
 )
 from sash.stats import Stats
@@ -34,17 +35,60 @@ from sash.store import StoredMessage
 MOST_WAIT_MS = 60_000
 
 Text = Annotated[str, Field(min_length=1)]
-Milliseconds = Annotated[StrictInt, Field(ge=0, le=86_400_000)]
-Wait = Annotated[StrictInt, Field(ge=0, le=MOST_WAIT_MS)]
+Milliseconds = Annotated[Whole, Field(ge=0, le=86_400_000)]
+Wait = Annotated[Whole, Field(ge=0, le=MOST_WAIT_MS)]
 Object = dict[str, Any]
+Attachment = Annotated[
+    Object,
+    WithJsonSchema(
+        {
+            "description": "An image or a recording, as OpenAI's content part.",
+            "oneOf": [
+                {
+                    "type": "object",
+                    "properties": {
+                        "type": {"const": "image_url"},
+                        "image_url": {
+                            "type": "object",
+                            "properties": {"url": {"type": "string", "minLength": 1}},
+                            "required": ["url"],
+                        },
+                    },
+                    "required": ["type", "image_url"],
+                },
+                {
+                    "type": "object",
+                    "properties": {
+                        "type": {"const": "input_audio"},
+                        "input_audio": {
+                            "type": "object",
+                            "properties": {"data": {"type": "string"}, "format": {"enum": ["wav", "mp3"]}},
+                            "required": ["data", "format"],
+                        },
+                    },
+                    "required": ["type", "input_audio"],
+                },
+            ],
+        }
+    ),
+]
 
+
+def exact(example: Object) -> ConfigDict:
+    """Allow no fields that nobody reads, and show what it may look like."""
+    return ConfigDict(EXACT, json_schema_extra={"examples": [example]})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartSession:
     """A session to begin; what is left out is as the runtime has it by default."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact(
+        {
+            "preferences": {"language": "en"},
+            "policy": {"allow_actuation": True, "allowlisted_services": ["light"]},
+        }
+    )
 
     model: ModelConfig | None = None
     budgets: Budgets | None = None
@@ -59,17 +103,19 @@ class StartSession:
 class SendMessage:
     """A message that begins a turn. `stream` changes nothing: a turn's events can always be listened to."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact(
+        {"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"}
+    )
 
     message: Text
     planner_hints: Object | None = None
     allow_tools: Flag = True
-    max_steps: Annotated[StrictInt, Field(ge=0, le=1000)] | None = None
+    max_steps: Annotated[Whole, Field(ge=0, le=1000)] | None = None
     time_budget_ms: Milliseconds | None = None
     idempotency_key: Label | None = None
     stream: Flag = False
     model: ModelConfig | None = None
-    attachments: tuple[Object, ...] = ()
+    attachments: tuple[Attachment, ...] = ()
     metadata: Object | None = None
     busy: BusyPolicy = "reject"
 
@@ -78,7 +124,7 @@ class SendMessage:
 class Ask:
     """One question, in a session of its own."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact({"message": "Is the front door locked?"})
 
     message: Text
     model: ModelConfig | None = None
@@ -92,7 +138,7 @@ class Ask:
 class Approve:
     """A yes or no to a call that waits for it."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact({"call_id": "call_1", "approved": True})
 
     call_id: Label
     approved: Flag = True
@@ -102,7 +148,7 @@ class Approve:
 class Why:
     """Why something is ended."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact({"reason": "taking too long"})
 
     reason: Label | None = None
 
@@ -111,7 +157,7 @@ class Why:
 class Note:
     """A fact or a pin to keep."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact({"text": "The cat sleeps in the garage."})
 
     text: Text
 
@@ -120,7 +166,7 @@ class Note:
 class Preferences:
     """Preferences to change."""
 
-    __pydantic_config__ = EXACT
+    __pydantic_config__ = exact({"preferences": {"language": "de"}})
 
     preferences: Object
 

@@ -57,7 +57,8 @@ class ArtifactRef:
 class ContinuationRequest:
     """What was asked, and under which bounds; None is the session's budget, and the session's model.
 
-    `attachments` are images and audio beside the message, as OpenAI's content parts.
+    `attachments` are images and audio beside the message, as OpenAI's content parts. `metadata` is what the
+    caller keeps with the turn; no model sees it.
     """
 
     message: str
@@ -68,6 +69,7 @@ class ContinuationRequest:
     idempotency_key: str | None = None
     model: ModelConfig | None = None
     attachments: tuple[dict[str, Any], ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
 
     @property
     def content(self) -> str | tuple[dict[str, Any], ...]:

@@ -5,7 +5,7 @@ Promises, for every backend:
 * A write is atomic and durable when its call returns; it is done whole or not at all.
 * Every record has an owner. No call sees or changes what belongs to another owner: it is not found.
 * A session has at most one continuation that is running or awaiting approval (`SessionBusy`), across
-  processes.
+  processes. An owner has at most one active session of a name (`SessionExists`), across processes.
 * A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of hands, and
   a write under an old epoch raises `LeaseLost` and changes nothing; so does a write to what was deleted.
 * Steps of a session have cursors 1, 2, 3, … in the order in which they became visible, without a gap.
@@ -14,12 +14,19 @@ Promises, for every backend:
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 
-from sash.errors import ContinuationFinal, SessionBusy, SessionChanged, SessionEnded, SessionExists
+from sash.errors import (
+    ContinuationFinal,
+    InvalidInput,
+    SessionBusy,
+    SessionChanged,
+    SessionEnded,
+    SessionExists,
+)
 from sash.sessions import Session, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
 from sash.stats import NO_STATS, Stats
@@ -227,16 +234,20 @@ class Store(Protocol):
         owner: str,
         *,
         status: SessionStatus | None = None,
+        name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """List sessions, newest first."""
+        """List sessions, newest first: all, or those of a status or a name."""
+
+    async def find_session(self, owner: str, name: str) -> Session | None:
+        """Return the active session of a name, or if there is none the newest one that had it."""
 
     async def save_session(self, session: Session) -> Session:
         """Write a changed session, unless somebody else did since it was read (`SessionChanged`)."""
 
     async def delete_session(self, owner: str, session_id: str) -> None:
-        """Delete a session and all that belongs to it; a late write does not bring it back."""
+        """Delete a session to its last byte; a late write does not bring it back."""
 
     async def erase(self, owner: str) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
@@ -271,6 +282,18 @@ class Store(Protocol):
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         """End a continuation, with the messages it adds to the transcript and what they evict."""
 
+    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        """Write a turn that is over as it begins, unless the session has changed (`SessionChanged`).
+
+        `session` is as it was when the end was made of it. If another turn holds the session: `SessionBusy`.
+        """
+
+    async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        """Replace the answer of a completed turn: in its response, in the transcript and in the window.
+
+        It is a step of the turn and a change of the session. Vectors of the turn are dropped.
+        """
+
     async def cancel(
         self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
     ) -> Continuation:
@@ -292,8 +315,10 @@ class Store(Protocol):
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
 
-    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
-        """List a session's continuations, oldest first."""
+    async def list_continuations(
+        self, owner: str, session_id: str, *, open_only: bool = False
+    ) -> list[Continuation]:
+        """List a session's continuations, oldest first; with `open_only` those that are not over."""
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         """Return a continuation with its steps."""
@@ -304,6 +329,9 @@ class Store(Protocol):
         """Return a session's steps behind a cursor."""
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
+
+    async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
+        """Return the continuations that have messages in the window, in the order of these."""
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         """Return what the last cut took out of the window."""
@@ -341,8 +369,8 @@ class Store(Protocol):
 
     async def export_session(self, owner: str, session_id: str) -> Bundle: ...
 
-    async def import_session(self, bundle: Bundle) -> None:
-        """Write a whole session; its id must be free."""
+    async def import_session(self, bundle: Bundle) -> Session:
+        """Write a whole session and return it; its id must be free, a name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
         """Expire idle sessions and forgotten continuations, and drop the steps of those long ended."""
@@ -361,13 +389,18 @@ async def change_session(
             return await store.save_session(changed)
         except SessionChanged:
             await asyncio.sleep(0.001 * n)
-    raise SessionChanged(
+    raise keeps_changing(session_id)
+
+
+def keeps_changing(session_id: str) -> SessionChanged:
+    """Say that a change came too late again and again."""
+    return SessionChanged(
         f"session {session_id} is changed by others all the time: try again", session_id=session_id
     )
 
 
 def page_of_sessions(
-    sessions: Sequence[Session], status: SessionStatus | None, limit: int, cursor: str | None
+    sessions: Iterable[Session], status: SessionStatus | None, limit: int, cursor: str | None
 ) -> Page:
     """Cut a page out of an owner's sessions: newest first, behind the session that `cursor` names."""
     matching = sorted(
@@ -386,6 +419,14 @@ def check_version(stored: Session, changed: Session) -> None:
             f"session {changed.id} was changed meanwhile: read it again and repeat the change",
             session_id=changed.id,
         )
+
+
+def name_taken(session: Session) -> SessionExists:
+    """Say that another active session has the name."""
+    return SessionExists(
+        f"an active session is named {session.name!r} already: go on with that one, or end it first",
+        name=session.name,
+    )
 
 
 def parts_exist(session_id: str) -> SessionExists:
@@ -425,6 +466,24 @@ def already_final(continuation: Continuation) -> ContinuationFinal:
     )
 
 
+def amended(
+    continuation: Continuation, answer: MessageEntry | None, text: str, token_count: int
+) -> tuple[Continuation, MessageEntry]:
+    """Return a turn and its answer as an amendment leaves them; refuse it where there is no answer."""
+    if continuation.status != "completed":
+        refusal = ContinuationFinal if continuation.is_final else InvalidInput
+        raise refusal(
+            f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
+            "can be amended",
+            continuation_id=continuation.id,
+            status=continuation.status,
+        )
+    if answer is None or answer.role != "assistant" or answer.tool_calls:
+        raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
+    response = replace(continuation.response or ContinuationResponse(""), final_message=text)
+    return replace(continuation, response=response), replace(answer, content=text, token_count=token_count)
+
+
 def after_turn(session: Session, end: Finish, now: datetime) -> Session:
     """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
     memory = session.memory
@@ -460,6 +519,11 @@ def number_steps(steps: Sequence[NewStep], n: int, cursor: int, now: datetime) -
 def cancelled_steps(reason: str) -> tuple[NewStep, ...]:
     """The last step of a cancelled continuation."""
     return (NewStep("summary", {"status": "cancelled", "reason": reason}),)
+
+
+def amended_steps(text: str) -> tuple[NewStep, ...]:
+    """The step that says what the answer is now."""
+    return (NewStep("summary", {"status": "completed", "final_message": text, "amended": True}),)
 
 
 INTERRUPTED_STEPS = (NewStep("observed_event", {"event": "interrupted"}),)

@@ -10,6 +10,7 @@ from sash.errors import (
     ArtifactNotFound,
     ContinuationFinal,
     ContinuationNotFound,
+    InvalidInput,
     LeaseLost,
     SessionBusy,
     SessionChanged,
@@ -387,6 +388,7 @@ async def test_nothing_crosses_owners(store, start, begin):
         store.window("bob", session.id),
         store.messages("bob", session.id),
         store.list_continuations("bob", session.id),
+        store.window_turns("bob", session.id),
         store.export_session("bob", session.id),
         store.put_artifact(replace(artifact, owner="bob")),
         begin(replace(session, owner="bob")),
@@ -398,6 +400,7 @@ async def test_nothing_crosses_owners(store, start, begin):
         store.journal("bob", turn.continuation.id),
         store.cancel("bob", turn.continuation.id, "mine"),
         store.claim("bob", turn.continuation.id, Hands("w")),
+        store.amend("bob", turn.continuation.id, "mine", 1),
     ):
         with pytest.raises(ContinuationNotFound):
             await attempt
@@ -862,3 +865,377 @@ async def test_what_the_index_has_and_has_not_are_found_together(store, start, s
     assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 2, 4, 5]
     assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=3)] == [2, 4, 5]
     assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=1)] == [5]
+
+
+async def test_an_owner_has_one_active_session_of_a_name(store, start, reopen):
+    first = await start(name="default")
+    assert await store.find_session("ann", "default") == first
+    with pytest.raises(SessionExists):
+        await start(name="default")
+    other = await start("bob", name="default")
+    assert (await start(name="another")).name == "another"
+    store = await reopen()
+    assert await store.find_session("ann", "default") == first
+    assert await store.find_session("bob", "default") == other
+    assert await store.find_session("ann", "nothing") is None
+    with pytest.raises(SessionExists):
+        await store.create_session(replace(first, id=new_id()))
+    assert len((await store.list_sessions("ann")).items) == 2
+
+
+async def test_a_name_finds_the_active_session_or_the_newest(store, start, reopen):
+    first = await start(name="default")
+    ended = await store.save_session(replace(first, status="ended"))
+    assert await store.find_session("ann", "default") == ended
+    second = await start(name="default")
+    assert await store.find_session("ann", "default") == second
+    with pytest.raises(SessionExists):
+        await store.save_session(replace(ended, status="active"))
+    assert (await store.get_session("ann", first.id)).status == "ended"
+    over = await store.save_session(replace(second, status="ended"))
+    assert await store.find_session("ann", "default") == over
+    again = await store.save_session(replace(ended, status="active"))
+    store = await reopen()
+    assert await store.find_session("ann", "default") == again
+    await store.delete_session("ann", first.id)
+    assert await store.find_session("ann", "default") == over
+    await store.delete_session("ann", second.id)
+    assert await store.find_session("ann", "default") is None
+
+
+async def test_a_session_can_be_named_and_renamed(store, start, reopen):
+    session, other = await start(), await start(name="taken")
+    named = await store.save_session(replace(session, name="mine"))
+    assert await store.find_session("ann", "mine") == named
+    renamed = await store.save_session(replace(named, name="yours"))
+    with pytest.raises(SessionExists):
+        await store.save_session(replace(renamed, name="taken"))
+    store = await reopen()
+    assert await store.find_session("ann", "mine") is None
+    assert await store.find_session("ann", "yours") == renamed
+    assert await store.find_session("ann", "taken") == other
+
+
+async def test_of_many_who_begin_a_name_at_once_exactly_one_does(store, start):
+    results = await asyncio.gather(*(start(name="default") for _ in range(20)), return_exceptions=True)
+    [begun] = [r for r in results if not isinstance(r, SessionExists)]
+    assert await store.find_session("ann", "default") == begun
+    assert (await store.list_sessions("ann")).items == (begun,)
+
+
+async def test_sessions_are_listed_by_name(store, start):
+    old = await start(name="default")
+    old = await store.save_session(replace(old, status="ended"))
+    new = await start(name="default")
+    await start(name="other")
+    await start("bob", name="default")
+    assert (await store.list_sessions("ann", name="default")).items == (new, old)
+    assert (await store.list_sessions("ann", name="default", status="ended")).items == (old,)
+
+
+async def test_an_import_whose_name_is_taken_has_none(store, start):
+    session = await start(name="default")
+    bundle = await store.export_session("ann", session.id)
+    await store.delete_session("ann", session.id)
+    assert (await store.import_session(bundle)).name == "default"
+    assert await store.find_session("ann", "default") == bundle.session
+    copy = replace(bundle, session=replace(bundle.session, id=new_id()))
+    imported = await store.import_session(copy)
+    assert imported.name is None
+    assert await store.get_session("ann", imported.id) == imported
+    assert await store.find_session("ann", "default") == bundle.session
+    over = replace(bundle, session=replace(bundle.session, id=new_id(), status="ended"))
+    assert (await store.import_session(over)).name == "default"
+
+
+@pytest.fixture
+def now_and_later(store, reopen):
+    async def now_and_later():
+        """Give the store as it is, and then opened again."""
+        yield store
+        yield await reopen()
+
+    return now_and_later
+
+
+async def test_what_is_open_is_listed_without_what_is_over(store, start, begin, clock, now_and_later):
+    session, other = await start(), await start()
+    for _ in range(3):
+        turn = (await begin(session)).turn
+        await store.finish(turn.lease, completed())
+    lost = await begin(session)
+    clock.advance(31)
+    await store.interrupt_lost()
+    running = await begin(session)
+    queued = await begin(session, enqueue=True)
+    waiting = (await begin(other)).turn
+    await store.append(waiting.lease, [PLAN], give_back="awaiting_approval")
+    expected = [lost.continuation.id, running.continuation.id, queued.continuation.id]
+    async for opened in now_and_later():
+        unfinished = await opened.list_continuations("ann", session.id, open_only=True)
+        assert [c.id for c in unfinished] == expected
+        assert not any(c.is_final for c in unfinished)
+        [asked] = await opened.list_continuations("ann", other.id, open_only=True)
+        assert (asked.id, asked.status) == (waiting.continuation.id, "awaiting_approval")
+    with pytest.raises(SessionNotFound):
+        await opened.list_continuations("bob", session.id, open_only=True)
+
+
+@pytest.fixture
+def record(store, clock):
+    async def record(session, question, answer, *, cut=None, **fields):
+        """Record a turn of a question and an answer in a session as it is now."""
+        request = ContinuationRequest(question, metadata={"source": "test"})
+        new = Continuation(new_id(), session.id, session.owner, "running", clock.now(), clock.now(), request)
+        messages = (*said(question), *said(answer, role="assistant"))
+        end = completed(*messages, cut=cut, stats=Stats(turns=1, local_turns=1))
+        end = replace(end, response=ContinuationResponse(answer), **fields)
+        current = await store.get_session(session.owner, session.id)
+        return new.id, messages, await store.record(new, end, current)
+
+    return record
+
+
+async def test_a_turn_that_is_over_is_recorded_whole(store, start, begin, record, clock, now_and_later):
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.append(turn.lease, [PLAN])
+    first = said("one", "two")
+    await store.finish(turn.lease, completed(*first))
+    clock.advance(5)
+    cut = without(first[0], first[1], turn_starts=("x",), digest="- one")
+    recorded, messages, finished = await record(session, "the boiler?", "It leaks.", cut=cut)
+    assert [(s.n, s.cursor, s.ts) for s in finished.steps] == [(1, 3, clock.now())]
+    assert not finished.next_waits
+    async for opened in now_and_later():
+        ended, steps = await opened.journal("ann", recorded)
+        assert (ended.status, ended.response.final_message) == ("completed", "It leaks.")
+        assert (ended.request.metadata, ended.updated_at) == ({"source": "test"}, clock.now())
+        assert (ended.stats, steps) == (Stats(turns=1, local_turns=1), finished.steps)
+        assert [m.message for m in await opened.messages("ann", session.id)] == [*first, *messages]
+        assert [m.continuation_id for m in await opened.messages("ann", session.id, after=2)] == [
+            recorded
+        ] * 2
+        window = await opened.window("ann", session.id)
+        assert (window.messages, window.evicted_count, window.turn_starts) == (messages, 2, ("x",))
+        after = await opened.get_session("ann", session.id)
+        assert (after.version, after.stats.local_turns, after.updated_at) == (3, 1, clock.now())
+        assert (after.memory.digest, after.memory.cut_at) == ("- one", clock.now())
+        assert [e.step.cursor for e in await opened.events("ann", session.id)] == [1, 2, 3]
+    assert [m.position for m in await opened.search("ann", "boiler leaks")] == []
+    assert [m.position for m in await opened.search("ann", "leaks")] == [4]
+
+
+async def test_several_steps_of_a_recorded_turn_are_kept(store, start, record, reopen):
+    session = await start()
+    steps = (PLAN, NewStep("summary", {"status": "completed"}))
+    recorded, _, _ = await record(session, "q", "a", steps=steps)
+    opened = await reopen()
+    assert [s.type for s in (await opened.journal("ann", recorded))[1]] == ["plan", "summary"]
+
+
+async def test_nothing_is_recorded_in_a_session_that_is_held_or_over_or_has_changed(
+    store, start, begin, record
+):
+    session = await start()
+    turn = (await begin(session)).turn
+    with pytest.raises(SessionBusy) as error:
+        await record(session, "q", "a")
+    assert error.value.continuation_id == turn.continuation.id
+    await store.finish(turn.lease, completed())
+    with pytest.raises(SessionNotFound):
+        await record(replace(session, id=new_id()), "q", "a")
+    request = ContinuationRequest("q")
+    new = Continuation(
+        new_id(), session.id, "ann", "running", session.created_at, session.created_at, request
+    )
+    with pytest.raises(SessionChanged):
+        await store.record(new, completed(*said("q")), session)
+    with pytest.raises(SessionNotFound):
+        await store.record(replace(new, owner="bob"), completed(*said("q")), session)
+    current = await store.get_session("ann", session.id)
+    await store.save_session(replace(current, status="ended"))
+    with pytest.raises(SessionEnded):
+        await record(session, "q", "a")
+    assert await store.messages("ann", session.id) == []
+    assert len(await store.list_continuations("ann", session.id)) == 1
+    with pytest.raises(ContinuationNotFound):
+        await store.get_continuation("ann", new.id)
+
+
+async def test_the_turns_in_the_window_are_listed_in_their_order(store, start, begin, record, now_and_later):
+    session = await start()
+    made = [await record(session, f"q{n}", f"a{n}") for n in range(5)]
+    turn = (await begin(session)).turn
+    gone = [m for n in (0, 2) for m in made[n][1]] + [made[1][1][0]]
+    await store.finish(turn.lease, completed(*said("last"), cut=without(*gone)))
+    failed = (await begin(session)).turn
+    await store.finish(failed.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
+    expected = [made[1][0], made[3][0], made[4][0], turn.continuation.id]
+    async for opened in now_and_later():
+        assert [t.id for t in await opened.window_turns("ann", session.id)] == expected
+    assert (await opened.window_turns("ann", session.id))[0] == await opened.get_continuation(
+        "ann", made[1][0]
+    )
+
+
+async def answers(store, session):
+    return [m.message.text for m in await store.messages("ann", session.id)]
+
+
+async def test_an_answer_is_amended_wherever_it_stands(store, start, record, reopen, clock, now_and_later):
+    session = await start()
+    old, gone, _ = await record(session, "one?", "first answer")
+    new, kept, _ = await record(session, "two?", "second answer", cut=without(*gone))
+    before = await store.get_session("ann", session.id)
+    clock.advance(5)
+    amended = await store.amend("ann", new, "another one", 7)
+    assert amended.response.final_message == "another one"
+    await store.amend("ann", old, "late words", 3)
+    async for opened in now_and_later():
+        assert await opened.get_continuation("ann", new) == amended
+        assert (await opened.get_continuation("ann", old)).response.final_message == "late words"
+        assert await answers(opened, session) == ["one?", "late words", "two?", "another one"]
+        window = await opened.window("ann", session.id)
+        assert window.messages == (kept[0], replace(kept[1], content="another one", token_count=7))
+        after = await opened.get_session("ann", session.id)
+        assert (after.version, after.updated_at) == (before.version + 2, clock.now())
+        assert after.stats == before.stats
+        _, steps = await opened.journal("ann", new)
+        assert steps[-1].detail == {"status": "completed", "final_message": "another one", "amended": True}
+        assert [e.step.cursor for e in await opened.events("ann", session.id)] == [1, 2, 3, 4]
+    again = await opened.amend("ann", new, "the third", 2)
+    assert again.updated_at == amended.updated_at, "when the turn ended does not change"
+    assert (await (await reopen()).get_continuation("ann", new)).response.final_message == "the third"
+
+
+async def test_an_amended_answer_is_not_what_a_worker_knows(store, start, begin, record):
+    session = await start()
+    recorded, _, _ = await record(session, "q", "a")
+    known = await store.get_session("ann", session.id)
+    await store.amend("ann", recorded, "b", 1)
+    turn = (await begin(session, known=known)).turn
+    assert [m.text for m in turn.window.messages] == ["q", "b"]
+
+
+async def test_what_others_do_while_an_answer_is_amended_stays(store, start, begin, record, now_and_later):
+    session = await start()
+    recorded, _, _ = await record(session, "q", "a")
+    running = (await begin(session)).turn
+    await store.amend("ann", recorded, "b", 1)
+    await store.finish(running.lease, completed(*said("more")))
+    current = await store.get_session("ann", session.id)
+    await store.save_session(replace(current, preferences={"a": 1}))
+    await store.amend("ann", recorded, "c", 1)
+    async for opened in now_and_later():
+        assert await answers(opened, session) == ["q", "c", "more"]
+        assert (await opened.get_session("ann", session.id)).preferences == {"a": 1}
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_search_and_recall_find_the_amended_words_and_not_the_old(
+    store, start, record, indexed, now_and_later
+):
+    session = await start()
+    recorded, gone, _ = await record(session, "what leaks?", "the old boiler")
+    await record(session, "and then?", "the boiler again", cut=without(*gone))
+    await store.search("ann", "index" if indexed else " ")
+    await store.recall("ann", session.id, ["index"])
+    await store.amend("ann", recorded, "a new radiator", 3)
+    async for opened in now_and_later():
+        assert [m.position for m in await opened.recall("ann", session.id, ["boil"])] == []
+        assert [m.position for m in await opened.recall("ann", session.id, ["radi"])] == [2]
+        assert [m.position for m in await opened.recall("ann", session.id, ["leak"])] == [1]
+        assert [m.position for m in await opened.search("ann", "boiler")] == [4]
+        assert [m.message.text for m in await opened.search("ann", "radiator")] == ["a new radiator"]
+
+
+async def test_only_the_answer_of_a_completed_turn_can_be_amended(store, start, begin):
+    session = await start()
+    silent = (await begin(session)).turn
+    await store.finish(silent.lease, completed(*said("only a question")))
+    running = (await begin(session)).turn
+    with pytest.raises(InvalidInput, match="running"):
+        await store.amend("ann", running.continuation.id, "x", 1)
+    await store.cancel("ann", running.continuation.id, "why")
+    with pytest.raises(ContinuationFinal, match="cancelled"):
+        await store.amend("ann", running.continuation.id, "x", 1)
+    with pytest.raises(InvalidInput, match="no answer"):
+        await store.amend("ann", silent.continuation.id, "x", 1)
+    with pytest.raises(ContinuationNotFound):
+        await store.amend("ann", new_id(), "x", 1)
+    assert await answers(store, session) == ["only a question"]
+    assert (await store.get_session("ann", session.id)).version == 3
+
+
+async def test_an_amended_answer_is_exported_and_imported(store, start, record, reopen):
+    session = await start()
+    recorded, _, _ = await record(session, "q", "old words")
+    await record(session, "q2", "a2")
+    await store.amend("ann", recorded, "new words", 2)
+    bundle = await store.export_session("ann", session.id)
+    await store.delete_session("ann", session.id)
+    await store.import_session(bundle)
+    store = await reopen()
+    assert await store.export_session("ann", session.id) == bundle
+    assert await answers(store, session) == ["q", "new words", "q2", "a2"]
+    assert await store.search("ann", "old") == []
+    await store.amend("ann", recorded, "newer words", 2)
+    store = await reopen()
+    assert await answers(store, session) == ["q", "newer words", "q2", "a2"]
+
+
+async def test_a_turn_whose_steps_were_swept_can_be_amended(store, start, record, reopen, clock):
+    session = await start()
+    recorded, _, _ = await record(session, "q", "a")
+    await record(session, "q2", "a2")
+
+    async def sweep(store):
+        clock.advance(60)
+        return await store.sweep(idle_before=clock.now() - timedelta(days=1), ended_before=clock.now())
+
+    assert (await sweep(store)).steps == 2
+    await store.amend("ann", recorded, "b", 1)
+    store = await reopen()
+    assert await answers(store, session) == ["q", "b", "q2", "a2"]
+    assert [s.cursor for s in (await store.journal("ann", recorded))[1]] == [3]
+    assert (await sweep(store)).steps == 1
+    store = await reopen()
+    assert await answers(store, session) == ["q", "b", "q2", "a2"]
+    assert (await store.get_continuation("ann", recorded)).response.final_message == "b"
+    assert (await store.journal("ann", recorded))[1] == ()
+
+
+async def test_the_vector_of_an_amended_turn_is_dropped(store, start, record, reopen):
+    session = await start()
+    made = [await record(session, f"q{n}", f"a{n}") for n in range(3)]
+    vectors = [Vector(position, "m", b"v") for position in (1, 3)]
+    await store.add_vectors("ann", session.id, vectors, keep=9)
+    await store.amend("ann", made[2][0], "in the window, without a vector", 1)
+    assert await store.vectors("ann", session.id) == vectors
+    await store.amend("ann", made[0][0], "other words", 1)
+    assert await (await reopen()).vectors("ann", session.id) == vectors[1:]
+
+
+@pytest.mark.parametrize("end", ["delete", "erase"])
+async def test_no_byte_of_a_deleted_session_is_left_on_the_disk(store, start, record, end, tmp_path):
+    words = {"ann": ("quokka", "zephyr", "marimba"), "bob": ("wombat", "cyclone", "piano")}
+    sessions = {}
+    for owner, (asked, first, amended) in words.items():
+        session = sessions[owner] = await start(owner, name=asked)
+        recorded, _, _ = await record(session, f"a {asked}?", f"a {first}")
+        assert await store.search(owner, first)
+        await store.amend(owner, recorded, f"a {amended}", 3)
+        ref = ArtifactRef(new_id(), "text/plain", 1)
+        await store.put_artifact(Artifact(ref, session.id, owner, asked.encode()))
+        assert await store.search(owner, amended)
+    if end == "delete":
+        await store.delete_session("ann", sessions["ann"].id)
+    else:
+        await store.erase("ann")
+    left = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    # A full-text index writes a word without the letters that it shares with the one before.
+    assert not [word for word in words["ann"] if word.encode()[1:] in left]
+    assert len(await store.search("bob", "piano")) == 1
+    assert await store.search("bob", "cyclone") == []
+    assert await store.find_session("ann", "quokka") is None

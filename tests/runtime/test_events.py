@@ -18,9 +18,9 @@ async def collect(runtime, session, until, after=0, seen=None):
 
 
 async def subscribed(runtime, session, count=1):
-    """Wait until so many subscribers listen: what is not kept reaches only those who are there."""
+    """Wait until so many listen, and their feed: what is not kept reaches only those who are there."""
     async with asyncio.timeout(WAIT_S):
-        while len(runtime._hub._subscribers.get(session.id, ())) < count:
+        while len(runtime._hub._subscribers.get(session.id, ())) <= count:
             await asyncio.sleep(0)
 
 

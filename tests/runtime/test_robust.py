@@ -448,7 +448,7 @@ async def test_who_listens_is_told_that_it_is_over(run, end):
 
 
 async def test_what_another_process_writes_is_heard(tmp_path, monkeypatch):
-    monkeypatch.setattr(sash.runtime, "EVENTS_EVERY_S", 0.01)
+    monkeypatch.setattr(sash.agent.feed, "EVENTS_EVERY_S", 0.01)
     path = tmp_path / "sash.db"
     async with (
         Runtime(SqliteStore(path), ScriptedModel("a")) as a,

@@ -160,7 +160,7 @@ async def test_a_call_that_needs_a_yes_gets_it(tmp_path):
         assert shown["status"] == "awaiting_approval"
         asked = shown["steps"][-1]["detail"]
         wrong = await served.client.post(f"/v1/continuations/{sent}/approve", json={"call_id": "no such"})
-        problem(wrong, 422, "invalid_input")
+        problem(wrong, 409, "not_awaiting_approval")
         yes = await served.client.post(
             f"/v1/continuations/{sent}/approve", json={"call_id": asked["call_id"]}
         )

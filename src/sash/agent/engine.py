@@ -8,7 +8,7 @@ from typing import Any
 from sash.agent.context import ContextBuilder
 from sash.agent.money import Money
 from sash.agent.policy import Pace
-from sash.agent.windows import KnownWindows
+from sash.agent.windows import KnownWindow, KnownWindows
 from sash.clock import Clock
 from sash.events import Hub
 from sash.home.known import KnownHome
@@ -23,6 +23,10 @@ from sash.state import MessageEntry
 from sash.store import Store, Turn
 from sash.tokens import TokenCounter
 from sash.tools import ToolRegistry
+from sash.window import Window
+
+# Providers refuse an empty answer, and some a question behind another.
+NO_ANSWER = "(not answered)"
 
 
 @dataclass(slots=True)
@@ -68,7 +72,17 @@ class Engine:
         rendered = message.to_openai()
         if message.role == "user":
             rendered["content"] = self.asked(message.content, message.timestamp)
-        return rendered
+        return self.shown(rendered)
+
+    def shown(self, said: dict[str, Any]) -> dict[str, Any]:
+        """Return what was said as a model is shown it: of an answer that is not there, that it is not."""
+        empty = said["role"] == "assistant" and not said["content"] and not said.get("tool_calls")
+        return said | {"content": NO_ANSWER} if empty else said
+
+    async def read_window(self, session: Session) -> KnownWindow:
+        """Read the window of a session."""
+        window = await self.store.window(session.owner, session.id)
+        return KnownWindow(Window.restore(window), self.render)
 
     def asked(self, content: Any, at: datetime) -> Any:
         """Return what a user said as a model is shown it."""

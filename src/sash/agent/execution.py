@@ -2,25 +2,22 @@
 
 import logging
 import traceback
-from collections import deque
 from datetime import datetime
 from typing import Any
 
 from sash.agent.asking import Asking
 from sash.agent.calls import Calls
+from sash.agent.closing import close_turn, settle
 from sash.agent.engine import Engine
 from sash.agent.journal import Journal
 from sash.agent.loop import Loop, Outcome
 from sash.agent.progress import Progress
 from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
-from sash.digest import DIGEST_TOKENS, digest
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError
-from sash.state import MessageEntry, built_in_tags, turns
 from sash.stats import Stats, bucket
 from sash.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
-from sash.store import Cut, Evicted, Finish, Turn, after_turn, ended
-from sash.window import Eviction, Window
+from sash.store import INTERRUPTED_STEPS, Finish, Turn, after_turn, ended
 
 LOCAL_TAG = frozenset({"local_intent"})
 
@@ -62,9 +59,9 @@ class Execution:
         engine.money.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
         try:
             try:
-                self._known = self._asking.known = (
-                    engine.windows.take(turn, engine.render) or await self._read_window()
-                )
+                # What this process knew when it took the turn may be forgotten since.
+                known = engine.windows.take(turn, engine.render) or await engine.read_window(session)
+                self._known = self._asking.known = known
                 outcome = await loop.run()
                 if outcome.what == "answered":
                     await self._complete(outcome)
@@ -89,23 +86,24 @@ class Execution:
         """Return what the turn has taken if it is cancelled now, with the call that is under way."""
         return self._stats(cancelled_turns=1) + self._asking.purse.lost()
 
-    async def _read_window(self) -> KnownWindow:
-        """Read the window that this process knew when it took the turn, and has forgotten since."""
-        session = self._turn.session
-        window = await self._engine.store.window(session.owner, session.id)
-        return KnownWindow(Window.restore(window), self._engine.render)
+    async def put_down(self) -> None:
+        """Leave a turn that was stopped in the journal as interrupted, if it was not over."""
+        if self.ended is not None or self.unwritten is not None:
+            return
+        try:
+            await self.journal.hand_back(list(INTERRUPTED_STEPS), "interrupted", self._stats())
+        except LeaseLost:
+            return  # it waits for a yes, or somebody has cancelled it
+        except SashError as error:
+            _logger.error("turn %s could not be marked: %s", self._turn.continuation.id, error)
 
     async def _complete(self, outcome: Outcome) -> None:
-        """End the turn with its messages, what they push out of the window, and what is left of that."""
-        progress, text = self.progress, redact(outcome.answer.content)
+        """End the turn with its messages, and what they push out of the window."""
+        engine, turn, progress = self._engine, self._turn, self.progress
+        text = redact(outcome.answer.content)
         said = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if outcome.answer.local else frozenset()
-        messages = tuple(self._entry(message, tag) for message in said)
-        evicted = [
-            gone
-            for message, rendered in zip(messages, said, strict=True)
-            for gone in self._known.add(message, rendered)
-        ]
+        closing = close_turn(engine, turn.session, self._known, turn.continuation, said, tag)
         detail = {
             "status": "completed",
             "final_message": text,
@@ -122,18 +120,14 @@ class Execution:
                 stopped_by=outcome.stopped_by,
             ),
             artifacts=tuple(progress.artifacts),
-            messages=messages,
-            cut=self._cut(evicted) if evicted else None,
+            messages=closing.messages,
+            cut=closing.cut,
             stats=self._stats(local_turns=int(not progress.asked_a_model)),
         )
         at = await self._finish(end)
         if progress.told and self._known.told:
-            self._known.told.changed_tokens += self._engine.counter.count_text(progress.told)
-        session = after_turn(self._turn.session, end, at)
-        self._engine.windows.remember(session, self._known)
-        if evicted:
-            self._known.tell_anew()
-            self._engine.after_cut(session, [gone.message for gone in evicted])
+            self._known.told.changed_tokens += engine.counter.count_text(progress.told)
+        settle(engine, after_turn(turn.session, end, at), self._known, closing)
 
     async def _give_up(self, error: SashError) -> None:
         """End a turn with an error; one that has made calls can go on when its model answers again."""
@@ -182,40 +176,3 @@ class Execution:
             durations={bucket(milliseconds): 1},
             **outcome,
         )
-
-    def _entry(self, said: dict[str, Any], tag: frozenset[str]) -> MessageEntry:
-        """Return a message of a finished turn as the transcript keeps it, counted without what Sash told."""
-        engine, now, turn = self._engine, self._engine.clock.now(), self._turn.continuation
-        role, calls, name = said["role"], said.get("tool_calls", ()), said.get("name")
-        shown = engine.asked(turn.request.content, turn.created_at) if role == "user" else said["content"]
-        return MessageEntry(
-            role,
-            turn.request.content if role == "user" else said["content"],
-            timestamp=turn.created_at if role == "user" else now,
-            token_count=engine.counter.count_message(shown, calls, name),
-            tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
-            id=engine.ulids.new(now),
-            tool_calls=tuple(calls),
-            tool_call_id=said.get("tool_call_id"),
-            name=name,
-        )
-
-    def _cut(self, evictions: list[Eviction]) -> Cut:
-        gone = tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions)
-        digest = self._digest([eviction.message for eviction in evictions])
-        return Cut(gone, tuple(self._known.window.turn_starts()), digest)
-
-    def _digest(self, evicted: list[MessageEntry]) -> str:
-        """Add lines for what was evicted to the session's digest.
-
-        When it is full the older half goes: to drop a few lines each time would move the head of the prompt
-        more than the cut does.
-        """
-        count_text = self._engine.counter.count_text
-        new = digest(turns(evicted), count_text)
-        lines = deque((*self._turn.session.memory.digest.splitlines(), *new.splitlines()))
-        total = sum(count_text(line) + 1 for line in lines)
-        if total > DIGEST_TOKENS:
-            while total > DIGEST_TOKENS / 2 and len(lines) > 1:
-                total -= count_text(lines.popleft()) + 1
-        return "\n".join(lines)

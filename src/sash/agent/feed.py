@@ -61,9 +61,7 @@ class Feed:
     @property
     def _is_stale(self) -> bool:
         """Whether there is news, or another process may have written some."""
-        return (
-            self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= EVENTS_EVERY_S
-        )
+        return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= EVENTS_EVERY_S
 
     async def _read(self) -> None:
         """Read what is new, and let go of what is old."""

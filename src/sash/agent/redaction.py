@@ -28,6 +28,7 @@ _HINTS = (
     "xox",
     "akia",
     "aiza",
+    "sash_",
 )
 
 _secret = re.compile(
@@ -40,6 +41,7 @@ _secret = re.compile(
             r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})",
             r"\bAKIA[0-9A-Z]{16}\b",
             r"\bAIza[\w-]{35,}",
+            r"\bsash_[0-9a-f]{8}_[\w-]{40,}",
             r"(?i:(?<=bearer )[\w.~+/=-]{16,})",
             r"(?<=://)[^\s/:@]{1,64}:[^\s/@]{1,256}(?=@)",
             r"(?i:(?<=authorization: )\w{1,20} [^\s\"']{6,512})",

@@ -20,7 +20,7 @@ from sash.sessions import ModelConfig
 from sash.steps import ContinuationRequest
 
 ATTACHMENTS = ("image_url", "input_audio")
-MOST_HINTS_BYTES = 16 << 10
+MOST_OBJECT_BYTES = 16 << 10
 
 
 def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationRequest:
@@ -31,11 +31,40 @@ def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationR
         allow_tools=check_flag("allow_tools", options["allow_tools"]),
         max_steps=_check_budget("max_steps", options["max_steps"]),
         time_budget_ms=_check_budget("time_budget_ms", options["time_budget_ms"]),
-        planner_hints=_check_hints(options["planner_hints"]),
-        idempotency_key=None if key is None else _check_key(key),
+        planner_hints=read_object("planner_hints", options["planner_hints"]),
+        idempotency_key=None if key is None else read_label("idempotency_key", key),
         model=None if model is None else read_model(model),
         attachments=_check_attachments(options["attachments"], most_bytes) if options["attachments"] else (),
+        metadata=read_object("metadata", options["metadata"]),
     )
+
+
+def read_recorded(most_bytes: int, message: Any, metadata: Any) -> ContinuationRequest:
+    """Return the request of a turn that Sash does not run."""
+    asked = redact(_check_message(message, most_bytes))
+    return ContinuationRequest(asked, metadata=read_object("metadata", metadata))
+
+
+def read_answer(most_bytes: int, answer: Any) -> str:
+    """Return an answer that somebody else has given."""
+    if not isinstance(answer, str):
+        raise InvalidInput(f"ai_response must be a string, got {type(answer).__name__}")
+    check_size(len(check_text(answer).encode()), most_bytes)
+    return redact(answer)
+
+
+def read_object(name: str, value: Any) -> dict[str, Any]:
+    """Return what somebody wants to be kept, if it is a JSON object and not too large."""
+    clean: dict[str, Any] = redact_json(check_json(name, value))
+    check_size(len(json.dumps(clean)), MOST_OBJECT_BYTES)
+    return clean
+
+
+def read_label(what: str, label: Any) -> str:
+    """Refuse a label with a secret in it: it is kept, and cannot be changed."""
+    if redact(check_label(what, label)) != label:
+        raise InvalidInput(f"the {what} looks like it has a secret in it: use another one")
+    return str(label)
 
 
 def read_model(model: Any) -> ModelConfig:
@@ -53,19 +82,6 @@ def _check_message(message: Any, most_bytes: int) -> str:
 
 def _check_budget(name: str, value: Any) -> int | None:
     return None if value is None else check_count(name, value)
-
-
-def _check_hints(hints: Any) -> dict[str, Any]:
-    clean: dict[str, Any] = redact_json(check_json("planner_hints", hints))
-    check_size(len(json.dumps(clean)), MOST_HINTS_BYTES)
-    return clean
-
-
-def _check_key(key: Any) -> str:
-    """Refuse an idempotency key with a secret in it: it is kept, and cannot be changed."""
-    if redact(check_label("idempotency_key", key)) != key:
-        raise InvalidInput("the idempotency_key looks like it has a secret in it: use a random id")
-    return str(key)
 
 
 def _check_attachments(attachments: Any, most_bytes: int) -> tuple[dict[str, Any], ...]:

@@ -74,6 +74,10 @@ class KnownWindows:
             return KnownWindow(Window.restore(turn.window), render)
         return known if session is not None and session.version == turn.session.version else None
 
+    def pop(self, session_id: str) -> tuple[Session, KnownWindow] | None:
+        """Forget a session and its window, and return them to one who will change them."""
+        return self._windows.pop(session_id, None)
+
     def remember(self, session: Session, known: KnownWindow) -> None:
         """Note which session a window belongs to now."""
         self._windows[session.id] = (session, known)

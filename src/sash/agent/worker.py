@@ -6,7 +6,7 @@ nothing.
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,6 +15,7 @@ from typing import Any, Literal
 from sash.agent.engine import Engine
 from sash.agent.execution import Execution
 from sash.agent.progress import Progress
+from sash.agent.recorded import Recorder
 from sash.agent.redaction import redact
 from sash.errors import (
     ContinuationFinal,
@@ -24,6 +25,7 @@ from sash.errors import (
     ModelUnknown,
     SessionBusy,
     SessionNotFound,
+    ShuttingDown,
     StoreUnavailable,
 )
 from sash.stats import Stats
@@ -69,8 +71,11 @@ class _Running:
 class Worker:
     """Works on turns, under leases that it renews."""
 
-    def __init__(self, engine: Engine, lease_s: float) -> None:
+    def __init__(
+        self, engine: Engine, lease_s: float, on_turn: Callable[[Result], None] | None = None
+    ) -> None:
         self._engine = engine
+        self._on_turn = on_turn
         self._store = engine.store
         self._hub = engine.hub
         self._lease_s = lease_s
@@ -78,18 +83,30 @@ class Worker:
         self._running: dict[str, _Running] = {}
         self._unwritten: dict[str, tuple[Turn, Finish]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.closing = False
+        self._recorder = Recorder(engine)
+        self._draining = self.closing = False
 
     def open(self) -> None:
-        self.closing = False
+        self._draining = self.closing = False
 
-    async def close(self) -> None:
-        """Stop. Turns under way are left in the journal, to be resumed by the next process."""
-        self.closing = True
+    async def close(self, grace_s: float = 0.0) -> None:
+        """Begin no more turns, and stop those that take longer than `grace_s`.
+
+        They are left in the journal as interrupted, for the next process to go on with.
+        """
+        if self.closing:
+            return
+        self._draining = True
+        if self._tasks and grace_s:
+            await asyncio.wait(self._tasks, timeout=grace_s)
+        self.closing, under_way = True, tuple(self._running.values())
         await _stop(self._tasks)
+        for running in under_way:
+            await running.execution.put_down()
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
         """Begin a turn and run it; it is safe in the store when this returns."""
+        self.check_open()
         accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
         begun = self._spawn(self._begin_and_run(new, busy, accepted))
         begun.add_done_callback(partial(_give_up, accepted))
@@ -99,15 +116,35 @@ class Worker:
         """Go on with a continuation that waits."""
         if continuation.id in self._running and not steps:
             return continuation
+        self.check_open()
         hands = self._hands(continuation.session_id)
         turn = await self._store.claim(continuation.owner, continuation.id, hands, steps=steps)
         self._hub.wake(turn.session.id)
         self.run(turn)
         return turn.continuation
 
-    async def stop(self, owner: str) -> None:
-        """Stop the turns of an owner."""
-        await _stop({r.task for r in self._running.values() if r.turn.continuation.owner == owner})
+    async def record(self, new: Continuation, answer: str | None) -> Continuation:
+        """Add a turn that somebody else has answered, or will."""
+        while True:
+            try:
+                recorded, steps = await self._recorder.record(new, answer)
+            except SessionBusy as error:
+                if error.continuation_id not in self._unwritten:
+                    raise
+                await self._write_end(error.continuation_id)
+                continue
+            if self._on_turn is not None:
+                self._on_turn(Result(recorded, steps))
+            return recorded
+
+    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
+        """Give a turn its answer, or another one."""
+        return await self._recorder.amend(owner, continuation_id, answer)
+
+    async def stop(self, owner: str, session_id: str | None = None) -> None:
+        """Stop the turns of an owner, all or those of one session."""
+        turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
+        await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
@@ -176,11 +213,16 @@ class Worker:
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel what waits in a session, so that it does not begin, and then what runs."""
-        unfinished = [c for c in await self._store.list_continuations(owner, session_id) if not c.is_final]
+        unfinished = await self._store.list_continuations(owner, session_id, open_only=True)
         for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
             if continuation.status != "interrupted":
                 with suppress(ContinuationFinal):
                     await self.cancel(owner, continuation.id, reason)
+
+    def check_open(self) -> None:
+        """Refuse a turn that would not be run any more."""
+        if self._draining:
+            raise ShuttingDown("Sash is shutting down: try again in a moment")
 
     def _hands(self, session_id: str) -> Hands:
         return Hands(self._id, self._lease_s, self._engine.windows.session(session_id))
@@ -216,7 +258,9 @@ class Worker:
                 del self._running[continuation.id]
             running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
-        if execution.next_waits and not self.closing:
+        if result is not None and self._on_turn is not None:
+            self._on_turn(result)
+        if execution.next_waits and not self._draining:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> Result:
@@ -251,6 +295,9 @@ class Worker:
         self._hub.wake(session_id)
 
     async def serve_next(self, session_id: str) -> None:
+        """Run the oldest turn that waits in a session, if any, and if turns are still begun here."""
+        if self._draining:
+            return
         turn = await self._store.claim_next(session_id, self._hands(session_id))
         if turn is not None:
             self.run(turn)

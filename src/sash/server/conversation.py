@@ -4,12 +4,13 @@ A conversation is a session that has the conversation's id for its name. It know
 the JSON object of its route.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from sash.checks import check_conversation_id
 from sash.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
-from sash.errors import ContinuationNotFound, SessionBusy, SessionEnded, SessionExists, SessionNotFound
+from sash.errors import ContinuationNotFound, SessionEnded, SessionExists, SessionNotFound
 from sash.runtime import Runtime
 from sash.sessions import Session, WindowLimits
 from sash.steps import Continuation
@@ -17,8 +18,9 @@ from sash.store import keeps_changing
 
 # Under this key a session's context has how many turns the conversation had before it.
 TURNS_BEFORE = "turns_before"
-# Others may clear a conversation while somebody adds to it, but not for ever.
+# Others may begin or clear a conversation at the same time, but not for ever.
 MOST_TRIES = 10
+_OVERTAKEN = (SessionExists, SessionNotFound, SessionEnded)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,7 @@ class Conversations:
         self._max_turns = check_max_turns(max_turns)
 
     async def session(self, owner: str, conversation_id: str) -> Session:
-        """Return the active session of a conversation, begun if there is none, and woken if it has expired."""
+        """Return the active session of a conversation, begun if there is none, reopened if it expired."""
         name = check_conversation_id(conversation_id)
         for _ in range(MOST_TRIES):
             found = await self._runtime.find_session(name, owner=owner)
@@ -65,8 +67,8 @@ class Conversations:
                 if found is not None and found.status == "expired":
                     return await self._runtime.reopen_session(found.id, owner=owner)
                 return await self._begin(owner, name, 0 if found is None else _total(found))
-            except (SessionExists, SessionNotFound, SessionEnded):
-                continue  # somebody else was faster
+            except _OVERTAKEN:
+                continue
         raise keeps_changing(name)
 
     async def add_turn(
@@ -78,7 +80,7 @@ class Conversations:
         metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Add a turn; the oldest is pushed out of the window if that is full."""
-        turn = await self._record(owner, conversation_id, user_message, ai_response, metadata)
+        turn = await self._record(owner, conversation_id, user_message, ai_response, metadata=metadata)
         past = await self._past(owner, conversation_id)
         return {
             "status": "success",
@@ -143,14 +145,10 @@ class Conversations:
 
     async def clear(self, owner: str, conversation_id: str) -> dict[str, Any]:
         """Delete all that was said in a conversation, for good; how many turns it had is still known."""
-        name, runtime = check_conversation_id(conversation_id), self._runtime
-        found = await runtime.find_session(name, owner=owner)
-        existed, total = found is not None, 0 if found is None else _total(found)
-        while found is not None:
-            await runtime.delete_session(found.id, owner=owner)
-            found = await runtime.find_session(name, owner=owner)
-        if existed:
-            await self._begin(owner, name, total)
+        name, total = check_conversation_id(conversation_id), 0
+        if (begun := await self._begin_anew(owner, name)) is not None:
+            total = _total(begun)
+            await self._delete_old(owner, name)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
     async def _begin(self, owner: str, name: str, turns_before: int) -> Session:
@@ -158,11 +156,66 @@ class Conversations:
         context = {TURNS_BEFORE: turns_before} if turns_before else None
         return await self._runtime.start_session(owner=owner, name=name, window=limits, context=context)
 
-    async def _record(self, owner: str, conversation_id: str, *said: Any) -> Continuation:
-        raise NotImplementedError
+    async def _begin_anew(self, owner: str, name: str) -> Session | None:
+        """Let a new session take the place of a conversation's last one, if it has one.
+
+        The old one is deleted when the new one knows how many turns there were, whoever dies meanwhile.
+        """
+        for _ in range(MOST_TRIES):
+            found = await self._runtime.find_session(name, owner=owner)
+            if found is None:
+                return None
+            try:
+                await self._runtime.end_session(found.id, owner=owner)
+                ended = await self._runtime.get_session(found.id, owner=owner)
+                return await self._begin(owner, name, _total(ended))
+            except _OVERTAKEN:
+                continue
+        raise keeps_changing(name)
+
+    async def _delete_old(self, owner: str, name: str) -> None:
+        """Delete the sessions that were a conversation's."""
+        cursor = None
+        while True:
+            page = await self._runtime.list_sessions(owner=owner, name=name, cursor=cursor)
+            for session in page.items:
+                if session.status != "active":
+                    with suppress(SessionNotFound):
+                        await self._runtime.delete_session(session.id, owner=owner)
+            cursor = page.next_cursor
+            if cursor is None:
+                return
+
+    async def _record(self, owner: str, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
+        """Add a turn to a conversation, whoever clears it at the same time."""
+        for _ in range(MOST_TRIES):
+            session = await self.session(owner, conversation_id)
+            try:
+                return await self._runtime.record_turn(session.id, *said, owner=owner, **kept)
+            except _OVERTAKEN:
+                continue
+        raise keeps_changing(conversation_id)
 
     async def _past(self, owner: str, conversation_id: str) -> _Past:
-        raise NotImplementedError
+        """Read a conversation; one that there is not is empty, and is not begun by that."""
+        name = check_conversation_id(conversation_id)
+        for _ in range(MOST_TRIES):
+            found = await self._runtime.find_session(name, owner=owner)
+            if found is None:
+                return _Past((), 0, self._max_turns)
+            try:
+                turns = await self._runtime.list_turns(found.id, owner=owner)
+                session = await self._runtime.get_session(found.id, owner=owner)
+            except SessionNotFound:
+                continue
+            most = session.window.max_turns or self._max_turns
+            return _Past(tuple(map(_past_turn, turns)), _total(session), most)
+        raise keeps_changing(name)
+
+
+def _past_turn(turn: Continuation) -> PastTurn:
+    answer = None if turn.response is None else turn.response.final_message
+    return PastTurn(turn.id, turn.request.message, answer, stamp(turn.created_at), turn.request.metadata)
 
 
 def _total(session: Session) -> int:

@@ -21,6 +21,7 @@ from sash.settings import LOOPBACK, Settings
 
 MOST_DEPTH = 64
 LARGE = 1 << 16
+BODY_S = 30.0
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/docs", "/openapi.json"})
 IMPORT_PATH = "/v1/sessions/import"
 LOCAL = Caller(DEFAULT_OWNER)
@@ -104,19 +105,30 @@ class Gate:
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > limit:
             raise _too_large(limit)
-        chunks, size, more = [], 0, True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                return _gone
-            chunks.append(message.get("body", b""))
-            size, more = size + len(chunks[-1]), message.get("more_body", False)
-            if size > limit:
-                raise _too_large(limit)
-        body = b"".join(chunks)
-        if await asyncio.to_thread(_too_deep, body) if size > LARGE else _too_deep(body):
+        try:
+            async with asyncio.timeout(BODY_S):
+                body = await _body(receive, limit)
+        except TimeoutError as error:
+            raise Refused("body_too_slow", f"the body did not come within {BODY_S} seconds") from error
+        if body is None:
+            return _gone
+        if await asyncio.to_thread(_too_deep, body) if len(body) > LARGE else _too_deep(body):
             raise Refused("invalid_json", f"the body is nested deeper than {MOST_DEPTH}: flatten it")
         return _Replay(body, receive)
+
+
+async def _body(receive: Receive, limit: int) -> bytes | None:
+    """Read a body of at most so many bytes; None if whoever sent it is gone."""
+    chunks, size, more = [], 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        chunks.append(message.get("body", b""))
+        size, more = size + len(chunks[-1]), message.get("more_body", False)
+        if size > limit:
+            raise _too_large(limit)
+    return b"".join(chunks)
 
 
 class _Replay:

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
-from starlette.routing import Match
+from starlette.routing import compile_path
 
 from sash.agent.redaction import redact
 from sash.errors import SashError
@@ -33,7 +33,11 @@ _STATUS = {
     "session_busy": 409,
     "session_changed": 409,
     "continuation_final": 409,
+    "continuation_open": 409,
+    "not_awaiting_approval": 409,
+    "model_fixed": 409,
     "session_ended": 410,
+    "body_too_slow": 408,
     "message_too_large": 413,
     "body_too_large": 413,
     "host_refused": 421,
@@ -55,7 +59,7 @@ _STATUS = {
     "store_unavailable": 503,
     "shutting_down": 503,
 }
-_CODES = {400: "bad_request", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable"}
+_CODES = {400: "invalid_json", 404: "not_found", 405: "method_not_allowed", 406: "not_acceptable"}
 
 _logger = logging.getLogger(__name__)
 
@@ -124,9 +128,11 @@ def install(app: FastAPI) -> None:
 
 
 def _methods(app: FastAPI, request: Request) -> set[str]:
-    """Return all that can be done at a request's path: the router itself knows only its first route."""
-    fitting = (route for route in app.routes if route.matches(request.scope)[0] is not Match.NONE)
-    return {method for route in fitting for method in getattr(route, "methods", None) or ()}
+    """Return all that can be done at a request's path: a route by itself knows only its own."""
+    paths = app.openapi()["paths"].items()
+    exact = [ways for path, ways in paths if path == request.url.path]
+    fitting = exact or [ways for path, ways in paths if compile_path(path)[0].match(request.url.path)]
+    return {method.upper() for ways in fitting for method in ways} or {"GET"}
 
 
 def _told(error: Any) -> str:

@@ -1,4 +1,4 @@
-"""`sash serve`: an app on uvicorn that listens, says where and with what, and drains when it is told to stop."""
+"""`sash serve`: it listens, says where and with what, and drains when it is told to stop."""
 
 import asyncio
 import signal
@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Any
 
 import uvicorn
+from rich.markup import escape
 
 from sash import __version__
 from sash.access import Tokens
@@ -25,6 +26,7 @@ from sash.settings import Settings
 GRACE_S = 3.0
 CONNECTIONS_S = 1
 BACKLOG = 2048
+MOST_HEADER_BYTES = 32 * 1024
 
 
 class Server(uvicorn.Server):
@@ -33,11 +35,16 @@ class Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, runtime: Runtime) -> None:
         super().__init__(config)
         self._runtime = runtime
+        self.listens = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Leave the signals alone: who runs this has them."""
         yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.listens.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._runtime.drain(grace_s=GRACE_S)
@@ -59,14 +66,14 @@ async def listening(
         log_config=None,
         access_log=False,
         server_header=False,
+        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
         timeout_graceful_shutdown=CONNECTIONS_S,
     )
     server = Server(config, runtime)
     with _bound(settings) as bound:
         serving = asyncio.create_task(server.serve([bound]))
         try:
-            while not server.started and not serving.done():
-                await asyncio.sleep(0.01)
+            await server.listens.wait()
             yield _address(bound)
         finally:
             server.should_exit = True
@@ -92,12 +99,14 @@ async def _serve(settings: Settings, say: Callable[[str], None]) -> None:
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, enough.set)
     try:
-        async with make_runtime(settings, on_turn=on_turn) as runtime:
-            async with listening(runtime, settings, metrics, tracing) as address:
-                for line in _banner(settings, address):
-                    say(line)
-                await enough.wait()
-                say("Stopping: no new turns; those under way are brought to an end, or marked.")
+        async with (
+            make_runtime(settings, on_turn=on_turn) as runtime,
+            listening(runtime, settings, metrics, tracing) as address,
+        ):
+            for line in _banner(settings, address):
+                say(line)
+            await enough.wait()
+            say("Stopping: no new turns; those under way are brought to an end, or marked.")
     finally:
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
@@ -106,20 +115,19 @@ async def _serve(settings: Settings, say: Callable[[str], None]) -> None:
 
 def _banner(settings: Settings, address: str) -> Iterator[str]:
     """Say where it listens, what house and model it has, and how to change that."""
-    yield f"[bold]Sash {__version__}[/] listens at [bold cyan]{address}[/]   (docs: {address}/docs, MCP: {address}/mcp)"
+    yield f"[bold]Sash {__version__}[/] listens at [bold cyan]{address}[/]"
     if settings.home_url:
-        yield f"  house  {settings.home_url}"
-    elif settings.home == "demo":
-        yield "  house  the demo house      your own: SASH_HOME_URL=http://homeassistant.local:8123 SASH_HOME_TOKEN=…"
+        yield f"  house  {escape(settings.home_url)}"
     else:
-        yield "  house  none                set SASH_HOME_URL and SASH_HOME_TOKEN"
-    if settings.model:
-        yield f"  model  {settings.model}"
-    else:
-        yield "  model  offline, no network  a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…"
+        yield f"  house  {'the demo house' if settings.home == 'demo' else 'none'}"
+        yield "         [dim]your own: SASH_HOME_URL=http://homeassistant.local:8123 SASH_HOME_TOKEN=…[/]"
+    yield f"  model  {escape(settings.model or 'offline: it understands little, and needs no network')}"
+    if not settings.model:
+        yield "         [dim]a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…[/]"
     kept = "in memory only" if settings.store == "memory" else f"{settings.folder} ({settings.store})"
-    yield f"  data   {kept}"
-    yield "  Talk to it with [bold]sash chat[/]; Ctrl-C stops."
+    yield f"  data   {escape(kept)}"
+    yield f"  docs   {address}/docs   MCP  {address}/mcp"
+    yield "  [dim]sash doctor shows all settings, sash chat talks to the house, Ctrl-C stops.[/]"
 
 
 @contextmanager

@@ -40,6 +40,7 @@ _SAID = {
     401: "A token is needed.",
     403: "The token has not the scope, or the page not the right.",
     404: "There is none, as far as this owner is concerned.",
+    408: "The body did not come in time.",
     409: "Something else is under way, or was first.",
     410: "The session is over.",
     413: "Too large.",

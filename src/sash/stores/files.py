@@ -18,7 +18,7 @@ import json
 import logging
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -85,12 +85,16 @@ class _SessionFile:
 
 @dataclass(frozen=True, slots=True)
 class _TurnFile:
-    """What `turns/{turn}.json` holds, as of `cursor`; its first message stands at `position`."""
+    """What `turns/{turn}.json` holds, as of `cursor`; its first message stands at `position`.
+
+    `ended` is the session's cursor at its end.
+    """
 
     continuation: Continuation
     messages: tuple[MessageEntry, ...] = ()
     position: int = 0
     cursor: int = 0
+    ended: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class _Commit:
     continuation: Continuation
     finish: Finish | None = None
     position: int = 0
+    amended: MessageEntry | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +115,11 @@ class _VectorFile:
 
 
 class _Late(NamedTuple):
-    """The end of a turn that `session.json` does not know yet."""
+    """The end of a turn, or its amended answer, that the session or the turn does not know by its file."""
 
     cursor: int
     turn_id: str
-    end: Finish
+    change: Finish | MessageEntry
     at: datetime
 
 
@@ -157,6 +162,7 @@ class _FileLedgers(Ledgers):
         self._lock = FileLock(folder / "lock")
         self._kept = ArtifactFiles(folder / "artifacts", self._report)
         self._dirty: set[str] = set()
+        self._all_known = False
         self.damaged: list[Damage] = []
 
     def open(self) -> None:
@@ -178,7 +184,9 @@ class _FileLedgers(Ledgers):
     def close(self) -> None:
         self._ledgers.clear()
         self._session_of.clear()
+        self._named.clear()
         self._dirty.clear()
+        self._all_known = False
         self._lock.release()
 
     def run(self, job: Callable[[Ledgers], T]) -> T:
@@ -187,9 +195,16 @@ class _FileLedgers(Ledgers):
         except OSError as error:
             raise _unavailable(self._folder, error) from error
 
-    def list_sessions(self, owner: str, status: SessionStatus | None, limit: int, cursor: str | None) -> Page:
+    def list_sessions(
+        self, owner: str, status: SessionStatus | None, name: str | None, limit: int, cursor: str | None
+    ) -> Page:
         self._load_all()
-        return super().list_sessions(owner, status, limit, cursor)
+        return super().list_sessions(owner, status, name, limit, cursor)
+
+    def find_session(self, owner: str, name: str) -> Session | None:
+        if not self._all_known:
+            self._load_all()
+        return super().find_session(owner, name)
 
     def save_session(self, session: Session) -> Session:
         with self._change(session.id) as ledger:
@@ -240,6 +255,25 @@ class _FileLedgers(Ledgers):
             self._write_turn_soon(ledger, entry)
         return finished
 
+    def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        with self._change(new.session_id) as ledger:
+            finished = super().record(new, end, session)
+            entry = ledger.entry(new.id)
+            self._log(ledger, entry, len(end.steps), end, new=True)
+            self._write_turn_soon(ledger, entry)
+        return finished
+
+    def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        with self._change(self._find(continuation_id)) as ledger:
+            continuation = super().amend(owner, continuation_id, text, token_count)
+            entry = ledger.entry(continuation_id)
+            if (self._session_folder(ledger) / "vectors.json").exists():
+                self._write_vectors(ledger)
+            was_swept = len(entry.steps) == 1
+            self._log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
+            self._write_turn_soon(ledger, entry)
+        return continuation
+
     def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
         with self._change(self._find(continuation_id)) as ledger:
             end = super().cancel(owner, continuation_id, reason, stats)
@@ -267,8 +301,7 @@ class _FileLedgers(Ledgers):
 
     def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
         super().add_vectors(owner, session_id, vectors, keep)
-        text = encode(_VectorFile(tuple(self._ledgers[session_id].vectors.values())))
-        disk.replace(self._folder / "sessions" / session_id / "vectors.json", text, sync=True)
+        self._write_vectors(self._ledgers[session_id])
 
     def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         self._load_all()
@@ -289,14 +322,14 @@ class _FileLedgers(Ledgers):
         artifacts = tuple(self._kept.of_session(session_id))
         return replace(super().export_session(owner, session_id), artifacts=artifacts)
 
-    def import_session(self, bundle: Bundle) -> None:
+    def import_session(self, bundle: Bundle) -> Session:
         self._load_all()
         if any(self._kept.has(a.ref.id) for a in bundle.artifacts):
             raise parts_exist(bundle.session.id)
         folder = self._folder / "sessions" / bundle.session.id
         if not self._is_session(bundle.session.id):
             shutil.rmtree(folder, ignore_errors=True)  # what a process that died while it imported has left
-        super().import_session(replace(bundle, artifacts=()))
+        session = super().import_session(replace(bundle, artifacts=()))
         try:
             self._write_whole(self._ledgers[bundle.session.id], bundle.artifacts)
         except Exception:
@@ -305,6 +338,7 @@ class _FileLedgers(Ledgers):
                 self._kept.remove(artifact.ref.id)
             shutil.rmtree(folder, ignore_errors=True)
             raise
+        return session
 
     def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
         self._load_all()
@@ -341,8 +375,7 @@ class _FileLedgers(Ledgers):
         if session_id not in self._ledgers and self._is_session(session_id):
             ledger = self._load(session_id)
             if ledger is not None:
-                self._ledgers[session_id] = ledger
-                self._session_of |= dict.fromkeys(ledger.entries, session_id)
+                self._add(ledger)
         return self._ledgers.get(session_id)
 
     def _is_session(self, session_id: str) -> bool:
@@ -351,6 +384,7 @@ class _FileLedgers(Ledgers):
     def _load_all(self) -> None:
         for folder in sorted((self._folder / "sessions").iterdir()):
             self._known(folder.name)
+        self._all_known = True
 
     @contextmanager
     def _change(self, session_id: str) -> Iterator[Ledger]:
@@ -377,6 +411,7 @@ class _FileLedgers(Ledgers):
         count: int,
         end: Finish | None = None,
         *,
+        amended: MessageEntry | None = None,
         new: bool = False,
     ) -> None:
         """Write the last `count` steps of an entry, or only how it stands now, as one commit."""
@@ -384,7 +419,7 @@ class _FileLedgers(Ledgers):
         continuation = entry.continuation
         stands = Step(0, continuation.updated_at, "observed_event", {"event": "status"}, ledger.cursor)
         lines = [_line(step) for step in entry.steps[-count:]] if count else [_line(stands)]
-        lines[-1]["commit"] = _as_json(_Commit(continuation, end, entry.position))
+        lines[-1]["commit"] = _as_json(_Commit(continuation, end, entry.position, amended))
         disk.append(self._session_folder(ledger) / "logs" / f"{continuation.id}.log", lines, new=new)
 
     def _write_opening(self, ledger: Ledger, entry: Entry) -> None:
@@ -398,7 +433,7 @@ class _FileLedgers(Ledgers):
 
     def _write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
         cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
-        record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position, cursor)
+        record = _TurnFile(entry.continuation, tuple(entry.messages), entry.position, cursor, entry.ended)
         path = self._session_folder(ledger) / "turns" / f"{entry.continuation.id}.json"
         disk.replace(path, encode(record), sync=sync)
 
@@ -416,6 +451,10 @@ class _FileLedgers(Ledgers):
         (folder / "logs").mkdir(exist_ok=True)
         disk.replace(folder / "session.json", encode(record), sync=True)
         self._dirty.discard(ledger.session.id)
+
+    def _write_vectors(self, ledger: Ledger) -> None:
+        text = encode(_VectorFile(tuple(ledger.vectors.values())))
+        disk.replace(self._session_folder(ledger) / "vectors.json", text, sync=True)
 
     def _write_whole(self, ledger: Ledger, artifacts: Sequence[Artifact]) -> None:
         folder = self._session_folder(ledger)
@@ -479,8 +518,9 @@ class _FileLedgers(Ledgers):
         ledger = Ledger(record.session)
         ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
-        files = [f for f in map(self._load_turn, sorted((folder / "turns").glob("*.json"))) if f]
-        entries = {f.continuation.id: Entry(f.continuation) for f in files}
+        loaded = filter(None, map(self._load_turn, sorted((folder / "turns").glob("*.json"))))
+        files = {file.continuation.id: file for file in loaded}
+        entries = {key: Entry(file.continuation, ended=file.ended) for key, file in files.items()}
         late: list[_Late] = []
         for path in sorted((folder / "logs").glob("*.log")):
             late += self._replay(entries, files, path, record.cursor)
@@ -488,9 +528,9 @@ class _FileLedgers(Ledgers):
         for _, entry in sorted(entries.items()):
             ledger.add(entry)
             ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
-        _add_transcript(ledger, record, folder, files, {item.turn_id for item in late})
+        _add_transcript(ledger, record, folder, files, _ended_late(late))
         for item in sorted(late):
-            ledger.take_in(item.turn_id, item.end, item.at)
+            _catch_up(ledger, item, record.cursor)
             self._dirty.add(session_id)
         ledger.vectors = self._load_vectors(folder / "vectors.json")
         return ledger
@@ -504,26 +544,35 @@ class _FileLedgers(Ledgers):
         return {vector.position: vector for vector in vectors}
 
     def _replay(
-        self, entries: dict[str, Entry], files: list[_TurnFile], path: Path, cursor: int
+        self, entries: dict[str, Entry], files: dict[str, _TurnFile], path: Path, cursor: int
     ) -> list[_Late]:
-        """Take a turn's steps from its log; return its end, if the session does not know it yet.
+        """Take a turn's steps from its log; return what the session or the turn's file does not know of it.
 
         A turn that has ended by its file has, also if the log has lost its end.
         """
-        late, entry = [], entries.get(path.stem)
-        ended = entry is not None and entry.continuation.is_final
-        for step, commit in self._load_log(path):
-            if entry is None and commit is not None:
-                entry = entries[path.stem] = Entry(commit.continuation)
-            if entry is not None and commit is not None:
-                entry.continuation = entry.continuation if ended else commit.continuation
-                if commit.finish is not None and step.cursor > cursor:
-                    late.append(_Late(step.cursor, path.stem, commit.finish, step.ts))
-                elif commit.finish is not None and not any(f.continuation.id == path.stem for f in files):
-                    said = commit.finish.messages
-                    files.append(_TurnFile(commit.continuation, said, commit.position, step.cursor))
-            if entry is not None and step.n:
+        lines, late, file = self._load_log(path), [], files.get(path.stem)
+        if not lines:
+            return []
+        last, commit = lines[-1]
+        assert commit is not None
+        entry = entries.setdefault(path.stem, Entry(commit.continuation))
+        if file is None or not entry.continuation.is_final or last.cursor > file.cursor:
+            entry.continuation = commit.continuation
+        for step, commit in lines:
+            if step.n:
                 entry.steps.append(step)
+            if commit is not None and commit.finish is not None:
+                entry.ended = step.cursor
+                if step.cursor > cursor:
+                    late.append(_Late(step.cursor, path.stem, commit.finish, step.ts))
+                elif file is None:
+                    said, at = commit.finish.messages, step.cursor
+                    file = files[path.stem] = _TurnFile(commit.continuation, said, commit.position, at, at)
+            elif commit is not None and commit.amended is not None:
+                newer = file is None or step.cursor > file.cursor
+                if newer or step.cursor > cursor:
+                    answer = file.messages[-1] if file and not newer else commit.amended
+                    late.append(_Late(step.cursor, path.stem, answer, step.ts))
         return late
 
     def _load_turn(self, path: Path) -> _TurnFile | None:
@@ -563,24 +612,40 @@ class _FileLedgers(Ledgers):
             _logger.error("%s: %s", damage.path, what)
 
 
-def _ends_without_log(files: list[_TurnFile], late: list[_Late], cursor: int) -> Iterator[_Late]:
+def _ends_without_log(files: dict[str, _TurnFile], late: list[_Late], cursor: int) -> Iterator[_Late]:
     """Find the ends of turns that neither the session nor the logs know, only their own files."""
-    known = {item.turn_id for item in late}
-    for file in files:
+    known = _ended_late(late)
+    for file in files.values():
         turn = file.continuation
-        if turn.is_final and file.cursor > cursor and file.messages and turn.id not in known:
+        if turn.is_final and file.ended > cursor and file.messages and turn.id not in known:
             end = Finish(turn.status, (), messages=file.messages, stats=turn.stats or NO_STATS)
-            yield _Late(file.cursor, turn.id, end, turn.updated_at)
+            yield _Late(file.ended, turn.id, end, turn.updated_at)
+
+
+def _ended_late(late: Iterable[_Late]) -> set[str]:
+    return {item.turn_id for item in late if isinstance(item.change, Finish)}
+
+
+def _catch_up(ledger: Ledger, item: _Late, cursor: int) -> None:
+    """Take in what a turn's log knows and `session.json` did not, as of its cursor, or the turn's file."""
+    if isinstance(item.change, Finish):
+        ledger.take_in(item.turn_id, item.change, item.at)
+        return
+    entry = ledger.entries[item.turn_id]
+    if entry.messages:
+        ledger.put_answer(entry, item.change)
+    if item.cursor > cursor:
+        ledger.touch(item.at)
 
 
 def _add_transcript(
-    ledger: Ledger, record: _SessionFile, folder: Path, files: list[_TurnFile], late: set[str]
+    ledger: Ledger, record: _SessionFile, folder: Path, files: dict[str, _TurnFile], late: set[str]
 ) -> None:
     """Put the transcript together: what was imported, then the turns by their place, but the late ones."""
     imported = folder / "turns" / "imported.ndjson"
     for line in imported.read_bytes().splitlines() if imported.exists() else ():
         ledger.say(decode(MessageEntry, line), None)
-    for file in sorted(files, key=lambda f: f.position):
+    for file in sorted(files.values(), key=lambda f: f.position):
         if file.continuation.id not in late:
             for message in file.messages:
                 ledger.say(message, file.continuation.id)

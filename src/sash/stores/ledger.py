@@ -4,7 +4,7 @@ The `memory` store keeps ledgers, the `files` store writes them down. A method c
 changes anything, so that a refused call leaves the ledger as it was.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -31,6 +31,8 @@ from sash.store import (
     Waiting,
     after_turn,
     already_final,
+    amended,
+    amended_steps,
     busy,
     cancelled_steps,
     check_begin,
@@ -44,12 +46,16 @@ from sash.stores.word_index import WordIndex
 
 @dataclass(slots=True)
 class Entry:
-    """A continuation with its steps, the messages it added at a position, and who holds it."""
+    """A continuation with its steps, the messages it added at a position, and who holds it.
+
+    `ended` is the session's cursor at its end.
+    """
 
     continuation: Continuation
     steps: list[Step] = field(default_factory=list)
     messages: list[MessageEntry] = field(default_factory=list)
     position: int = 0
+    ended: int = 0
     worker: str | None = None
     lease_until: datetime | None = None
     epoch: int = 0
@@ -134,6 +140,43 @@ class Ledger:
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)
         return Finished(written, self.next_pending() is not None)
+
+    def record(self, new: Continuation, end: Finish, session: Session, now: datetime) -> Finished:
+        check_version(self.session, session)
+        check_begin(self.session)
+        if holder := self.holder():
+            raise busy(self.session.id, holder.continuation.id)
+        entry = Entry(replace(new, status="pending"))
+        self.add(entry)
+        written = self._write(entry, end.steps, now)
+        self._close(entry, end, now)
+        self.take_in(new.id, end, now)
+        return Finished(written, self.next_pending() is not None)
+
+    def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
+        answer = entry.messages[-1] if entry.messages else None
+        continuation, message = amended(entry.continuation, answer, text, token_count)
+        self._write(entry, amended_steps(text), now)
+        entry.continuation = continuation
+        self.put_answer(entry, message)
+        self.touch(now)
+        return continuation
+
+    def touch(self, now: datetime) -> None:
+        """Note that the window is not as it was."""
+        self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
+
+    def put_answer(self, entry: Entry, message: MessageEntry) -> None:
+        """Put an amended answer in the place of the one that it amends."""
+        old = entry.messages[-1]
+        place = self.transcript.index(old, entry.position - 1)
+        entry.messages[-1] = self.transcript[place] = message
+        if message.id in self.in_window:
+            self.in_window[message.id] = message
+        if place < self._indexed:
+            for index in self._words:
+                index.replace(place + 1, old.text, message.text)
+        self.vectors.pop(entry.position, None)
 
     def take_in(self, continuation_id: str, end: Finish, now: datetime) -> None:
         """Add what a turn leaves behind to the session, the transcript and the window."""
@@ -243,6 +286,15 @@ class Ledger:
             turn_starts=self.turn_starts,
         )
 
+    def window_turns(self) -> Iterable[Continuation]:
+        """Return the turns that have messages in the window."""
+        ids = dict.fromkeys(self.turn_of[message_id] or "" for message_id in self.in_window)
+        return (self.entries[key].continuation for key in ids if key in self.entries)
+
+    def continuations(self, open_only: bool) -> list[Continuation]:
+        entries = self._open if open_only else self.entries
+        return [entry.continuation for entry in entries.values()]
+
     def messages(self, after: int, limit: int) -> list[StoredMessage]:
         chosen = self.transcript[after : after + limit]
         return [self.stored(message, position) for position, message in enumerate(chosen, after + 1)]
@@ -322,7 +374,7 @@ class Ledger:
         return written
 
     def _close(self, entry: Entry, end: Finish, now: datetime) -> None:
-        entry.continuation = ended(entry.continuation, end, now)
+        entry.continuation, entry.ended = ended(entry.continuation, end, now), self.cursor
         assert end.status in FINAL
         del self._open[entry.continuation.id]
         self._let_go(entry)

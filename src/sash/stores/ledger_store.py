@@ -50,10 +50,14 @@ class LedgerStore(ABC):
         owner: str,
         *,
         status: SessionStatus | None = None,
+        name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        return await self._do(lambda ledgers: ledgers.list_sessions(owner, status, limit, cursor))
+        return await self._do(lambda ledgers: ledgers.list_sessions(owner, status, name, limit, cursor))
+
+    async def find_session(self, owner: str, name: str) -> Session | None:
+        return await self._do(lambda ledgers: ledgers.find_session(owner, name))
 
     async def save_session(self, session: Session) -> Session:
         return await self._do(lambda ledgers: ledgers.save_session(session))
@@ -88,6 +92,12 @@ class LedgerStore(ABC):
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         return await self._do(lambda ledgers: ledgers.finish(lease, end))
 
+    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        return await self._do(lambda ledgers: ledgers.record(new, end, session))
+
+    async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        return await self._do(lambda ledgers: ledgers.amend(owner, continuation_id, text, token_count))
+
     async def cancel(
         self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
     ) -> Continuation:
@@ -114,8 +124,10 @@ class LedgerStore(ABC):
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return await self._do(lambda ledgers: ledgers.get_continuation(owner, continuation_id))
 
-    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
-        return await self._do(lambda ledgers: ledgers.list_continuations(owner, session_id))
+    async def list_continuations(
+        self, owner: str, session_id: str, *, open_only: bool = False
+    ) -> list[Continuation]:
+        return await self._do(lambda ledgers: ledgers.list_continuations(owner, session_id, open_only))
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         return await self._do(lambda ledgers: ledgers.journal(owner, continuation_id))
@@ -127,6 +139,9 @@ class LedgerStore(ABC):
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         return await self._do(lambda ledgers: ledgers.window(owner, session_id))
+
+    async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
+        return await self._do(lambda ledgers: ledgers.window_turns(owner, session_id))
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         return await self._do(lambda ledgers: ledgers.evicted(owner, session_id))
@@ -164,8 +179,8 @@ class LedgerStore(ABC):
     async def export_session(self, owner: str, session_id: str) -> Bundle:
         return await self._do(lambda ledgers: ledgers.export_session(owner, session_id))
 
-    async def import_session(self, bundle: Bundle) -> None:
-        await self._do(lambda ledgers: ledgers.import_session(bundle))
+    async def import_session(self, bundle: Bundle) -> Session:
+        return await self._do(lambda ledgers: ledgers.import_session(bundle))
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
         return await self._do(lambda ledgers: ledgers.sweep(idle_before, ended_before))

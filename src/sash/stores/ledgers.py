@@ -27,6 +27,7 @@ from sash.store import (
     Vector,
     Waiting,
     lease_end,
+    name_taken,
     page_of_sessions,
     parts_exist,
 )
@@ -41,25 +42,40 @@ class Ledgers:
         self._clock = clock
         self._ledgers: dict[str, Ledger] = {}
         self._session_of: dict[str, str] = {}
+        self._named: dict[tuple[str, str], set[str]] = {}
         self._artifacts: dict[str, Artifact] = {}
 
     def create_session(self, session: Session) -> None:
+        self._check_name(session)
         self.import_session(Bundle(session))
 
     def get_session(self, owner: str, session_id: str) -> Session:
         return self._ledger(owner, session_id).session
 
-    def list_sessions(self, owner: str, status: SessionStatus | None, limit: int, cursor: str | None) -> Page:
-        sessions = [ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner]
-        return page_of_sessions(sessions, status, limit, cursor)
+    def list_sessions(
+        self, owner: str, status: SessionStatus | None, name: str | None, limit: int, cursor: str | None
+    ) -> Page:
+        sessions = (ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner)
+        named = sessions if name is None else (s for s in sessions if s.name == name)
+        return page_of_sessions(named, status, limit, cursor)
+
+    def find_session(self, owner: str, name: str) -> Session | None:
+        ledgers = map(self._ledgers.get, self._named.get((owner, name), ()))
+        named = (ledger.session for ledger in ledgers if ledger and ledger.session.name == name)
+        return max(named, key=lambda session: (session.status == "active", session.id), default=None)
 
     def save_session(self, session: Session) -> Session:
-        return self._ledger(session.owner, session.id).save(session, self._clock.now())
+        ledger = self._ledger(session.owner, session.id)
+        self._check_name(session)
+        saved = ledger.save(session, self._clock.now())
+        self._note_name(saved)
+        return saved
 
     def delete_session(self, owner: str, session_id: str) -> None:
         ledger = self._ledger(owner, session_id)
         for continuation_id in ledger.entries:
             del self._session_of[continuation_id]
+        self._forget_name(ledger.session)
         del self._ledgers[session_id]
         kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
         self._artifacts = kept
@@ -95,6 +111,15 @@ class Ledgers:
     def finish(self, lease: Lease, end: Finish) -> Finished:
         return self._leased(lease).finish(lease, end, self._clock.now())
 
+    def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        finished = self._ledger(new.owner, new.session_id).record(new, end, session, self._clock.now())
+        self._session_of[new.id] = new.session_id
+        return finished
+
+    def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.amend(entry, text, token_count, self._clock.now())
+
     def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.cancel(entry, reason, stats, self._clock.now())
@@ -126,8 +151,8 @@ class Ledgers:
     def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return self._entry(owner, continuation_id)[1].continuation
 
-    def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
-        return [entry.continuation for entry in self._ledger(owner, session_id).entries.values()]
+    def list_continuations(self, owner: str, session_id: str, open_only: bool) -> list[Continuation]:
+        return self._ledger(owner, session_id).continuations(open_only)
 
     def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         entry = self._entry(owner, continuation_id)[1]
@@ -138,6 +163,9 @@ class Ledgers:
 
     def window(self, owner: str, session_id: str) -> ConversationWindow:
         return self._ledger(owner, session_id).window()
+
+    def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
+        return list(self._ledger(owner, session_id).window_turns())
 
     def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         return self._ledger(owner, session_id).evicted
@@ -191,23 +219,55 @@ class Ledgers:
         artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
         return replace(self._ledger(owner, session_id).bundle(), artifacts=artifacts)
 
-    def import_session(self, bundle: Bundle) -> None:
+    def import_session(self, bundle: Bundle) -> Session:
         session = bundle.session
+        if self._is_name_taken(session):
+            session = replace(session, name=None)
+            bundle = replace(bundle, session=session)
         if session.id in self._ledgers:
             raise SessionExists(f"session {session.id} exists already", session_id=session.id)
         if any(c.id in self._session_of for c in bundle.continuations) or any(
             a.ref.id in self._artifacts for a in bundle.artifacts
         ):
             raise parts_exist(session.id)
-        self._ledgers[session.id] = Ledger.from_bundle(bundle)
-        self._session_of |= {c.id: session.id for c in bundle.continuations}
+        self._add(Ledger.from_bundle(bundle))
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
+        return session
 
     def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
         now, swept = self._clock.now(), Swept()
         for ledger in self._ledgers.values():
             swept += ledger.sweep(idle_before, ended_before, now)
         return swept
+
+    def _add(self, ledger: Ledger) -> None:
+        """Take a session's ledger into the books."""
+        self._ledgers[ledger.session.id] = ledger
+        self._session_of |= dict.fromkeys(ledger.entries, ledger.session.id)
+        self._note_name(ledger.session)
+
+    def _note_name(self, session: Session) -> None:
+        """Note that a session has, or has had, a name."""
+        if session.name is not None:
+            self._named.setdefault((session.owner, session.name), set()).add(session.id)
+
+    def _forget_name(self, session: Session) -> None:
+        if session.name is not None:
+            key = (session.owner, session.name)
+            self._named[key].discard(session.id)
+            if not self._named[key]:
+                del self._named[key]
+
+    def _is_name_taken(self, session: Session) -> bool:
+        """Whether another active session has the name that a session would have."""
+        if session.name is None or session.status != "active":
+            return False
+        found = self.find_session(session.owner, session.name)
+        return found is not None and found.status == "active" and found.id != session.id
+
+    def _check_name(self, session: Session) -> None:
+        if self._is_name_taken(session):
+            raise name_taken(session)
 
     def _ledger(self, owner: str, session_id: str) -> Ledger:
         ledger = self._ledgers.get(session_id)

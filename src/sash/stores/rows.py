@@ -5,7 +5,7 @@ import sqlite3
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from sash.codec import decode, encode
 from sash.errors import (
@@ -32,9 +32,13 @@ from sash.store import (
     Bundle,
     Cut,
     Evicted,
+    Finish,
     Lease,
     StoredMessage,
     StoredStep,
+    amended,
+    amended_steps,
+    name_taken,
     number_steps,
     parts_exist,
 )
@@ -65,6 +69,14 @@ class Held(NamedTuple):
     stats: str
     positions: int
     next_waits: int
+
+
+class Place(NamedTuple):
+    """Where a session stands: its key, its last cursor, its number of messages."""
+
+    session: int
+    cursor: int
+    positions: int
 
 
 class _LastCut(NamedTuple):
@@ -98,6 +110,11 @@ def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
     return read_session(row)
 
 
+def find_session(db: sqlite3.Connection, owner: str, name: str) -> Session | None:
+    row = db.execute(SQL["session_of_name"], {"owner": owner, "name": name}).fetchone()
+    return None if row is None else read_session(row)
+
+
 def read_session(row: Sequence[Any]) -> Session:
     body, status, updated_at, version, stats, digest, cut_at = row
     session = decode(Session, body)
@@ -117,6 +134,7 @@ def session_row(session: Session) -> dict[str, Any]:
     return {
         "id": session.id,
         "owner": session.owner,
+        "name": session.name,
         "status": session.status,
         "updated_at": session.updated_at.timestamp(),
         "version": session.version,
@@ -127,6 +145,7 @@ def session_row(session: Session) -> dict[str, Any]:
 
 def insert_session(db: sqlite3.Connection, session: Session) -> int:
     """Write a session, and return its key."""
+    check_name(db, session)
     row = db.execute(SQL["insert_session"], session_row(session)).fetchone()
     if row is None:
         raise SessionExists(f"session {session.id} exists already", session_id=session.id)
@@ -136,6 +155,19 @@ def insert_session(db: sqlite3.Connection, session: Session) -> int:
     return int(row[0])
 
 
+def is_name_taken(db: sqlite3.Connection, session: Session) -> bool:
+    """Whether another active session has the name that a session would have."""
+    if session.name is None or session.status != "active":
+        return False
+    found = find_session(db, session.owner, session.name)
+    return found is not None and found.status == "active" and found.id != session.id
+
+
+def check_name(db: sqlite3.Connection, session: Session) -> None:
+    if is_name_taken(db, session):
+        raise name_taken(session)
+
+
 def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
     row = db.execute(SQL["continuation"], {"id": continuation_id, "owner": owner}).fetchone()
     if row is None:
@@ -143,8 +175,12 @@ def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -
     return read_continuation(row)
 
 
-def list_continuations(db: sqlite3.Connection, key: int) -> list[Continuation]:
-    return list(map(read_continuation, db.execute(SQL["continuations"], {"session": key})))
+def list_continuations(
+    db: sqlite3.Connection,
+    key: int,
+    query: Literal["continuations", "open_continuations", "window_turns"] = "continuations",
+) -> list[Continuation]:
+    return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
 
 
 def find_same(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
@@ -180,6 +216,7 @@ def insert_continuation(
     worker: str | None = None,
     lease_until: datetime | None = None,
     ending: Ending | None = None,
+    answer_at: int | None = None,
 ) -> None:
     db.execute(
         SQL["insert_continuation"],
@@ -194,6 +231,7 @@ def insert_continuation(
             lease_until and lease_until.timestamp(),
             0 if worker is None else 1,
             first_cursor,
+            answer_at,
             encode(continuation),
             ending and encode(ending),
         ),
@@ -219,8 +257,46 @@ def let_go(
     status: Status,
     now: datetime,
     ending: Ending | None = None,
+    answer_at: int | None = None,
 ) -> None:
-    db.execute(SQL["let_go"], (status, now.timestamp(), ending and encode(ending), continuation_id))
+    values = (status, now.timestamp(), ending and encode(ending), answer_at, continuation_id)
+    db.execute(SQL["let_go"], values)
+
+
+def take_in(
+    db: sqlite3.Connection,
+    place: Place,
+    continuation_id: str,
+    end: Finish,
+    written: Sequence[Step],
+    stats: Stats,
+    now: datetime,
+) -> None:
+    """Add what a turn leaves behind to the session, which had these stats, the transcript and the window."""
+    key, cursor, positions = place
+    insert_steps(db, key, continuation_id, written)
+    insert_messages(db, key, continuation_id, enumerate(end.messages, positions + 1))
+    cursor, positions = cursor + len(written), positions + len(end.messages)
+    db.execute(SQL["end_turn"], (now.timestamp(), cursor, positions, encode(stats + end.stats), key))
+    if end.cut is not None:
+        move_cut(db, key, end.cut, now)
+
+
+def amend(
+    db: sqlite3.Connection, continuation: Continuation, text: str, token_count: int, now: datetime
+) -> Continuation:
+    """Replace the answer of a turn wherever it stands."""
+    found = db.execute(SQL["answer"], {"id": continuation.id}).fetchone()
+    row, body, key, position = found or (None, None, None, None)
+    answer = None if body is None else decode(MessageEntry, body)
+    changed, message = amended(continuation, answer, text, token_count)
+    db.execute(SQL["amend_message"], {"row": row, "body": encode(message)})
+    ending = Ending(changed.response, changed.error, changed.artifacts, changed.stats)
+    db.execute(SQL["amend_continuation"], {"id": changed.id, "ending": encode(ending)})
+    add_steps(db, changed, amended_steps(text), now)
+    db.execute(SQL["drop_vector"], {"session": key, "position": position, "id": changed.id})
+    db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
+    return changed
 
 
 def add_steps(
@@ -284,6 +360,12 @@ def index_messages(db: sqlite3.Connection) -> None:
     """Let the full-text index catch up with the messages."""
     db.execute(SQL["index_messages"])
     db.execute(SQL["all_indexed"])
+
+
+def forget_words(db: sqlite3.Connection) -> None:
+    """Let the full-text index forget the messages that were deleted."""
+    db.execute(SQL["indexed_after_delete"])
+    db.execute(SQL["forget_deleted_words"])
 
 
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
@@ -370,19 +452,23 @@ def get_bundle(db: sqlite3.Connection, session: Session) -> Bundle:
     )
 
 
-def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
+def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
+    session = bundle.session
+    if is_name_taken(db, session):
+        session = replace(session, name=None)
     try:
-        _insert_bundle(db, bundle)
+        _insert_bundle(db, replace(bundle, session=session))
     except sqlite3.IntegrityError as error:
-        raise parts_exist(bundle.session.id) from error
+        raise parts_exist(session.id) from error
+    return session
 
 
 def _insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> None:
     key = insert_session(db, bundle.session)
+    last = {m.continuation_id: m.position for m in bundle.messages}
     for c in bundle.continuations:
-        insert_continuation(
-            db, key, c, first_cursor=0, ending=Ending(c.response, c.error, c.artifacts, c.stats)
-        )
+        ending = Ending(c.response, c.error, c.artifacts, c.stats)
+        insert_continuation(db, key, c, first_cursor=0, ending=ending, answer_at=last.get(c.id))
     for stored in bundle.steps:
         insert_steps(db, key, stored.continuation_id, (stored.step,))
     for m in bundle.messages:

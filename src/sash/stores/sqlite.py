@@ -82,20 +82,25 @@ class SqliteStore:
         owner: str,
         *,
         status: SessionStatus | None = None,
+        name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
         def job(db: sqlite3.Connection) -> Page:
-            where = {"owner": owner, "status": status, "cursor": cursor, "limit": limit + 1}
+            where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
             found = db.execute(rows.SQL["sessions"], where).fetchall()
             sessions = tuple(map(rows.read_session, found[:limit]))
             return Page(sessions, sessions[-1].id if len(found) > limit else None)
 
         return await self._read(job)
 
+    async def find_session(self, owner: str, name: str) -> Session | None:
+        return await self._read(partial(rows.find_session, owner=owner, name=name))
+
     async def save_session(self, session: Session) -> Session:
         def job(db: sqlite3.Connection) -> Session:
             check_version(rows.get_session(db, session.owner, session.id), session)
+            rows.check_name(db, session)
             saved = replace(session, version=session.version + 1, updated_at=self._clock.now())
             [key] = db.execute(rows.SQL["update_session"], rows.session_row(saved)).fetchone()
             memory, cut_at = saved.memory, saved.memory.cut_at
@@ -110,15 +115,15 @@ class SqliteStore:
             where = {"session_id": session_id, "owner": owner}
             if not db.execute(rows.SQL["delete_session"], where).rowcount:
                 raise rows.no_session(session_id)
-            db.execute(rows.SQL["indexed_after_delete"])
+            rows.forget_words(db)
 
         await self._write(job)
+        await self._database.empty_log()
 
     async def erase(self, owner: str) -> int:
         def job(db: sqlite3.Connection) -> int:
             erased = db.execute(rows.SQL["erase"], {"owner": owner}).rowcount
-            db.execute(rows.SQL["indexed_after_delete"])
-            db.execute(rows.SQL["forget_deleted_words"])
+            rows.forget_words(db)
             return erased
 
         erased = await self._write(job)
@@ -131,7 +136,7 @@ class SqliteStore:
             place = db.execute(rows.SQL["place_of_turn"], where).fetchone()
             if place is None:
                 raise rows.no_session(new.session_id)
-            key, version, cursor, holder, pending = place
+            key, version, _, cursor, holder, pending = place
             same = rows.find_same(db, key, new.request.idempotency_key)
             if same is not None:
                 return Begun(same, None, created=False)
@@ -201,18 +206,42 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> Finished:
             now, held = self._clock.now(), rows.check_lease(db, lease)
             written = number_steps(end.steps, held.steps, held.cursor, now)
-            rows.insert_steps(db, held.session, lease.continuation_id, written)
             ending = rows.Ending(end.response, end.error, end.artifacts, end.stats)
-            rows.let_go(db, lease.continuation_id, end.status, now, ending)
-            stats = decode(Stats, held.stats) + end.stats
-            cursor, positions = held.cursor + len(written), held.positions + len(end.messages)
-            changes = (now.timestamp(), cursor, positions, encode(stats), held.session)
-            db.execute(rows.SQL["end_turn"], changes)
-            placed = enumerate(end.messages, held.positions + 1)
-            rows.insert_messages(db, held.session, lease.continuation_id, placed)
-            if end.cut is not None:
-                rows.move_cut(db, held.session, end.cut, now)
+            answer_at = held.positions + len(end.messages) if end.messages else None
+            rows.let_go(db, lease.continuation_id, end.status, now, ending, answer_at)
+            place = rows.Place(held.session, held.cursor, held.positions)
+            rows.take_in(db, place, lease.continuation_id, end, written, decode(Stats, held.stats), now)
             return Finished(written, bool(held.next_waits))
+
+        return await self._write(job)
+
+    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        def job(db: sqlite3.Connection) -> Finished:
+            where = {"session_id": new.session_id, "owner": new.owner}
+            found = db.execute(rows.SQL["place_of_turn"], where).fetchone()
+            if found is None:
+                raise rows.no_session(new.session_id)
+            key, version, positions, cursor, holder, pending = found
+            check_version(replace(session, version=version), session)
+            check_begin(session)
+            if holder is not None:
+                raise busy(new.session_id, holder)
+            now = self._clock.now()
+            written = number_steps(end.steps, 0, cursor, now)
+            ending = rows.Ending(end.response, end.error, end.artifacts, end.stats)
+            answer_at = positions + len(end.messages) if end.messages else None
+            over = replace(new, status=end.status, updated_at=now)
+            rows.insert_continuation(db, key, over, cursor, ending=ending, answer_at=answer_at)
+            place = rows.Place(key, cursor, positions)
+            rows.take_in(db, place, new.id, end, written, session.stats, now)
+            return Finished(written, bool(pending))
+
+        return await self._write(job)
+
+    async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        def job(db: sqlite3.Connection) -> Continuation:
+            continuation = rows.get_continuation(db, owner, continuation_id)
+            return rows.amend(db, continuation, text, token_count, self._clock.now())
 
         return await self._write(job)
 
@@ -264,9 +293,12 @@ class SqliteStore:
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return await self._read(partial(rows.get_continuation, owner=owner, continuation_id=continuation_id))
 
-    async def list_continuations(self, owner: str, session_id: str) -> list[Continuation]:
+    async def list_continuations(
+        self, owner: str, session_id: str, *, open_only: bool = False
+    ) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
-            return rows.list_continuations(db, rows.find_key(db, owner, session_id))
+            key = rows.find_key(db, owner, session_id)
+            return rows.list_continuations(db, key, "open_continuations" if open_only else "continuations")
 
         return await self._read(job)
 
@@ -287,6 +319,12 @@ class SqliteStore:
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         def job(db: sqlite3.Connection) -> ConversationWindow:
             return rows.get_window(db, rows.get_session(db, owner, session_id))
+
+        return await self._read(job)
+
+    async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
+        def job(db: sqlite3.Connection) -> list[Continuation]:
+            return rows.list_continuations(db, rows.find_key(db, owner, session_id), "window_turns")
 
         return await self._read(job)
 
@@ -368,8 +406,8 @@ class SqliteStore:
 
         return await self._read(job)
 
-    async def import_session(self, bundle: Bundle) -> None:
-        await self._write(partial(rows.insert_bundle, bundle=bundle))
+    async def import_session(self, bundle: Bundle) -> Session:
+        return await self._write(partial(rows.insert_bundle, bundle=bundle))
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
         def job(db: sqlite3.Connection) -> Swept:

@@ -1,7 +1,9 @@
 """Which messages have which words: an index in memory, for the stores that have no other."""
 
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from itertools import groupby, islice
+from operator import itemgetter
 
 from sash.words import plain, words
 
@@ -19,6 +21,21 @@ class WordIndex:
         """Take in what was said at a position; positions come in their order."""
         for word in set(words(text)):
             self._at[word[:_KEY]].append((position, word))
+
+    def replace(self, position: int, old: str, new: str) -> None:
+        """Take in that something else was said at a position that is known."""
+        for key in {word[:_KEY] for word in words(old)}:
+            del self._at[key][self._place(key, position)]
+        for word in set(words(new)):
+            place = self._place(word[:_KEY], position)
+            self._at[word[:_KEY]].insert(place.start, (position, word))
+
+    def _place(self, key: str, position: int) -> slice:
+        """Return where a list has the words of a position, or would have them."""
+        found, by_position = self._at[key], itemgetter(0)
+        return slice(
+            bisect_left(found, position, key=by_position), bisect_right(found, position, key=by_position)
+        )
 
     def newest(self, beginning: str, limit: int) -> set[int]:
         """Return the last positions with a word that begins so."""

@@ -10,8 +10,17 @@ FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.id = :session_id 
 -- name: sessions
 SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key
-WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:cursor IS NULL OR s.id < :cursor)
+WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:name IS NULL OR s.name = :name)
+    AND (:cursor IS NULL OR s.id < :cursor)
 ORDER BY s.id DESC LIMIT :limit;
+
+-- name: session_of_name
+SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
+FROM sessions AS s JOIN cuts AS c ON c.session = s.key
+WHERE s.key = ifnull(
+    (SELECT key FROM sessions INDEXED BY one_of_name WHERE owner = :owner AND name = :name AND status = 'active'),
+    (SELECT key FROM sessions INDEXED BY sessions_of_name WHERE owner = :owner AND name = :name
+     ORDER BY id DESC LIMIT 1));
 
 -- name: idle_sessions
 SELECT s.key FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before AND NOT EXISTS
@@ -21,14 +30,15 @@ SELECT s.key FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :be
 UPDATE sessions SET status = 'expired', version = version + 1 WHERE key = ?;
 
 -- name: insert_session
-INSERT INTO sessions (id, owner, status, updated_at, version, stats, body)
-VALUES (:id, :owner, :status, :updated_at, :version, :stats, :body) ON CONFLICT (id) DO NOTHING RETURNING key;
+INSERT INTO sessions (id, owner, name, status, updated_at, version, stats, body)
+VALUES (:id, :owner, :name, :status, :updated_at, :version, :stats, :body) ON CONFLICT (id) DO NOTHING RETURNING key;
 
 -- name: insert_cut
 INSERT INTO cuts (session, digest, cut_at) VALUES (:session, :digest, :cut_at);
 
 -- name: update_session
-UPDATE sessions SET status = :status, updated_at = :updated_at, version = :version, stats = :stats, body = :body
+UPDATE sessions SET name = :name, status = :status, updated_at = :updated_at, version = :version, stats = :stats,
+    body = :body
 WHERE id = :id RETURNING key;
 
 -- name: update_digest
@@ -38,6 +48,9 @@ WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 -- name: add_stats
 UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1 WHERE id = :session_id;
 
+-- name: touch_session
+UPDATE sessions SET updated_at = :now, version = version + 1 WHERE key = :session;
+
 -- name: delete_session
 DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
 
@@ -45,8 +58,10 @@ DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
 DELETE FROM sessions WHERE owner = :owner;
 
 -- name: place_of_turn
--- A session's key and version, its last cursor even if that step was swept, who holds it, whether somebody waits.
-SELECT s.key, s.version, max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
+-- A session's key and version, its number of messages, its last cursor even if that step was swept, who holds it,
+-- whether somebody waits.
+SELECT s.key, s.version, s.positions,
+    max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT id FROM continuations INDEXED BY one_holder
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
     EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
@@ -75,6 +90,15 @@ SELECT body, status, updated_at, ending FROM continuations WHERE id = :id AND ow
 
 -- name: continuations
 SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id;
+
+-- name: open_continuations
+SELECT body, status, updated_at, ending FROM (
+    SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY one_holder
+    WHERE session = :session AND status IN ('running', 'awaiting_approval')
+    UNION ALL
+    SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY waiting
+    WHERE session = :session AND status IN ('pending', 'interrupted'))
+ORDER BY id;
 
 -- name: continuation_of_key
 SELECT body, status, updated_at, ending FROM continuations
@@ -116,8 +140,8 @@ WHERE worker IS NULL AND updated_at < :before AND status IN ('pending', 'interru
 
 -- name: insert_continuation
 INSERT INTO continuations (id, session, owner, status, updated_at, idempotency_key, worker, lease_until, epoch,
-    first_cursor, body, ending)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+    first_cursor, answer_at, body, ending)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
 -- name: hand_over
 UPDATE continuations SET status = 'running', updated_at = :now, worker = :worker, lease_until = :until,
@@ -127,7 +151,7 @@ WHERE id = :id RETURNING epoch;
 -- name: let_go
 -- Who held it is fenced out by the new epoch.
 UPDATE continuations SET status = ?, updated_at = ?, worker = NULL, lease_until = NULL, epoch = epoch + 1,
-    ending = ifnull(?, ending)
+    ending = ifnull(?, ending), answer_at = ?
 WHERE id = ?;
 
 -- name: renew
@@ -186,6 +210,38 @@ SELECT m.position, m.body
 FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.window_from
 WHERE c.session = :session
 ORDER BY 1;
+
+-- name: window_turns
+SELECT c.body, c.status, c.updated_at, c.ending FROM (
+    SELECT m.continuation_id AS id, m.position FROM cuts AS c CROSS JOIN json_each(c.kept) AS k
+        CROSS JOIN messages AS m ON m.session = c.session AND m.position = k.value
+    WHERE c.session = :session
+    UNION ALL
+    SELECT m.continuation_id, m.position
+    FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.window_from
+    WHERE c.session = :session) AS said
+CROSS JOIN continuations AS c ON c.id = said.id
+GROUP BY c.id ORDER BY min(said.position);
+
+-- name: answer
+-- A turn's last message, with its session and its place.
+SELECT m.row, m.body, m.session, m.position FROM continuations AS c
+    JOIN messages AS m ON m.session = c.session AND m.position = c.answer_at
+WHERE c.id = :id;
+
+-- name: amend_message
+UPDATE messages SET body = :body WHERE row = :row;
+
+-- name: amend_continuation
+-- What it has to say now is one more step that is still to be swept.
+UPDATE continuations SET ending = :ending, swept = 0 WHERE id = :id;
+
+-- name: drop_vector
+-- The vector of a turn stands at its first message.
+DELETE FROM vectors WHERE session = :session AND position =
+    (SELECT max(position) FROM vectors WHERE session = :session AND position <= :position)
+    AND EXISTS (SELECT 1 FROM messages AS m
+        WHERE m.session = :session AND m.position = vectors.position AND m.continuation_id = :id);
 
 -- name: cut
 SELECT turn_starts, evicted, evicted_count, window_from FROM cuts WHERE session = :session;

@@ -6,6 +6,7 @@ CREATE TABLE sessions (
     key        INTEGER PRIMARY KEY, -- short, for the tables below
     id         TEXT NOT NULL UNIQUE,
     owner      TEXT NOT NULL,
+    name       TEXT,
     status     TEXT NOT NULL,
     updated_at REAL NOT NULL,
     version    INTEGER NOT NULL,
@@ -15,6 +16,8 @@ CREATE TABLE sessions (
     body       TEXT NOT NULL               -- the rest of the session, but its digest
 );
 CREATE INDEX sessions_of_owner ON sessions (owner, id);
+CREATE INDEX sessions_of_name ON sessions (owner, name, id) WHERE name IS NOT NULL;
+CREATE UNIQUE INDEX one_of_name ON sessions (owner, name) WHERE name IS NOT NULL AND status = 'active';
 
 -- The window is what stands at `kept` positions, and all from `window_from` on.
 CREATE TABLE cuts (
@@ -39,6 +42,7 @@ CREATE TABLE continuations (
     lease_until     REAL,
     epoch           INTEGER NOT NULL DEFAULT 0,
     first_cursor    INTEGER NOT NULL, -- its steps come behind it
+    answer_at       INTEGER,          -- the position of its last message
     swept           INTEGER NOT NULL DEFAULT 0,
     body            TEXT NOT NULL,    -- as it was opened
     ending          TEXT              -- its response, error and artifacts
@@ -83,6 +87,13 @@ INSERT INTO indexed VALUES (0);
 CREATE TRIGGER message_deleted BEFORE DELETE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
     INSERT INTO said (said, rowid, place, text)
     SELECT 'delete', row, place, text FROM messages_as_text WHERE row = old.row;
+END;
+CREATE TRIGGER message_changes BEFORE UPDATE ON messages WHEN old.row <= (SELECT row FROM indexed) BEGIN
+    INSERT INTO said (said, rowid, place, text)
+    SELECT 'delete', row, place, text FROM messages_as_text WHERE row = old.row;
+END;
+CREATE TRIGGER message_changed AFTER UPDATE ON messages WHEN new.row <= (SELECT row FROM indexed) BEGIN
+    INSERT INTO said (rowid, place, text) SELECT row, place, text FROM messages_as_text WHERE row = new.row;
 END;
 
 CREATE TABLE vectors (

@@ -1,0 +1,97 @@
+"""`sash ask`: one question, for scripts. Only the answer goes to standard output."""
+
+import asyncio
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, SomeSession, Store
+
+if TYPE_CHECKING:
+    from sash.access import Caller
+    from sash.desk import Desk
+    from sash.settings import Settings
+    from sash.shapes import ContinuationShown
+
+FOR_EVER_S = 86_400.0
+UNDER_WAY = frozenset({"pending", "running", "streaming"})
+
+
+def ask(
+    question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    as_json: Json = False,
+    session: SomeSession = None,
+    timeout: Annotated[
+        float, typer.Option(min=0, max=FOR_EVER_S, help="Seconds to wait for the answer.")
+    ] = FOR_EVER_S,
+    model: Annotated[str | None, typer.Option(help="The model that answers.")] = None,
+    no_tools: Annotated[bool, typer.Option("--no-tools", help="Let no tools be used.")] = False,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL,
+) -> None:
+    """Ask one question and print the answer."""
+    place = Place(data, store, config, owner)
+    loaded = place.load(model=model)
+
+    from sash.access import Caller
+    from sash.cli.answer import report
+    from sash.cli.logs import quiet
+
+    text = sys.stdin.read().strip() if question == "-" else question
+    asked = _Question(text, session, model if session else None, not no_tools, round(timeout * 1000))
+    turn = asyncio.run(_ask(quiet(loaded), Caller(owner), asked))
+    raise typer.Exit(report(turn, as_json=as_json))
+
+
+@dataclass(frozen=True, slots=True)
+class _Question:
+    text: str
+    session: str | None
+    model: str | None
+    allow_tools: bool
+    wait_ms: int
+
+
+async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "ContinuationShown":
+    from sash.cli.house import wait_for_house
+    from sash.cli.opening import talking
+    from sash.shapes import StartSession
+
+    async with talking(settings) as desk:
+        await wait_for_house(desk)
+        if asked.session is not None:
+            return await _put(desk, caller, asked.session, asked)
+        session_id = (await desk.start_session(caller, StartSession())).session_id
+        turn = None
+        try:
+            turn = await _put(desk, caller, session_id, asked)
+        finally:
+            if turn is None or turn.status in ("completed", "failed", "cancelled", "expired"):
+                await desk.end_session(caller, session_id)
+        return turn
+
+
+async def _put(desk: "Desk", caller: "Caller", session_id: str, asked: _Question) -> "ContinuationShown":
+    """Put the question; who interrupts it has it cancelled, and one that takes too long can be resumed."""
+    from sash.sessions import ModelConfig
+    from sash.shapes import SendMessage
+
+    message = SendMessage(
+        message=asked.text,
+        allow_tools=asked.allow_tools,
+        model=None if asked.model is None else ModelConfig(name=asked.model),
+    )
+    sent = (await desk.send_message(caller, session_id, message)).continuation_id
+    try:
+        turn = await desk.await_continuation(caller, sent, wait_ms=asked.wait_ms)
+    except asyncio.CancelledError:
+        await desk.cancel(caller, sent)
+        raise
+    if turn.status in UNDER_WAY:
+        await desk.runtime.drain()
+        turn = await desk.await_continuation(caller, sent)
+    return turn

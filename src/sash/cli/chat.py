@@ -1,0 +1,40 @@
+"""`sash chat`: a conversation in the terminal, or with what comes out of a pipe."""
+
+from typing import Annotated
+
+import typer
+
+from sash.cli.options import LOCAL, Config, Data, Owner, Place, SomeSession, Store
+
+
+def chat(
+    session: SomeSession = None,
+    name: Annotated[str | None, typer.Option(help="Go on with the session of this name.  [chat]")] = None,
+    new: Annotated[bool, typer.Option("--new", help="Begin a new session.")] = False,
+    area: Annotated[str | None, typer.Option(help="Where in the house you are.")] = None,
+    language: Annotated[str | None, typer.Option(help="The language you speak: en, de, …")] = None,
+    allow: Annotated[
+        list[str] | None, typer.Option(help="What may be used in the house: light,switch.turn_off")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Say yes to whatever needs one.")] = False,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL,
+) -> None:
+    """Talk. The session is kept, and the next chat goes on with it."""
+    loaded = Place(data, store, config, owner).load()
+
+    from sash.access import Caller
+    from sash.cli.beside import Beside
+    from sash.cli.conversation import Conversation
+    from sash.cli.house import wait_for_house
+    from sash.cli.logs import quiet
+    from sash.cli.opening import talking
+    from sash.cli.wanted import Wanted
+
+    services = tuple(part.strip() for given in allow or () for part in given.split(",") if part.strip())
+    wanted = Wanted(session, name, new, area, language, services)
+    with Beside() as beside, beside.within(talking(quiet(loaded))) as desk:
+        beside.call(wait_for_house(desk))
+        Conversation(beside, desk, Caller(owner), loaded.settings, yes=yes).run(wanted)

@@ -1,0 +1,226 @@
+"""A conversation in the terminal: lines are read, turns are shown, and Ctrl-C ends the turn that runs."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from sash.access import Caller
+from sash.cli.beside import Beside
+from sash.cli.console import make_console, one_line, say
+from sash.cli.lines import Lines, ask_for_yes
+from sash.cli.screen import Screen
+from sash.cli.sessions import table
+from sash.cli.show import print_context
+from sash.cli.transcript import last_messages, words
+from sash.cli.turns import UNDER_WAY, Turns, Wish
+from sash.cli.wanted import Wanted
+from sash.desk import Desk
+from sash.errors import SashError, SessionBusy
+from sash.sessions import Session
+from sash.settings import Settings
+from sash.shapes import ContinuationShown, Note, SendMessage
+from sash.steps import Action
+
+LAST_MESSAGES = 6
+LAST_SESSIONS = 10
+LONGEST = 160
+
+
+class Conversation:
+    """Talks in one session at a time."""
+
+    session: Session
+
+    def __init__(
+        self, beside: Beside, desk: Desk, caller: Caller, settings: Settings, *, yes: bool = False
+    ) -> None:
+        self._beside = beside
+        self._desk = desk
+        self._caller = caller
+        self._settings = settings
+        self._yes = yes
+        self._console = make_console()
+        self._screen = Screen(self._console)
+        self._lines = Lines(self._console)
+        self._turns = Turns(beside, desk, caller, self._screen, self._confirm)
+        self._wanted = Wanted()
+        self._commands: dict[str, tuple[Callable[[str], None], str]] = {
+            "/undo": (self._undo, "take the last action back"),
+            "/context": (self._context, "what the next model call is made of"),
+            "/sessions": (self._sessions, "the newest sessions"),
+            "/new": (self._new, "begin a new session"),
+            "/switch": (self._switch, "ID: go on with another session"),
+            "/remember": (self._remember, "TEXT: keep a fact"),
+            "/resume": (self._resume, "go on with a turn that was interrupted"),
+            "/help": (self._help, "this"),
+        }
+
+    def run(self, wanted: Wanted) -> None:
+        """Talk until there are no more lines."""
+        self._wanted = wanted
+        self._enter(wanted)
+        while (line := self._read()) not in (None, "/quit", "/exit"):
+            assert line is not None
+            try:
+                self._hear(line)
+            except SashError as error:
+                self._screen.end_line()
+                say(make_console(stderr=True), f"error: {error.message}", "red")
+
+    def _read(self) -> str | None:
+        """Return the next line; Ctrl-C drops what was typed."""
+        while True:
+            try:
+                return self._lines.read()
+            except KeyboardInterrupt:
+                if not self._lines.typed:
+                    raise
+                self._console.out("")
+                self._say("Ctrl-D or /quit leaves.", "dim")
+
+    def _hear(self, line: str) -> None:
+        """Do what a line says; one that begins with a path is no command."""
+        word, _, rest = line.partition(" ")
+        if not word.startswith("/") or "/" in word[1:]:
+            if line:
+                self._send(line)
+        elif word in self._commands:
+            self._commands[word][0](rest.strip())
+        else:
+            self._say(f"There is no {word}: /help lists what there is.", "yellow")
+
+    def _send(self, message: str) -> None:
+        try:
+            sent = self._beside.call(
+                self._desk.send_message(self._caller, self.session.id, SendMessage(message=message))
+            )
+        except SessionBusy as busy:
+            self._explain_busy(busy.data.get("continuation_id"))
+            return
+        self._follow(sent.continuation_id)
+
+    def _follow(self, continuation_id: str) -> None:
+        """Show a turn; who presses Ctrl-C has it cancelled."""
+        try:
+            turn = self._turns.follow(self.session.id, continuation_id)
+        except KeyboardInterrupt:
+            self._cancel(continuation_id)
+            return
+        self._screen.end(turn)
+        if turn.status == "awaiting_approval":
+            self._say(f"It waits for a yes: `sash resume {continuation_id}` asks you for it.", "yellow")
+        if turn.status == "interrupted":
+            self._say("/resume goes on with it.", "yellow")
+
+    def _cancel(self, continuation_id: str) -> None:
+        self._screen.end_line()
+        self._beside.call(self._desk.cancel(self._caller, continuation_id))
+        turn = self._turns.stand(continuation_id)
+        if turn.status == "completed":
+            self._screen.end(turn)
+            return
+        self._say("Cancelled.", "yellow")
+        done = [Action(**step.detail["action"]) for step in turn.steps if "action" in step.detail]
+        if done:
+            self._say("What it had done by then stays done:", "yellow")
+            self._screen.actions(done)
+
+    def _confirm(self, wish: Wish) -> bool | None:
+        if self._yes or not self._lines.typed:
+            said = "yes (--yes)" if self._yes else "no: nobody is there to ask, and --yes was not said"
+            self._say(f"It wants to use {wish.name}: {wish.would}", "yellow")
+            self._say(f"  {said}", "dim")
+            return self._yes
+        return ask_for_yes(self._lines, self._console, wish)
+
+    def _enter(self, wanted: Wanted) -> None:
+        """Go into a session: show where it was left, and go on with what is not over."""
+        self.session = self._beside.call(wanted.find(self._desk, self._caller))
+        said = self._beside.call(last_messages(self._desk, self._caller, self.session.id, LAST_MESSAGES))
+        shown = self._beside.call(self._desk.get_session(self._caller, self.session.id))
+        self._greet()
+        for message in said:
+            if message.role in ("user", "assistant") and words(message):
+                mark = ">" if message.role == "user" else " "
+                self._say(f"{mark} {one_line(words(message), LONGEST)}", "dim")
+        self._lines.offer(words(message) for message in said if message.role == "user")
+        self._turns.start_behind(self.session.id, said[-1].continuation_id if said else None)
+        for continuation_id in shown.open_continuations:
+            self._take_up(self._turns.stand(continuation_id))
+
+    def _greet(self) -> None:
+        settings = self._settings
+        house = settings.home_url or ("the demo house" if settings.home == "demo" else "no house")
+        name = f" ({self.session.name})" if self.session.name else ""
+        model = settings.model or "offline model"
+        self._say(f"Sash · session {self.session.id}{name} · {house} · {model}", "bold")
+        if self._lines.typed:
+            self._say("/help lists the commands, Ctrl-C ends a turn, Ctrl-D leaves.", "dim")
+
+    def _take_up(self, turn: ContinuationShown) -> None:
+        """Go on with a turn that an earlier process has left, if that is wanted."""
+        if turn.status == "awaiting_approval":
+            self._say(f"This waits for a yes: {one_line(turn.request.message, LONGEST)}", "yellow")
+            self._follow(turn.continuation_id)
+        elif turn.status in UNDER_WAY:
+            self._explain_busy(turn.continuation_id)
+        elif turn.status == "interrupted":
+            self._say(f"This was interrupted: {one_line(turn.request.message, LONGEST)}", "yellow")
+            if self._yes or self._lines.confirm("Go on with it?", default=True):
+                self._go_on(turn)
+            else:
+                self._say("/resume goes on with it.", "yellow")
+
+    def _go_on(self, turn: ContinuationShown) -> None:
+        self._turns.start_behind(turn.session_id, turn.continuation_id)
+        self._beside.call(self._desk.resume(self._caller, turn.continuation_id))
+        self._follow(turn.continuation_id)
+
+    def _explain_busy(self, continuation_id: str | None) -> None:
+        self._say(
+            f"The session is busy: another process runs its turn {continuation_id}. Wait for it, end it with "
+            f"`sash cancel {continuation_id}`, or begin another session with /new.",
+            "yellow",
+        )
+
+    def _undo(self, _: str) -> None:
+        self._send("undo that")
+
+    def _context(self, _: str) -> None:
+        print_context(self._console, self._beside.call(self._desk.context(self._caller, self.session.id)))
+
+    def _sessions(self, _: str) -> None:
+        found = self._beside.call(self._desk.list_sessions(self._caller, limit=LAST_SESSIONS))
+        self._console.print(table(self._console, found.sessions))
+
+    def _new(self, _: str) -> None:
+        self._enter(replace(self._wanted, session_id=None, name=None, new=True))
+
+    def _switch(self, session_id: str) -> None:
+        if session_id:
+            self._enter(Wanted(session_id))
+        else:
+            self._say("/switch ID goes on with another session: /sessions lists them.", "yellow")
+
+    def _remember(self, text: str) -> None:
+        if text:
+            self._beside.call(self._desk.remember(self._caller, self.session.id, Note(text=text)))
+            self._say("Noted.")
+        else:
+            self._say("/remember TEXT keeps a fact for as long as the session lives.", "yellow")
+
+    def _resume(self, _: str) -> None:
+        shown = self._beside.call(self._desk.get_session(self._caller, self.session.id))
+        for continuation_id in shown.open_continuations:
+            turn = self._turns.stand(continuation_id)
+            if turn.status == "interrupted":
+                self._go_on(turn)
+                return
+        self._say("Nothing was interrupted.")
+
+    def _help(self, _: str) -> None:
+        for word, (_command, does) in self._commands.items():
+            self._say(f"  {word:10} {does}")
+        self._say("  /quit      leave; so does Ctrl-D")
+
+    def _say(self, text: str, style: str = "") -> None:
+        say(self._console, text, style)

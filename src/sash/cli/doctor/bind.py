@@ -1,0 +1,43 @@
+"""Whether `sash serve` would start: where it would listen, and whom it would let in."""
+
+import socket
+from datetime import UTC, datetime
+
+from sash.access import Tokens
+from sash.assembly import TOKENS_FILE
+from sash.cli.doctor.finding import Finding
+from sash.errors import SashError
+from sash.settings import LOOPBACK, Settings
+
+
+def check_bind(settings: Settings) -> Finding:
+    """Whether the server may listen where it is told to."""
+    where = f"{settings.host}:{settings.port}"
+    try:
+        tokens = Tokens(settings.folder / TOKENS_FILE).list()
+    except SashError as error:
+        return Finding("server", "wrong", error.message)
+    now = datetime.now(UTC)
+    good = [token for token in tokens if token.expires_at is None or token.expires_at > now]
+    if settings.host not in LOOPBACK and not tokens:
+        found = f"{where} can be reached by others and there is no token: `sash serve` would be refused"
+        return Finding("server", "wrong", found, "make one with `sash token create`, or listen at 127.0.0.1")
+    if tokens and not good:
+        found = f"{where}, all {len(tokens)} tokens have expired: nobody would be let in"
+        return Finding("server", "wrong", found, "make one with `sash token create`")
+    who = f"{len(good)} tokens that are good" if good else "no token: everybody on this machine is let in"
+    if problem := _cannot_listen(settings):
+        advice = "if it is not Sash that listens there, choose another with --port or SASH_PORT"
+        return Finding("server", "note", f"{where}, {problem}; {who}", advice)
+    return Finding("server", "ok", f"{where}, {who}")
+
+
+def _cannot_listen(settings: Settings) -> str | None:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            return (error.strerror or str(error)).lower()
+    return None

@@ -1,0 +1,28 @@
+"""`sash serve`: the server, until somebody says that it is enough."""
+
+import logging
+from typing import Annotated
+
+import typer
+
+from sash.cli.options import Config, Data, Place, Store
+
+
+def serve(
+    host: Annotated[str | None, typer.Option(help="The address to listen at.  [127.0.0.1]")] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen at.  [8765]")] = None,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
+) -> None:
+    """Serve REST, events, MCP and the web page on one port."""
+    settings = Place(data, store, config).load(host=host, port=port, log_level=log_level).settings
+
+    from sash.cli.console import make_console
+    from sash.server.serve import serve as run
+
+    level, form = settings.log_level.upper(), "%(asctime)s %(levelname)s %(name)s: %(message)s"
+    logging.basicConfig(level=level, format=form)
+    console = make_console()
+    run(settings, lambda line: console.print(line, soft_wrap=True))

@@ -1,0 +1,167 @@
+"""What goes in and out of MCP's tools, as seed 004 prints it: the common shapes, with the ids as arguments."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from sash.agent.progress import Progress
+from sash.sessions import EXACT, Label, ModelConfig, Session, SessionStatus, Whole
+from sash.shapes import Approve, Ask, ContinuationShown, Milliseconds, SendMessage, SessionList
+from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
+
+# Many clients give up after a minute.
+WAIT_MS = 50_000
+
+TO_DO: dict[str, str] = {
+    "pending": "It waits for the turn before it. Call ha_agent_await_continuation with this continuation_id.",
+    "running": "It is still at work. Call ha_agent_await_continuation with this continuation_id.",
+    "streaming": "It is writing its answer. Call ha_agent_await_continuation with this continuation_id.",
+    "awaiting_approval": "It waits for a yes. Ask the user about each of waiting_calls, then call "
+    "ha_agent_approve.",
+    "interrupted": "It was interrupted. Call ha_agent_resume with this continuation_id to go on with it.",
+    "expired": "It waited for too long. Call ha_agent_retry with this continuation_id to begin anew.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionNamed:
+    __pydantic_config__ = EXACT
+
+    session_id: Label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionToEnd(SessionNamed):
+    reason: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SessionsWanted:
+    __pydantic_config__ = EXACT
+
+    status: SessionStatus | None = None
+    limit: Annotated[Whole, Field(ge=1, le=500)] = 20
+    cursor: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MessageToSend(SendMessage):
+    session_id: Label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question(Ask):
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnNamed:
+    __pydantic_config__ = EXACT
+
+    continuation_id: Label
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnToCancel(TurnNamed):
+    reason: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnToAwait(TurnNamed):
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnToApprove(Approve):
+    continuation_id: Label
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session in a list: what tells it from the others, and what it took so far."""
+
+    id: str
+    name: str | None
+    status: SessionStatus
+    created_at: datetime
+    updated_at: datetime
+    model: ModelConfig
+    turns: int
+    total_tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryList:
+    sessions: tuple[SessionSummary, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that needs a yes: why, and what it would do."""
+
+    call_id: str
+    name: str
+    reason: str
+    would: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Awaited:
+    """Where a turn stands; `to_do` is what to call next, if there is something."""
+
+    status: Status
+    continuation_id: str
+    session_id: str
+    response: ContinuationResponse | None
+    artifacts: tuple[ArtifactRef, ...]
+    error: ContinuationError | None
+    waiting_calls: tuple[WaitingCall, ...]
+    to_do: str | None
+
+
+def summaries(page: SessionList) -> SummaryList:
+    """Return a page of sessions as summaries."""
+    return SummaryList(tuple(map(_summary, page.sessions)), page.next_cursor)
+
+
+def awaited(turn: ContinuationShown) -> Awaited:
+    """Return where a turn stands; its steps and its request are left out, for they are long."""
+    return Awaited(
+        turn.status,
+        turn.continuation_id,
+        turn.session_id,
+        turn.response,
+        turn.artifacts,
+        turn.error,
+        tuple(waiting_calls(turn)),
+        TO_DO.get(turn.status),
+    )
+
+
+def waiting_calls(turn: ContinuationShown) -> Iterable[WaitingCall]:
+    """Give the calls of a turn that wait for a yes."""
+    if turn.status == "awaiting_approval":
+        for call in Progress.of(turn.request.message, turn.steps).open_calls.values():
+            if call.waits:
+                yield WaitingCall(call.id, call.name, call.asks.get("reason", ""), call.asks.get("would"))
+
+
+def _summary(session: Session) -> SessionSummary:
+    stats = session.stats
+    return SessionSummary(
+        session.id,
+        session.name,
+        session.status,
+        session.created_at,
+        session.updated_at,
+        session.model,
+        stats.turns,
+        stats.total_tokens,
+        stats.cost_usd,
+    )

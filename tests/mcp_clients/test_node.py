@@ -1,0 +1,86 @@
+"""How the clients get onto a machine, with an npm that is not one."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.mcp_clients import node
+from tests.mcp_clients.node import NotInstalled, install
+
+HALF = 'mkdir -p "$new/node_modules/half"'
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with an empty cache and nothing on its PATH but the system's own tools, and what a test adds."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    programs = tmp_path / "bin"
+    programs.mkdir()
+    for tool in ("sh", "mkdir", "sleep", "touch"):
+        found = shutil.which(tool)
+        assert found is not None
+        (programs / tool).symlink_to(found)
+    monkeypatch.setenv("PATH", str(programs))
+    return tmp_path
+
+
+def give_npm(machine: Path, *lines: str) -> None:
+    """Let `npm` do this in the folder that it is to install into."""
+    find = 'for word; do [ "$last" = --prefix ] && new="$word"; last="$word"; done'
+    npm = machine / "bin" / "npm"
+    npm.write_text("\n".join(["#!/bin/sh", find, *lines, ""]))
+    npm.chmod(0o755)
+
+
+def installed(machine: Path) -> list[str]:
+    """What is in the cache, but the locks."""
+    return sorted(path.name for path in (machine / "cache").iterdir() if path.suffix != ".lock")
+
+
+def test_without_npm_it_is_said_what_is_missing(machine: Path) -> None:
+    with pytest.raises(NotInstalled, match="no npm"):
+        install()
+    assert installed(machine) == []
+
+
+def test_an_npm_that_fails_is_quoted_and_leaves_nothing(machine: Path) -> None:
+    give_npm(machine, HALF, 'echo "ENOTFOUND registry" >&2', "exit 1")
+    with pytest.raises(NotInstalled, match="ENOTFOUND registry"):
+        install()
+    assert installed(machine) == []
+
+
+def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> None:
+    give_npm(machine, HALF, f'touch "{machine}/begun"', "sleep 60")
+    begun = subprocess.Popen(
+        [sys.executable, node.__file__], start_new_session=True, stderr=subprocess.DEVNULL
+    )
+    try:
+        ends_at = time.monotonic() + 20
+        while not (machine / "begun").exists():
+            assert begun.poll() is None
+            assert time.monotonic() < ends_at
+            time.sleep(0.01)
+    finally:
+        os.killpg(begun.pid, signal.SIGKILL)
+        begun.wait()
+    assert not any(name == node._folder().name for name in installed(machine))
+
+    give_npm(
+        machine, '[ -e "$new/node_modules" ] && echo "there is a half" >&2', 'echo "empty" >&2', "exit 1"
+    )
+    with pytest.raises(NotInstalled, match="failed: empty"):
+        install()
+
+
+def test_another_version_goes_into_another_folder(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = node._folder()
+    monkeypatch.setattr(node, "INSPECTOR", "99.0.0")
+    assert node._folder() != before
+    assert node._folder().parent == machine / "cache"

@@ -1,0 +1,355 @@
+"""Who gets in, and to what: tokens, scopes, owners, Host and Origin, and how much may be sent."""
+
+import asyncio
+import json
+from datetime import timedelta
+
+import httpx
+import pytest
+
+from sash.access import SCOPES, Tokens
+from sash.errors import Forbidden, InvalidConfig, InvalidInput, Unauthorized
+from sash.server.serve import listening
+from sash.testing import FakeClock, calling
+from tests.runtime.test_turns import tool
+from tests.surfaces.serving import is_final, listen, serving
+from tests.surfaces.test_rest import problem
+
+
+@pytest.fixture
+async def served(tmp_path):
+    async with serving(tmp_path, lambda request: "ok") as served:
+        yield served
+
+
+def test_a_token_is_kept_as_its_hash_and_by_nobody_else(tmp_path):
+    path = tmp_path / "tokens.json"
+    token, text = Tokens(path).create("anna", ["read", "converse"], name="tablet")
+    assert path.stat().st_mode & 0o077 == 0
+    secret = text.split("_", 2)[2]
+    assert secret not in path.read_text() and len(secret) >= 43
+    caller = Tokens(path).caller(text)
+    assert (caller.owner, caller.scopes) == ("anna", {"read", "converse"})
+    with pytest.raises(Forbidden, match="act"):
+        caller.need("act")
+    for wrong in (
+        "",
+        "sash",
+        "sash__",
+        text[:-1],
+        text + "x",
+        f"sash_{token.id}_",
+        text.replace("sash", "sosh"),
+    ):
+        with pytest.raises(Unauthorized):
+            Tokens(path).caller(wrong)
+
+
+def test_a_token_can_be_revoked_and_runs_out(tmp_path):
+    clock = FakeClock()
+    tokens, others = Tokens(tmp_path / "t.json", clock), Tokens(tmp_path / "t.json", clock)
+    token, text = tokens.create("anna", SCOPES)
+    _, short = tokens.create("anna", SCOPES, expires_in=timedelta(days=1))
+    assert others.caller(text) and others.caller(short)
+    tokens.revoke(token.id)
+    with pytest.raises(Unauthorized):
+        others.caller(text)
+    clock.advance(86_400)
+    with pytest.raises(Unauthorized, match="expired"):
+        others.caller(short)
+
+
+def test_scopes_are_those_that_there_are(tmp_path):
+    for wrong in ([], ["all"], ["read", "write"]):
+        with pytest.raises(InvalidInput, match="read, converse, act, admin"):
+            Tokens(tmp_path / "t.json").create("anna", wrong)
+
+
+def test_a_damaged_token_file_lets_nobody_in(tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text("[{")
+    with pytest.raises(InvalidConfig, match="mend it"):
+        Tokens(path).list()
+
+
+async def test_as_soon_as_there_is_a_token_everybody_needs_one(served):
+    await served.start()
+    headers = served.token()
+    for path in ("/v1/sessions", "/metrics", "/events/x", "/v1/stats"):
+        refused = await served.client.get(path)
+        problem(refused, 401, "unauthorized")
+        assert refused.headers["www-authenticate"].startswith("Bearer")
+    for path in ("/", "/health", "/ready", "/docs", "/openapi.json"):
+        assert (await served.client.get(path)).status_code == 200
+    assert (await served.client.get("/v1/sessions", headers=headers)).status_code == 200
+    for wrong in ("Bearer nonsense", "Basic YTpi", "Bearer", headers["Authorization"] + "x"):
+        refused = await served.client.get("/v1/sessions", headers={"Authorization": wrong})
+        problem(refused, 401, "unauthorized")
+
+
+SCOPED = [
+    ("GET", "/v1/sessions", None, "read"),
+    ("GET", "/v1/sessions/{session}", None, "read"),
+    ("GET", "/v1/sessions/{session}/messages", None, "read"),
+    ("GET", "/v1/sessions/{session}/context", None, "read"),
+    ("GET", "/v1/sessions/{session}/search?q=x", None, "read"),
+    ("GET", "/v1/sessions/{session}/export", None, "read"),
+    ("GET", "/v1/sessions/{session}/facts", None, "read"),
+    ("GET", "/v1/sessions/{session}/pins", None, "read"),
+    ("GET", "/v1/continuations/{turn}", None, "read"),
+    ("GET", "/v1/artifacts/{artifact}", None, "read"),
+    ("GET", "/v1/stats", None, "read"),
+    ("GET", "/events/{session}", None, "read"),
+    ("GET", "/conversation?conversation_id=home", None, "read"),
+    ("GET", "/conversation/stats?conversation_id=home", None, "read"),
+    ("GET", "/conversation/recent?conversation_id=home", None, "read"),
+    ("POST", "/v1/sessions", {}, "converse"),
+    ("POST", "/v1/ask", {"message": "hi"}, "converse"),
+    ("POST", "/v1/sessions/{session}/messages", {"message": "hi"}, "converse"),
+    ("POST", "/v1/sessions/{session}/facts", {"text": "x"}, "converse"),
+    ("DELETE", "/v1/sessions/{session}/facts/{fact}", None, "converse"),
+    ("POST", "/v1/sessions/{session}/pins", {"text": "x"}, "converse"),
+    ("DELETE", "/v1/sessions/{session}/pins/{pin}", None, "converse"),
+    ("PATCH", "/v1/sessions/{session}", {"preferences": {"a": 1}}, "converse"),
+    ("POST", "/v1/sessions/{session}/fork", None, "converse"),
+    ("POST", "/v1/continuations/{turn}/cancel", None, "converse"),
+    ("POST", "/v1/continuations/{turn}/resume", None, "converse"),
+    ("POST", "/v1/continuations/{turn}/retry", None, "converse"),
+    ("POST", "/v1/continuations/{turn}/approve", {"call_id": "call"}, "act"),
+    ("POST", "/conversation/turn", {"user_message": "hi", "conversation_id": "home"}, "converse"),
+    ("POST", "/conversation", {"text": "hi", "conversation_id": "home"}, "converse"),
+    ("PATCH", "/conversation/turn/{recorded}?conversation_id=home", {"ai_response": "x"}, "converse"),
+    ("DELETE", "/conversation?conversation_id=home", None, "converse"),
+    ("POST", "/v1/sessions/{session}/end", None, "converse"),
+    ("DELETE", "/v1/sessions/{session}", None, "converse"),
+    ("DELETE", "/v1/owners/me", None, "admin"),
+    ("GET", "/metrics", None, "admin"),
+]
+
+
+async def things(served, headers):
+    """Make one of everything for an owner, and return their ids."""
+    ask = lambda *a, **k: served.client.request(*a, headers=headers, **k)  # noqa: E731
+    session = (await ask("POST", "/v1/sessions", json={})).json()["session_id"]
+    sent = await ask("POST", f"/v1/sessions/{session}/messages", json={"message": "the secret is 4711"})
+    turn = sent.json()["continuation_id"]
+    shown = (await ask("GET", f"/v1/continuations/{turn}", params={"wait_ms": 9000})).json()
+    fact = (await ask("POST", f"/v1/sessions/{session}/facts", json={"text": "4711"})).json()["id"]
+    pin = (await ask("POST", f"/v1/sessions/{session}/pins", json={"text": "4711"})).json()["id"]
+    added = {"user_message": "4711", "ai_response": "noted"}
+    recorded = await ask("POST", "/conversation/turn?conversation_id=home", json=added)
+    [artifact] = shown["artifacts"]
+    return {
+        "session": session,
+        "turn": turn,
+        "fact": fact,
+        "pin": pin,
+        "artifact": artifact["id"],
+        "recorded": recorded.json()["turn_id"],
+    }
+
+
+@pytest.fixture
+async def stocked(tmp_path):
+    large = tool("read_all", lambda a, c: "4711 " * 5000)
+    lines = [calling("read_all"), "The secret is 4711.", "ok"]
+    async with serving(tmp_path, *lines, tools=[large]) as served:
+        anna = served.token("anna")
+        yield served, anna, await things(served, anna)
+
+
+async def test_every_route_needs_its_scope(stocked):
+    served, _, ids = stocked
+    for method, path, body, scope in SCOPED:
+        others = [other for other in SCOPES if other != scope]
+        refused = await served.client.request(
+            method, path.format(**ids), json=body, headers=served.token("anna", *others)
+        )
+        assert problem(refused, 403, "forbidden")["scope"] == scope, path
+
+
+async def test_every_route_of_the_api_is_in_the_lists_above(served):
+    schema = (await served.client.get("/openapi.json")).json()
+    routes = {(method.upper(), path) for path, item in schema["paths"].items() for method in item}
+    open_routes = {("GET", "/health"), ("GET", "/ready")}
+    names = {"session": "session_id", "turn": "continuation_id", "fact": "fact_id", "pin": "pin_id"}
+    names |= {"artifact": "artifact_id", "recorded": "turn_id"}
+    listed = {
+        (method, path.partition("?")[0].format(**{k: "{" + v + "}" for k, v in names.items()}))
+        for method, path, _, _ in SCOPED
+    }
+    assert routes - open_routes - {("POST", "/v1/sessions/import")} == listed
+
+
+async def test_an_owner_reaches_nothing_of_another(stocked):
+    served, anna, ids = stocked
+    bert = served.token("bert")
+    before = (await served.client.get(f"/v1/sessions/{ids['session']}/export", headers=anna)).json()
+    for method, path, body, _ in SCOPED:
+        if path in ("/v1/owners/me", "/metrics") or "{" not in path:
+            continue
+        asked = await served.client.request(method, path.format(**ids), json=body, headers=bert)
+        assert asked.status_code == 404, (method, path, asked.text)
+        assert "4711" not in asked.text
+    for method, path, body, _ in SCOPED:
+        if "{" not in path and path != "/metrics" and path != "/v1/owners/me":
+            asked = await served.client.request(method, path, json=body, headers=bert)
+            assert "4711" not in asked.text, path
+    assert (await served.client.delete("/v1/owners/me", headers=bert)).status_code == 200
+    after = (await served.client.get(f"/v1/sessions/{ids['session']}/export", headers=anna)).json()
+    assert after == before
+    kept = await served.client.get("/conversation?conversation_id=home", headers=anna)
+    assert [t["user_message"] for t in kept.json()["turns"]] == ["4711"]
+
+
+async def test_events_of_one_owner_are_not_heard_by_another(stocked):
+    served, anna, ids = stocked
+    bert = served.token("bert")
+    problem(await served.client.get(f"/events/{ids['session']}", headers=bert), 404, "session_not_found")
+    mine = await listen(served.client, ids["session"], is_final, headers=anna)
+    assert "4711" in json.dumps(mine)
+
+
+async def test_who_may_not_act_has_no_agent_that_may(tmp_path):
+    switch = tool("switch", lambda a, c: "done", action=True)
+    policy = {"allow_actuation": True, "allowlisted_services": ["switch"], "require_confirmation": []}
+    options = {"allow_actuation": True, "allowlisted_services": ("switch",)}
+    async with serving(tmp_path, calling("switch"), "Done.", tools=[switch], **options) as served:
+        may, may_not = served.token("anna"), served.token("anna", "read", "converse")
+        acting = await served.client.post("/v1/sessions", json={"policy": policy}, headers=may)
+        refused = await served.client.post("/v1/sessions", json={"policy": policy}, headers=may_not)
+        problem(refused, 403, "forbidden")
+        message = {"message": "switch it on"}
+        at = f"/v1/sessions/{acting.json()['session_id']}"
+        problem(await served.client.post(f"{at}/messages", json=message, headers=may_not), 403, "forbidden")
+        problem(await served.client.post(f"{at}/fork", headers=may_not), 403, "forbidden")
+        own = (await served.client.post("/v1/sessions", headers=may_not)).json()["session_id"]
+        shown = await served.client.get(f"/v1/sessions/{own}", headers=may_not)
+        assert shown.json()["session"]["policy"]["allow_actuation"] is False
+        exported = (await served.client.get(f"{at}/export", headers=may)).json()
+        await served.client.delete(at, headers=may)
+        await served.client.post("/v1/sessions/import", json=exported, headers=may_not)
+        imported = (await served.client.get(at, headers=may_not)).json()["session"]
+        assert imported["policy"]["allow_actuation"] is False
+
+
+async def test_other_names_and_other_pages_are_refused(served):
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""):
+        refused = await served.client.get("/health", headers={"Host": host})
+        problem(refused, 421, "host_refused")
+    port = served.url.rpartition(":")[2]
+    for host in (f"localhost:{port}", f"[::1]:{port}", "127.0.0.1"):
+        assert (await served.client.get("/health", headers={"Host": host})).status_code == 200
+    for origin in ("http://evil.example", "null", "http://localhost.evil.example", "file://"):
+        refused = await served.client.get("/v1/sessions", headers={"Origin": origin})
+        problem(refused, 403, "origin_refused")
+    assert (await served.client.get("/v1/sessions", headers={"Origin": served.url})).status_code == 200
+
+
+async def test_a_page_that_was_allowed_may_call(tmp_path):
+    origin = "https://panel.example"
+    async with serving(tmp_path, allowed_origins=(origin,)) as served:
+        asked = await served.client.get("/v1/sessions", headers={"Origin": origin})
+        assert asked.headers["access-control-allow-origin"] == origin
+        before = {"Origin": origin, "Access-Control-Request-Method": "POST"}
+        assert (await served.client.options("/v1/sessions", headers=before)).status_code == 200
+
+
+async def test_nobody_listens_beyond_the_machine_without_a_token(tmp_path):
+    from sash import Runtime
+    from sash.server.metrics import Metrics
+    from sash.settings import Settings
+    from sash.stores.memory import MemoryStore
+
+    settings = Settings(host="0.0.0.0", port=0, data=tmp_path)
+    async with Runtime(MemoryStore()) as runtime:
+        with pytest.raises(InvalidConfig, match="sash token create"):
+            async with listening(runtime, settings, Metrics()):
+                pass
+
+
+async def test_host_and_origin_are_guarded_on_a_public_bind_too(tmp_path):
+    Tokens(tmp_path / "tokens.json").create("anna", SCOPES)
+    async with serving(tmp_path, host="0.0.0.0", allowed_hosts=("sash.example",)) as served:
+        url = served.url.replace("0.0.0.0", "127.0.0.1")
+        headers = served.token("anna")
+        async with httpx.AsyncClient(base_url=url, headers=headers) as client:
+            for host in ("sash.example", "192.168.1.20:8765", "localhost"):
+                assert (await client.get("/v1/sessions", headers={"Host": host})).status_code == 200
+            problem(await client.get("/v1/sessions", headers={"Host": "evil.example"}), 421, "host_refused")
+            refused = await client.get("/v1/sessions", headers={"Origin": "http://evil.example"})
+            problem(refused, 403, "origin_refused")
+
+
+async def test_a_body_has_its_bounds(served):
+    session_id = await served.start()
+    at = f"/v1/sessions/{session_id}/messages"
+    large = json.dumps({"message": "x" * 10_000_000})
+    problem(await served.client.post(at, content=large), 413, "body_too_large")
+
+    async def chunks():
+        for _ in range(100):
+            yield b"x" * 100_000
+
+    problem(await served.client.post(at, content=chunks()), 413, "body_too_large")
+    for body in ("[" * 10_000, "[" * 10_000 + "]" * 10_000, '{"a":' * 10_000 + "1" + "}" * 10_000):
+        sent = await served.client.post(at, content=body, headers={"Content-Type": "application/json"})
+        assert sent.status_code in (400, 422), sent.text
+        assert sent.json()["code"] in ("invalid_json", "invalid_input")
+    nested = '{"message": "hi", "planner_hints": ' + '{"a":' * 70 + "1" + "}" * 71
+    sent = await served.client.post(at, content=nested, headers={"Content-Type": "application/json"})
+    problem(sent, 422, "invalid_json")
+    brackets = json.dumps({"message": '[{"\\' * 1000})
+    sent = await served.client.post(at, content=brackets, headers={"Content-Type": "application/json"})
+    assert sent.status_code == 202
+
+
+async def raw(served, request: bytes) -> bytes:
+    host, port = served.url.removeprefix("http://").split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(request)
+    await writer.drain()
+    try:
+        return await asyncio.wait_for(reader.read(), 10)
+    finally:
+        writer.close()
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET /v1/sessions HTTP/1.1\r\nConnection: close\r\n\r\n",
+        b"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n",
+        b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\n{}",
+        b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+        b"GET /v1/sessions HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 300_000 + b"\r\n\r\n",
+        b"GET /v1/sessions\x00 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"NONSENSE\r\n\r\n",
+    ],
+)
+async def test_tricks_with_headers_get_a_4xx_and_the_server_lives(served, head):
+    answer = await raw(served, head)
+    assert answer.startswith(b"HTTP/1.1 4"), answer[:200]
+    assert (await served.client.get("/health")).status_code == 200
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(served, monkeypatch):
+    monkeypatch.setattr("sash.server.gate.BODY_S", 0.05)
+    answer = await raw(
+        served,
+        b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{",
+    )
+    assert answer.startswith(b"HTTP/1.1 408") and b"body_too_slow" in answer
+
+
+async def test_a_token_is_never_logged_or_kept(stocked, tmp_path, caplog):
+    served, anna, ids = stocked
+    text = anna["Authorization"].removeprefix("Bearer ")
+    sent = {"message": f"my token is {text}"}
+    posted = await served.client.post(f"/v1/sessions/{ids['session']}/messages", json=sent, headers=anna)
+    turn = posted.json()["continuation_id"]
+    shown = await served.client.get(f"/v1/continuations/{turn}", params={"wait_ms": 9000}, headers=anna)
+    secret = text.split("_", 2)[2]
+    assert secret not in shown.text and secret not in caplog.text
+    for file in tmp_path.rglob("*"):
+        assert not file.is_file() or secret.encode() not in file.read_bytes()

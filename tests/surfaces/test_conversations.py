@@ -1,0 +1,445 @@
+"""Seed 001's conversations on a runtime: the objects of its routes, and what they promise after a restart."""
+
+import asyncio
+import re
+
+import pytest
+
+from sash import ConversationManager, Runtime
+from sash.errors import ContinuationNotFound, InvalidInput, SashError, SessionBusy
+from sash.server.conversation import Conversations
+from sash.stores.memory import MemoryStore
+from sash.stores.sqlite import SqliteStore
+from sash.testing import FakeClock, ScriptedModel
+
+WAIT_S = 10
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+DEFAULT = ("ann", "default")
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+async def serve(request, tmp_path, clock):
+    """Return a function that stops what serves conversations, if it runs, and starts it anew."""
+    memory, running = MemoryStore(clock=clock), []
+
+    async def serve(max_turns=10, model=None):
+        if running:
+            await running.pop().close()
+        store = memory if request.param == "memory" else SqliteStore(tmp_path / "sash.db", clock=clock)
+        runtime = Runtime(store, model or ScriptedModel("ok"), clock=clock)
+        await runtime.open()
+        running.append(runtime)
+        return Conversations(runtime, max_turns)
+
+    yield serve
+    for runtime in running:
+        await runtime.close()
+
+
+def users(turns):
+    return [turn["user_message"] for turn in turns]
+
+
+async def fill(conversations, count, *of):
+    return [
+        await conversations.add_turn(*(of or DEFAULT), f"Turn {n}", f"answer {n}")
+        for n in range(1, count + 1)
+    ]
+
+
+async def sessions(conversations, owner="ann"):
+    return (await conversations._runtime.list_sessions(owner=owner)).items
+
+
+async def test_a_turn_is_added_as_the_seed_prints_it(serve):
+    conversations = await serve()
+    added = await conversations.add_turn(
+        *DEFAULT, "How do I fix error 500?", "Check your database connection...", {"source": "chat"}
+    )
+    assert list(added) == ["status", "turn_id", "message", "statistics"]
+    assert (added["status"], added["message"]) == ("success", "Conversation turn added successfully")
+    assert list(added["statistics"].items()) == [
+        ("current_turns", 1),
+        ("max_turns", 10),
+        ("total_turns_ever", 1),
+        ("deleted_turns", 0),
+    ]
+
+
+async def test_the_history_is_as_the_seed_prints_it(serve, clock):
+    conversations = await serve()
+    first = await conversations.add_turn(*DEFAULT, "q1", "a1", {"source": "chat", "session_id": "abc123"})
+    clock.advance(60.1234)
+    second = await conversations.add_turn(*DEFAULT, "q2")
+    history = await conversations.history(*DEFAULT)
+    assert list(history) == [
+        "turns",
+        "total_turns",
+        "max_turns",
+        "total_turns_ever",
+        "oldest_turn_timestamp",
+        "newest_turn_timestamp",
+    ]
+    assert [list(turn) for turn in history["turns"]] == [
+        ["id", "user_message", "ai_response", "timestamp", "metadata"]
+    ] * 2
+    assert history == {
+        "turns": [
+            {
+                "id": first["turn_id"],
+                "user_message": "q1",
+                "ai_response": "a1",
+                "timestamp": "2026-01-01T00:00:00.000Z",
+                "metadata": {"source": "chat", "session_id": "abc123"},
+            },
+            {
+                "id": second["turn_id"],
+                "user_message": "q2",
+                "ai_response": None,
+                "timestamp": "2026-01-01T00:01:00.123Z",
+                "metadata": {},
+            },
+        ],
+        "total_turns": 2,
+        "max_turns": 10,
+        "total_turns_ever": 2,
+        "oldest_turn_timestamp": "2026-01-01T00:00:00.000Z",
+        "newest_turn_timestamp": "2026-01-01T00:01:00.123Z",
+    }
+    bare = await conversations.history(*DEFAULT, include_metadata=False)
+    assert [list(turn) for turn in bare["turns"]] == [["id", "user_message", "ai_response", "timestamp"]] * 2
+
+
+@pytest.mark.parametrize("include_metadata", [True, False])
+async def test_the_history_as_text_is_the_manager_s(serve, clock, include_metadata):
+    conversations, manager = await serve(), ConversationManager(clock=clock)
+    for said in (("q1", "a1", {"source": "chat"}), ("q2", None, None)):
+        await conversations.add_turn(*DEFAULT, *said)
+        manager.add_turn(*said)
+    shown = await conversations.history(*DEFAULT, format_text=True, include_metadata=include_metadata)
+    expected = manager.get_conversation_history(format_as_text=True, include_metadata=include_metadata)
+    assert shown == await conversations.history(*DEFAULT) | {"turns": expected}
+
+
+async def test_the_statistics_are_as_the_seed_prints_them(serve, clock):
+    conversations = await serve(2)
+    await fill(conversations, 2)
+    clock.advance(60)
+    await fill(conversations, 1)
+    stats = await conversations.stats(*DEFAULT)
+    assert list(stats) == ["status", "statistics", "sliding_window_info"]
+    assert list(stats["statistics"].items()) == [
+        ("current_turns", 2),
+        ("max_turns", 2),
+        ("total_turns_ever", 3),
+        ("deleted_turns", 1),
+        ("oldest_turn", "2026-01-01T00:00:00.000Z"),
+        ("newest_turn", "2026-01-01T00:01:00.000Z"),
+    ]
+    assert list(stats["sliding_window_info"].items()) == [
+        ("max_turns", 2),
+        ("policy", "FIFO (First In First Out)"),
+        ("philosophy", "Chopping > Summarizing"),
+        (
+            "benefits",
+            [
+                "Recent precision: Last N turns perfectly intact",
+                "Zero AI cost: No summarization needed",
+                "No information loss: Lossless compression of recent past",
+                "Predictable: Always know what's in context",
+            ],
+        ),
+    ]
+
+
+async def test_recent_turns_are_as_the_seed_prints_them(serve):
+    conversations = await serve()
+    await fill(conversations, 3)
+    recent = await conversations.recent(*DEFAULT, 2)
+    assert list(recent) == ["status", "recent_turns", "count", "requested"]
+    assert (recent["status"], users(recent["recent_turns"])) == ("success", ["Turn 2", "Turn 3"])
+    assert recent["recent_turns"] == (await conversations.history(*DEFAULT))["turns"][1:]
+    assert (recent["count"], recent["requested"]) == (2, 2)
+    many = await conversations.recent(*DEFAULT, 50)
+    assert (many["count"], many["requested"]) == (3, 50)
+    assert (await conversations.recent(*DEFAULT, 0))["recent_turns"] == []
+    for wrong in (-1, "1", None, 1.5):
+        with pytest.raises(InvalidInput):
+            await conversations.recent(*DEFAULT, wrong)
+
+
+async def test_the_seed_s_window_of_three_is_first_in_first_out(serve):
+    conversations = await serve(3)
+    windows = []
+    for n in range(1, 6):
+        await conversations.add_turn(*DEFAULT, f"Turn {n}", f"answer {n}")
+        windows.append(users((await conversations.history(*DEFAULT))["turns"]))
+        conversations = await serve(3)
+    assert windows == [
+        ["Turn 1"],
+        ["Turn 1", "Turn 2"],
+        ["Turn 1", "Turn 2", "Turn 3"],
+        ["Turn 2", "Turn 3", "Turn 4"],
+        ["Turn 3", "Turn 4", "Turn 5"],
+    ]
+
+
+async def test_an_answer_is_updated_as_the_seed_prints_it(serve):
+    conversations = await serve()
+    turn_id = (await conversations.add_turn(*DEFAULT, "q"))["turn_id"]
+    updated = await conversations.update(*DEFAULT, turn_id, "Updated response text")
+    assert list(updated.items()) == [
+        ("status", "success"),
+        ("turn_id", turn_id),
+        ("message", "AI response updated successfully"),
+    ]
+    conversations = await serve()
+    [turn] = (await conversations.history(*DEFAULT))["turns"]
+    assert (turn["id"], turn["ai_response"]) == (turn_id, "Updated response text")
+
+
+async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
+    conversations = await serve(1)
+    gone, kept = [added["turn_id"] for added in await fill(conversations, 2)]
+    other = (await conversations.add_turn("ann", "other", "q", "a"))["turn_id"]
+    for owner, conversation_id, turn_id in (
+        (*DEFAULT, gone),
+        (*DEFAULT, other),
+        (*DEFAULT, "unknown"),
+        ("ann", "nowhere", kept),
+        ("bob", "default", kept),
+    ):
+        with pytest.raises(ContinuationNotFound):
+            await conversations.update(owner, conversation_id, turn_id, "x")
+    assert (await conversations.history(*DEFAULT))["turns"][0]["ai_response"] == "answer 2"
+    assert len(await sessions(conversations)) == 2
+
+
+async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path):
+    conversations = await serve(3)
+    await conversations.add_turn(*DEFAULT, "the word is marmalade", "indeed")
+    await fill(conversations, 4)
+    cleared = await conversations.clear(*DEFAULT)
+    assert list(cleared.items()) == [
+        ("status", "success"),
+        ("message", "Conversation history cleared"),
+        ("total_turns_ever", 5),
+    ]
+    conversations = await serve(3)
+    assert (await conversations.stats(*DEFAULT))["statistics"] == {
+        "current_turns": 0,
+        "max_turns": 3,
+        "total_turns_ever": 5,
+        "deleted_turns": 5,
+        "oldest_turn": None,
+        "newest_turn": None,
+    }
+    assert await conversations._runtime.search("marmalade", owner="ann") == []
+    assert not [p for p in tmp_path.rglob("*") if p.is_file() and b"marmalade" in p.read_bytes()]
+    added = await conversations.add_turn(*DEFAULT, "again", "yes")
+    assert added["statistics"] == {
+        "current_turns": 1,
+        "max_turns": 3,
+        "total_turns_ever": 6,
+        "deleted_turns": 5,
+    }
+    assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 6
+    assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 6
+    assert len(await sessions(conversations)) == 1
+
+
+async def test_nothing_is_lost_by_a_restart(serve):
+    conversations = await serve()
+    await fill(conversations, 12)
+    before = [
+        await conversations.history(*DEFAULT),
+        await conversations.stats(*DEFAULT),
+        await conversations.recent(*DEFAULT, 3),
+    ]
+    conversations = await serve()
+    assert before == [
+        await conversations.history(*DEFAULT),
+        await conversations.stats(*DEFAULT),
+        await conversations.recent(*DEFAULT, 3),
+    ]
+    assert before[1]["statistics"]["deleted_turns"] == 2
+    assert len(await sessions(conversations)) == 1
+
+
+async def test_owners_share_nothing_and_neither_do_conversations(serve):
+    conversations = await serve()
+    for owner, name in (("ann", "default"), ("bob", "default"), ("ann", "other")):
+        await conversations.add_turn(owner, name, f"{owner}'s {name}", "ok")
+    for owner, name in (("ann", "default"), ("bob", "default"), ("ann", "other")):
+        assert users((await conversations.history(owner, name))["turns"]) == [f"{owner}'s {name}"]
+    await conversations.clear("bob", "default")
+    assert (await conversations.stats("ann", "default"))["statistics"]["current_turns"] == 1
+    assert (await conversations.stats("bob", "default"))["statistics"]["current_turns"] == 0
+
+
+async def test_to_read_a_conversation_that_never_was_begins_none(serve):
+    conversations = await serve(7)
+    assert await conversations.history(*DEFAULT) == {
+        "turns": [],
+        "total_turns": 0,
+        "max_turns": 7,
+        "total_turns_ever": 0,
+        "oldest_turn_timestamp": None,
+        "newest_turn_timestamp": None,
+    }
+    assert (await conversations.history(*DEFAULT, format_text=True))["turns"] == ""
+    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 0
+    assert (await conversations.recent(*DEFAULT))["count"] == 0
+    assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 0
+    with pytest.raises(ContinuationNotFound):
+        await conversations.update(*DEFAULT, "x", "y")
+    assert await sessions(conversations) == ()
+
+
+async def test_of_many_who_come_first_one_begins_the_conversation(serve):
+    conversations = await serve()
+    begun = await asyncio.gather(*(conversations.session(*DEFAULT) for _ in range(20)))
+    assert len({session.id for session in begun}) == 1
+    await asyncio.gather(*(conversations.add_turn("ann", "new", f"q{n}") for n in range(20)))
+    assert len(await sessions(conversations)) == 2
+    stats = (await conversations.stats("ann", "new"))["statistics"]
+    assert (stats["current_turns"], stats["total_turns_ever"]) == (10, 20)
+
+
+async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(serve):
+    conversations = await serve()
+    await fill(conversations, 3)
+    await asyncio.gather(
+        *(conversations.add_turn(*DEFAULT, f"q{n}") for n in range(10)),
+        conversations.clear(*DEFAULT),
+        *(conversations.add_turn(*DEFAULT, f"r{n}") for n in range(10)),
+        conversations.clear(*DEFAULT),
+        conversations.add_turn(*DEFAULT, "last"),
+    )
+    stats = (await conversations.stats(*DEFAULT))["statistics"]
+    assert stats["total_turns_ever"] == 24
+    assert [s.status for s in await sessions(conversations)] == ["active"]
+
+
+async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
+    conversations = await serve()
+    runtime = conversations._runtime
+    await conversations.add_turn(*DEFAULT, "q", "a")
+    session = await conversations.session(*DEFAULT)
+    sent = await runtime.send_message(session.id, "and now?", owner="ann", metadata={"by": "agent"})
+    await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
+    newest = (await conversations.history(*DEFAULT))["turns"][-1]
+    assert (newest["id"], newest["user_message"], newest["ai_response"]) == (sent.id, "and now?", "ok")
+    assert newest["metadata"] == {"by": "agent"}
+    shown = [m["content"] for m in runtime._engine.model.requests[-1].messages if m["role"] == "assistant"]
+    assert shown == ["a"]
+
+
+async def test_a_turn_that_failed_is_no_turn(serve):
+    conversations = await serve(model=ScriptedModel(RuntimeError("no")))
+    runtime = conversations._runtime
+    session = await conversations.session(*DEFAULT)
+    sent = await runtime.send_message(session.id, "hi", owner="ann")
+    await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
+    added = await conversations.add_turn(*DEFAULT, "q", "a")
+    assert added["statistics"] == {
+        "current_turns": 1,
+        "max_turns": 10,
+        "total_turns_ever": 1,
+        "deleted_turns": 0,
+    }
+
+
+async def test_nothing_is_added_while_the_agent_answers(serve):
+    asked, go_on = asyncio.Event(), asyncio.Event()
+
+    class Waiting(ScriptedModel):
+        async def stream(self, request):
+            asked.set()
+            await go_on.wait()
+            async for delta in super().stream(request):
+                yield delta
+
+    conversations = await serve(model=Waiting("ok"))
+    runtime = conversations._runtime
+    session = await conversations.session(*DEFAULT)
+    sent = await runtime.send_message(session.id, "hi", owner="ann")
+    await asyncio.wait_for(asked.wait(), WAIT_S)
+    with pytest.raises(SessionBusy):
+        await conversations.add_turn(*DEFAULT, "q", "a")
+    with pytest.raises(ContinuationNotFound):
+        await conversations.update(*DEFAULT, sent.id, "x")
+    go_on.set()
+    await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
+    await conversations.add_turn(*DEFAULT, "q", "a")
+
+
+async def test_a_conversation_that_was_left_alone_for_weeks_goes_on(serve, clock):
+    conversations = await serve()
+    await fill(conversations, 2)
+    clock.advance(30 * 86400)
+    await conversations._runtime.sweep()
+    assert users((await conversations.history(*DEFAULT))["turns"]) == ["Turn 1", "Turn 2"]
+    assert [s.status for s in await sessions(conversations)] == ["expired"]
+    added = await conversations.add_turn(*DEFAULT, "Turn 3")
+    assert added["statistics"]["current_turns"] == 3
+    assert len(await sessions(conversations)) == 1
+
+
+async def test_a_conversation_whose_session_was_ended_begins_another_that_counts_on(serve):
+    conversations = await serve()
+    await fill(conversations, 2)
+    session = await conversations.session(*DEFAULT)
+    await conversations._runtime.end_session(session.id, owner="ann")
+    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 2
+    added = await conversations.add_turn(*DEFAULT, "new")
+    assert added["statistics"] == {
+        "current_turns": 1,
+        "max_turns": 10,
+        "total_turns_ever": 3,
+        "deleted_turns": 2,
+    }
+    await conversations.clear(*DEFAULT)
+    assert [s.id == session.id for s in await sessions(conversations)] == [False]
+
+
+async def test_two_servers_begin_one_conversation(tmp_path):
+    path = tmp_path / "sash.db"
+    async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
+        both = Conversations(a), Conversations(b)
+        begun = await asyncio.gather(*(c.session(*DEFAULT) for c in both for _ in range(5)))
+        assert len({session.id for session in begun}) == 1
+        await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
+        assert (await both[0].stats(*DEFAULT))["statistics"]["total_turns_ever"] == 10
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", None, 7, "x" * 257, "\ud800"])
+async def test_what_is_no_conversation_id_is_refused(serve, wrong):
+    conversations = await serve()
+    for attempt in (
+        conversations.add_turn("ann", wrong, "q"),
+        conversations.history("ann", wrong),
+        conversations.update("ann", wrong, "x", "y"),
+        conversations.clear("ann", wrong),
+    ):
+        with pytest.raises(InvalidInput):
+            await attempt
+
+
+@pytest.mark.parametrize("max_turns", [0, 101, "10", None])
+def test_max_turns_outside_1_to_100_is_refused(max_turns):
+    with pytest.raises(SashError) as error:
+        Conversations(Runtime(MemoryStore()), max_turns)
+    assert error.value.code == "invalid_limit"
+
+
+async def test_times_are_written_with_milliseconds(tmp_path):
+    async with Runtime(SqliteStore(tmp_path / "sash.db")) as runtime:
+        conversations = Conversations(runtime)
+        await conversations.add_turn(*DEFAULT, "q")
+        assert STAMP.fullmatch((await conversations.history(*DEFAULT))["oldest_turn_timestamp"])

@@ -1,0 +1,143 @@
+"""The real program: what it prints, where it listens, and how it stops."""
+
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.request import Request, urlopen
+
+import pytest
+
+WAIT_S = 30
+
+
+@contextmanager
+def program(folder: Path, *arguments, **environment):
+    """Run `sash serve`, and give its process, its address, and what it printed until it listened."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "sash", "serve", "--port", "0", "--data", str(folder), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder.parent,
+        env={"HOME": str(folder.parent), "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environment},
+    )
+    try:
+        printed = []
+        for line in started.stdout:
+            printed.append(line)
+            if "Ctrl-C stops" in line:
+                break
+        else:
+            pytest.fail(started.stderr.read())
+        address = re.search(r"http://127\.0\.0\.1:\d+", printed[0]).group()
+        yield started, address, "".join(printed)
+    finally:
+        started.kill()
+        started.wait(WAIT_S)
+        started.stdout.close()
+        started.stderr.close()
+
+
+def ask(address: str, path: str, body: dict | None = None, method: str | None = None) -> dict:
+    data = None if body is None else json.dumps(body).encode()
+    request = Request(address + path, data, {"Content-Type": "application/json"}, method=method)
+    with urlopen(request, timeout=WAIT_S) as response:
+        return json.load(response)
+
+
+def test_it_says_where_it_listens_and_with_what(tmp_path):
+    with program(tmp_path / "data") as (process, address, printed):
+        for told in (
+            "listens at",
+            "the demo house",
+            "SASH_HOME_URL",
+            "offline",
+            "SASH_MODEL",
+            str(tmp_path / "data"),
+        ):
+            assert told in printed
+        assert ask(address, "/health")["status"] == "ok"
+        asked = ask(address, "/v1/ask", {"message": "Is the front door locked?"})
+        assert asked["response"]["final_message"]
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(WAIT_S) == 0
+        assert "Stopped." in process.stdout.read()
+
+
+def test_what_was_said_is_there_after_a_kill(tmp_path):
+    with program(tmp_path / "data") as (process, address, _):
+        session_id = ask(address, "/v1/sessions", {})["session_id"]
+        sent = ask(
+            address, f"/v1/sessions/{session_id}/messages", {"message": "Remember that the code is 4711"}
+        )
+        ask(address, f"/v1/continuations/{sent['continuation_id']}?wait_ms=20000")
+        process.send_signal(signal.SIGKILL)
+        process.wait(WAIT_S)
+    with program(tmp_path / "data") as (_, address, _):
+        messages = ask(address, f"/v1/sessions/{session_id}/messages")["messages"]
+        assert messages[0]["content"] == "Remember that the code is 4711"
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
+def test_a_turn_under_way_is_marked_and_can_be_resumed(tmp_path, how):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        silent.settimeout(WAIT_S)
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        environment = {
+            "SASH_MODEL": "gpt-test",
+            "SASH_API_BASE": url,
+            "SASH_API_KEY": "k",
+            "SASH_HOME": "none",
+        }
+        with program(tmp_path / "data", **environment) as (process, address, _):
+            session_id = ask(address, "/v1/sessions", {})["session_id"]
+            sent = ask(address, f"/v1/sessions/{session_id}/messages", {"message": "hi"})["continuation_id"]
+            asking, _ = silent.accept()
+            process.send_signal(how)
+            began = time.monotonic()
+            assert process.wait(WAIT_S) == 0
+            assert time.monotonic() - began < 10
+            asking.close()
+    with program(tmp_path / "data", SASH_HOME="none") as (_, address, _):
+        assert ask(address, f"/v1/continuations/{sent}")["status"] == "interrupted"
+        ask(address, f"/v1/continuations/{sent}/resume", method="POST")
+        assert ask(address, f"/v1/continuations/{sent}?wait_ms=20000")["status"] == "completed"
+
+
+def refused(folder: Path, *arguments, **environment) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "sash", "serve", "--data", str(folder), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        cwd=folder.parent,
+        env={"HOME": str(folder.parent), "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environment},
+    )
+
+
+def test_it_does_not_listen_to_others_without_a_token(tmp_path):
+    done = refused(tmp_path / "data", "--host", "0.0.0.0", "--port", "0")
+    assert done.returncode == 2
+    assert "sash token create" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_port_that_is_taken_is_said(tmp_path):
+    with program(tmp_path / "one") as (_, address, _):
+        done = refused(tmp_path / "two", "--port", address.rpartition(":")[2])
+    assert done.returncode == 2
+    assert "choose another with --port" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_store_that_cannot_be_opened_is_said(tmp_path):
+    folder = tmp_path / "data"
+    folder.mkdir()
+    (folder / "sash.db").write_bytes(b"this is no database, and never was" * 100)
+    done = refused(folder, "--port", "0")
+    assert done.returncode == 7
+    assert "sash.db" in done.stderr and "Traceback" not in done.stderr

@@ -1,0 +1,103 @@
+"""Settings: a file, the environment over it, flags over that; and each knows where it came from."""
+
+from pathlib import Path
+
+import pytest
+
+from sash.errors import InvalidConfig
+from sash.settings import HELP, Settings, load_settings, shown
+
+
+@pytest.fixture(autouse=True)
+def nobody(monkeypatch, tmp_path):
+    """Nobody's settings but the test's own."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+
+
+def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text('port = 1\nhost = "0.0.0.0"\nmodel = "from-file"\n')
+    loaded = load_settings(
+        {"port": 3, "data": None}, file=file, environ={"SASH_PORT": "2", "SASH_MODEL": "from-environment"}
+    )
+    assert (loaded.settings.port, loaded.settings.model, loaded.settings.host) == (
+        3,
+        "from-environment",
+        "0.0.0.0",
+    )
+    assert loaded.origins["port"] == "flag"
+    assert loaded.origins["model"] == "environment"
+    assert loaded.origins["host"] == str(file)
+    assert loaded.origins["store"] == "default"
+
+
+def test_a_file_is_found_here_and_then_at_home(tmp_path):
+    home = tmp_path / "home" / ".config" / "sash"
+    home.mkdir(parents=True)
+    (home / "sash.toml").write_text("port = 1")
+    assert load_settings(environ={}).settings.port == 1
+    Path("sash.toml").write_text("port = 2")
+    assert load_settings(environ={}).settings.port == 2
+    (tmp_path / "other.toml").write_text("port = 3")
+    assert load_settings(environ={"SASH_CONFIG": "other.toml"}).settings.port == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("SASH_DRY_RUN", "yes", True),
+        ("SASH_DRY_RUN", "0", False),
+        ("SASH_ALLOWLISTED_SERVICES", "light, switch.turn_off", ("light", "switch.turn_off")),
+        ("SASH_DATA", "~/sash", Path("~/sash").expanduser()),
+        ("SASH_MAX_COST_PER_DAY_USD", "0.5", 0.5),
+        ("SASH_SLIDING_WINDOW_MAX_TOKENS", "8000", 8000),
+        ("SASH_PORT", "", 8765),
+    ],
+)
+def test_the_environment_is_text_and_the_settings_are_not(name, text, value):
+    settings = load_settings(environ={name: text}).settings
+    got = getattr(settings, name.removeprefix("SASH_").lower())
+    assert got == value or (name == "SASH_DATA" and got.name == "sash")
+
+
+@pytest.mark.parametrize(
+    ("environ", "told"),
+    [
+        ({"SASH_PORT": "many"}, "port .environment. must be a whole number, and 'many' is not"),
+        ({"SASH_PORT": "70000"}, "from 0 to 65535"),
+        ({"SASH_DRY_RUN": "perhaps"}, "true or false"),
+        ({"SASH_API_MODE": "fast"}, "auto or chat or responses"),
+        ({"SASH_HOME_URL": "http://ha:8123"}, "SASH_HOME_TOKEN"),
+        ({"SASH_CONFIG": "nowhere.toml"}, "there is no nowhere.toml"),
+        ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "from 1 to 100"),
+    ],
+)
+def test_a_wrong_setting_is_explained(environ, told):
+    with pytest.raises(InvalidConfig, match=told):
+        load_settings(environ=environ)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("port = ", "cannot be read"),
+        ("prot = 1", "did you mean port"),
+        ('port = "x"', "a whole number"),
+        ("port = true", "a whole number"),
+        ("allowed_hosts = 5", "a list of names"),
+        ("host = 5", "a text"),
+    ],
+)
+def test_a_wrong_file_is_explained(tmp_path, text, told):
+    (tmp_path / "sash.toml").write_text(text)
+    with pytest.raises(InvalidConfig, match=told):
+        load_settings(environ={})
+
+
+def test_a_secret_is_not_shown():
+    settings = Settings(api_key="sk-very-secret", home_url="http://ha", home_token="eyJ-very-secret")
+    assert "very-secret" not in repr(settings)
+    assert shown("api_key", settings.api_key) == "set"
+    assert shown("model", None) == "–"
+    assert HELP.keys() == set(Settings.__dataclass_fields__)
