@@ -113,7 +113,7 @@ class Tokens:
     def _load(self) -> dict[str, Token]:
         try:
             found = self._path.stat()
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             self._tokens, self._read_at = {}, None
             return self._tokens
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)

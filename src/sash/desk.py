@@ -50,7 +50,7 @@ class Desk:
             owner=caller.owner,
             model=wanted.model,
             budgets=wanted.budgets,
-            policy=self._policy(caller, wanted.policy),
+            policy=self.policy(caller, wanted.policy),
             window=wanted.window,
             preferences=wanted.preferences,
             area=wanted.area,
@@ -168,7 +168,7 @@ class Desk:
             allow_tools=question.allow_tools,
             model=question.model,
             budgets=question.budgets,
-            policy=self._policy(caller, None),
+            policy=self.policy(caller),
             timeout_s=None if question.timeout_ms is None else question.timeout_ms / 1000,
         )
         return shown_result(result)
@@ -256,7 +256,7 @@ class Desk:
         await self.runtime.get_session(session_id, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
-    def _policy(self, caller: Caller, wanted: SessionPolicy | None) -> SessionPolicy:
+    def policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
         """Return the policy of a new session: who may not act gets one that allows no actions."""
         policy = wanted or self.runtime.defaults.policy
         if "act" in caller.scopes or not policy.allow_actuation:

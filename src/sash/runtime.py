@@ -48,6 +48,7 @@ from sash.errors import (
     NotAwaitingApproval,
     SessionNotFound,
     StoreUnavailable,
+    TooManySessions,
 )
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.home.base import Home
@@ -312,8 +313,18 @@ class Runtime:
             | ({} if area is None else {"area": check_label("area", area)}),
             name=None if name is None else read_label("name", name),
         )
+        await self._check_room(owner)
         await self.store.create_session(session)
         return session
+
+    async def _check_room(self, owner: str) -> None:
+        """Refuse one more session than an owner may have; a few begun at the same moment may pass."""
+        most = self.defaults.max_sessions
+        if most is not None and await self.store.count_active(owner) >= most:
+            raise TooManySessions(
+                f"{owner} has {most} active sessions, which is all there may be: end some, or raise max_sessions",
+                limit=most,
+            )
 
     async def send_message(
         self,

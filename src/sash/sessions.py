@@ -23,9 +23,9 @@ from sash.stats import NO_STATS, Stats
 
 Label = Annotated[str, MinLen(1), MaxLen(256)]
 Flag = Annotated[bool, Strict()]
-Whole = Annotated[int, Strict(), BeforeValidator(whole)]
-Count = Annotated[Whole, Ge(0), Le(10**12)]
-Limit = Annotated[Whole, Ge(1), Le(10**12)]
+# The bounds stand before what makes 20.0 a 20, or no description of the type would tell them.
+Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
+Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
 

@@ -4,12 +4,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
 from sash.agent.worker import BusyPolicy, Result
+from sash.checks import whole
 from sash.sessions import (
     EXACT,
     Budgets,
+    Count,
     Fact,
     Flag,
     Label,
@@ -17,7 +19,6 @@ from sash.sessions import (
     Pin,
     Session,
     SessionPolicy,
-    Whole,
     WindowLimits,
 )
 from sash.stats import Stats
@@ -35,36 +36,36 @@ from sash.store import StoredMessage
 MOST_WAIT_MS = 60_000
 
 Text = Annotated[str, Field(min_length=1)]
-Milliseconds = Annotated[Whole, Field(ge=0, le=86_400_000)]
-Wait = Annotated[Whole, Field(ge=0, le=MOST_WAIT_MS)]
+Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
+Wait = Annotated[int, Strict(), Field(ge=0, le=MOST_WAIT_MS), BeforeValidator(whole)]
 Object = dict[str, Any]
 Attachment = Annotated[
     Object,
     WithJsonSchema(
         {
             "description": "An image or a recording, as OpenAI's content part.",
+            "type": "object",
             "oneOf": [
                 {
-                    "type": "object",
                     "properties": {
                         "type": {"const": "image_url"},
                         "image_url": {
-                            "type": "object",
-                            "properties": {"url": {"type": "string", "minLength": 1}},
-                            "required": ["url"],
+                            "anyOf": [
+                                {"type": "string", "minLength": 1},
+                                {
+                                    "type": "object",
+                                    "properties": {"url": {"type": "string"}},
+                                    "required": ["url"],
+                                },
+                            ]
                         },
                     },
                     "required": ["type", "image_url"],
                 },
                 {
-                    "type": "object",
                     "properties": {
                         "type": {"const": "input_audio"},
-                        "input_audio": {
-                            "type": "object",
-                            "properties": {"data": {"type": "string"}, "format": {"enum": ["wav", "mp3"]}},
-                            "required": ["data", "format"],
-                        },
+                        "input_audio": {"type": "object", "minProperties": 1},
                     },
                     "required": ["type", "input_audio"],
                 },
@@ -76,7 +77,7 @@ Attachment = Annotated[
 
 def exact(example: Object) -> ConfigDict:
     """Allow no fields that nobody reads, and show what it may look like."""
-    return ConfigDict(EXACT, json_schema_extra={"examples": [example]})
+    return {**EXACT, "json_schema_extra": {"examples": [example]}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ class SendMessage:
     message: Text
     planner_hints: Object | None = None
     allow_tools: Flag = True
-    max_steps: Annotated[Whole, Field(ge=0, le=1000)] | None = None
+    max_steps: Count | None = None
     time_budget_ms: Milliseconds | None = None
     idempotency_key: Label | None = None
     stream: Flag = False

@@ -243,6 +243,9 @@ class Store(Protocol):
     async def find_session(self, owner: str, name: str) -> Session | None:
         """Return the active session of a name, or if there is none the newest one that had it."""
 
+    async def count_active(self, owner: str) -> int:
+        """Return how many active sessions an owner has."""
+
     async def save_session(self, session: Session) -> Session:
         """Write a changed session, unless somebody else did since it was read (`SessionChanged`)."""
 

@@ -923,6 +923,15 @@ async def test_of_many_who_begin_a_name_at_once_exactly_one_does(store, start):
     assert (await store.list_sessions("ann")).items == (begun,)
 
 
+async def test_active_sessions_are_counted(store, start):
+    first = await start()
+    await start()
+    await start(owner="other")
+    assert [await store.count_active(owner) for owner in (first.owner, "other", "nobody")] == [2, 1, 0]
+    await store.save_session(replace(first, status="ended"))
+    assert await store.count_active(first.owner) == 1
+
+
 async def test_sessions_are_listed_by_name(store, start):
     old = await start(name="default")
     old = await store.save_session(replace(old, status="ended"))

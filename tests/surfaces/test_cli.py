@@ -40,6 +40,10 @@ COMMANDS = [
     "demo",
 ]
 WAIT_S = 60
+SENTENCE = "Remember that the front door is green"
+NO_HOUSE = {"SASH_HOME": "none"}
+# Input that is wrong only because of how things stand.
+STATES = (errors.ContinuationOpen, errors.NotAwaitingApproval)
 
 
 def run(*arguments, input=None, **environment):
@@ -47,9 +51,9 @@ def run(*arguments, input=None, **environment):
         [SASH, *map(str, arguments)],
         input=input,
         capture_output=True,
-        text=True,
         timeout=WAIT_S,
         env={"COLUMNS": "120", **environment},
+        encoding=environment.get("PYTHONIOENCODING", "utf-8"),
     )
 
 
@@ -76,15 +80,15 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-def asked(house, *arguments, **environment):
-    """Ask in a session that goes on, and return its id."""
-    done = house("chat", *arguments, input="Is the front door locked?\n", **environment)
+def told(house, *arguments, **environment):
+    """Say something in a session that goes on, and return its id."""
+    done = house("chat", *arguments, input=f"{SENTENCE}\n", **NO_HOUSE | environment)
     assert done.returncode == 0, done.stderr
-    return listed(house)[0]["id"]
+    return listed(house, **environment)[0]["id"]
 
 
-def listed(house, *arguments):
-    return json.loads(house("sessions", "--json", *arguments).stdout)["sessions"]
+def listed(house, *arguments, **environment):
+    return json.loads(house("sessions", "--json", *arguments, **environment).stdout)["sessions"]
 
 
 def kept(folder):
@@ -98,7 +102,8 @@ async def beside(*arguments, **options):
 
 
 def model_at(wire, **others):
-    return {"SASH_MODEL": "gpt-test", "SASH_API_KEY": "sk-test", "SASH_API_BASE": f"{wire.url}/v1", **others}
+    at = {"SASH_MODEL": "gpt-test", "SASH_API_KEY": "sk-test", "SASH_API_BASE": f"{wire.url}/v1"}
+    return {**at, **NO_HOUSE, **others}
 
 
 def test_the_demo_shows_what_was_evicted_kept_and_lost():
@@ -175,7 +180,7 @@ def test_the_public_names_are_there_when_they_are_asked_for():
 
 
 def test_the_shell_completes_commands_and_sessions(house):
-    session = asked(house)
+    session = told(house)
     complete = {"_SASH_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
     assert "resume" in house(COMP_WORDS="sash re", **complete).stdout.split()
     shown = house(**{**complete, "COMP_WORDS": "sash show ", "COMP_CWORD": "2"})
@@ -196,7 +201,7 @@ def test_every_error_has_an_exit_code():
     assert {code for code, number in by_code.items() if number == 1} == {"error", "tool_failed"}
     for kind in raised:
         if issubclass(kind, errors.InvalidInput):
-            assert by_code[kind.code] == 2
+            assert by_code[kind.code] == (4 if kind in STATES else 2)
         if issubclass(kind, errors.ModelError):
             assert by_code[kind.code] == 5
         if issubclass(kind, errors.HomeError) and kind is not errors.EntityNotFound:
@@ -220,11 +225,15 @@ def test_a_question_can_come_from_a_pipe_and_the_answer_be_json(house):
 
 
 def test_a_question_in_a_session_is_part_of_it(house):
-    session = asked(house)
-    assert house("ask", "Remember that the cat is black", "--session", session).returncode == 0
+    session = told(house)
+    black = "Remember that the cat is black"
+    assert house("ask", black, "--session", session, **NO_HOUSE).returncode == 0
     shown = json.loads(house("show", session, "--json").stdout)
     assert shown["session"]["status"] == "active"
-    assert [fact["text"] for fact in shown["session"]["memory"]["facts"]] == ["the cat is black"]
+    assert [fact["text"] for fact in shown["session"]["memory"]["facts"]] == [
+        "the front door is green",
+        "the cat is black",
+    ]
     assert house("ask", "Again?", "--session", "01ARZ3NDEKTSV4RRFFQ69G5FAV").returncode == 3
 
 
@@ -320,8 +329,8 @@ def test_what_needs_a_yes_waits_for_it(house):
 
 def test_sessions_are_listed_newest_first(house):
     assert house("sessions").stderr == "There are no sessions: `sash chat` begins one.\n"
-    house("ask", "Is the front door locked?")
-    chat = asked(house)
+    house("ask", SENTENCE, **NO_HOUSE)
+    chat = told(house)
     assert [session["status"] for session in listed(house)] == ["active", "ended"]
     assert [session["id"] for session in listed(house, "--status", "active")] == [chat]
     done = house("sessions", "--limit", "1")
@@ -334,14 +343,14 @@ def test_sessions_are_listed_newest_first(house):
 
 
 def test_a_session_of_another_owner_is_not_there(house):
-    session = asked(house)
+    session = told(house)
     assert house("show", session, "--owner", "eve").returncode == 3
     assert house("export", session, "--owner", "eve").returncode == 3
     assert listed(house, "--owner", "eve") == []
 
 
 def test_who_stops_reading_gets_no_error(house):
-    asked(house)
+    told(house)
     for arguments in (["sessions"], ["sessions", "--json"], ["export", listed(house)[0]["id"]]):
         gone, closed = os.pipe()
         os.close(gone)
@@ -353,22 +362,22 @@ def test_who_stops_reading_gets_no_error(house):
 
 
 def test_what_is_shown_does_nothing_to_the_terminal(house):
-    assert house("ask", "Remember that \x1b]0;owned\x07 the \x1b[31mcat is red").returncode == 0
+    assert house("ask", "Remember that \x1b]0;owned\x07 the \x1b[31mcat is red", **NO_HOUSE).returncode == 0
     shown = house("show", listed(house)[0]["id"])
     assert "cat is red" in shown.stdout
     assert not {"\x1b", "\x07"} & set(shown.stdout)
 
 
 def test_a_session_is_shown_with_its_messages_and_its_context(house):
-    session = asked(house, "--area", "Kitchen", "--allow", "light,cover")
+    session = told(house, "--area", "Kitchen", "--allow", "light,cover", SASH_HOME="demo")
     house("chat", input="Which lights are on?\n")
     shown = house("show", session, "--messages", "2", "--context")
     assert shown.returncode == 0, shown.stderr
     words = " ".join(shown.stdout.split())
-    for told in ("name chat", "area Kitchen", "may use light, cover", "turns 1, 1 of them without a model"):
+    for told in ("name chat", "area Kitchen", "may use light, cover", "turns 2, 2 of them without a model"):
         assert told in words
-    assert "user Is the front door locked?" in words
-    assert "assistant Yes" in words
+    assert "user Which lights are on?" in words
+    assert "assistant Not any" in words
     assert "system" in words
     assert "stays the same" in words
     parts = json.loads(house("show", session, "--context", "--json").stdout)["context"]["parts"]
@@ -376,7 +385,9 @@ def test_a_session_is_shown_with_its_messages_and_its_context(house):
 
 
 def test_only_the_last_messages_are_shown(house):
-    house("chat", "--new", input="".join(f"Remember that number {n} is odd\n" for n in range(1, 8)))
+    house(
+        "chat", "--new", input="".join(f"Remember that number {n} is odd\n" for n in range(1, 8)), **NO_HOUSE
+    )
     session = listed(house)[0]["id"]
     shown = json.loads(house("show", session, "--messages", "3", "--json").stdout)
     positions = [message["position"] for message in shown["messages"]]
@@ -397,7 +408,7 @@ def test_a_turn_is_shown_with_its_steps_and_actions(house):
 
 
 def test_a_session_goes_to_another_house(house, tmp_path):
-    session = asked(house)
+    session = told(house)
     file, other = tmp_path / "session.json", tmp_path / "other"
     exported = house("export", session, "-o", file)
     assert (exported.returncode, exported.stdout) == (0, ""), exported.stderr
@@ -411,7 +422,7 @@ def test_a_session_goes_to_another_house(house, tmp_path):
 
 
 def test_an_export_goes_through_a_pipe(house, tmp_path):
-    session = asked(house)
+    session = told(house)
     exported = house("export", session).stdout
     assert json.loads(exported)["session"]["id"] == session
     brought = house("import", "-", "--data", tmp_path / "other", input=exported)
@@ -419,7 +430,7 @@ def test_an_export_goes_through_a_pipe(house, tmp_path):
 
 
 def test_an_export_replaces_nothing_unless_it_is_told_to(house, tmp_path):
-    session, file = asked(house), tmp_path / "session.json"
+    session, file = told(house), tmp_path / "session.json"
     file.write_text("mine")
     refused = house("export", session, "-o", file)
     assert (refused.returncode, file.read_text()) == (2, "mine")
@@ -429,7 +440,7 @@ def test_an_export_replaces_nothing_unless_it_is_told_to(house, tmp_path):
 
 
 def test_an_export_that_fails_leaves_no_file(house, tmp_path):
-    for session, file in (("nonsense", tmp_path / "a.json"), (asked(house), tmp_path / "no" / "b.json")):
+    for session, file in (("nonsense", tmp_path / "a.json"), (told(house), tmp_path / "no" / "b.json")):
         before = set(tmp_path.rglob("*.json*"))
         failed = house("export", session, "-o", file)
         assert failed.returncode in (2, 3)
@@ -447,9 +458,9 @@ def test_what_is_no_export_is_refused(house, tmp_path, content):
 
 
 def test_what_was_said_is_found(house):
-    session = asked(house)
+    session = told(house)
     found = json.loads(house("search", "front door", "--json").stdout)["messages"]
-    assert [message["content"] for message in found] == ["Is the front door locked?"]
+    assert SENTENCE in [message["content"] for message in found]
     assert session in house("search", "front door").stdout
     assert house("search", "front door", "--session", session).returncode == 0
     assert house("search", "front door", "--session", "nonsense").returncode == 3
@@ -458,8 +469,8 @@ def test_what_was_said_is_found(house):
 
 
 def test_everything_is_erased_when_it_is_said_so(house):
-    asked(house)
-    house("ask", "Is the front door locked?", "--owner", "eve")
+    told(house)
+    house("ask", SENTENCE, "--owner", "eve", **NO_HOUSE)
     refused = house("erase")
     assert refused.returncode == 2
     assert "Erase all 1 sessions of local, for good? Nobody is there to ask: say --yes" in refused.stderr
@@ -499,23 +510,23 @@ def test_a_token_has_scopes_an_end_and_can_be_revoked(house):
 
 def findings(house, *arguments, **environment):
     done = house("doctor", "--json", *arguments, **environment)
-    told = json.loads(done.stdout)
+    report = json.loads(done.stdout)
     assert done.stderr == ""
-    assert done.returncode == (0 if told["ok"] else 1)
-    return told, {check["check"]: check for check in told["checks"]}
+    assert done.returncode == (0 if report["ok"] else 1)
+    return report, {check["check"]: check for check in report["checks"]}
 
 
 def test_a_healthy_house_is_found_so_and_nothing_is_changed(house):
-    told, checks = findings(house)
-    assert told["ok"]
+    report, checks = findings(house)
+    assert report["ok"]
     assert "will be made" in checks["data"]["found"]
     assert "46 exposed entities" in checks["house"]["found"]
     assert not house.data.exists()
-    asked(house)
+    told(house)
     before = kept(house.data)
-    told, checks = findings(house)
+    report, checks = findings(house)
     assert "is sound, schema" in checks["store"]["found"]
-    assert told["ok"]
+    assert report["ok"]
     assert kept(house.data) == before
     shown = house("doctor")
     assert "✓ ok    store" in shown.stdout
@@ -525,8 +536,8 @@ def test_a_healthy_house_is_found_so_and_nothing_is_changed(house):
 def test_the_settings_in_force_are_shown_with_where_they_come_from(house, tmp_path):
     file = tmp_path / "my.toml"
     file.write_text('port = 9999\nhome = "none"\napi_key = "sk-from-the-file"\n')
-    told, _ = findings(house, "--config", file, "--store", "files", SASH_HOME="demo")
-    settings = {row["name"]: (row["value"], row["from"]) for row in told["settings"]}
+    report, _ = findings(house, "--config", file, "--store", "files", SASH_HOME="demo")
+    settings = {row["name"]: (row["value"], row["from"]) for row in report["settings"]}
     assert settings["port"] == ("9999", str(file))
     assert settings["home"] == ("demo", "environment")
     assert settings["store"] == ("files", "flag")
@@ -547,8 +558,8 @@ def test_the_settings_in_force_are_shown_with_where_they_come_from(house, tmp_pa
 def test_a_wrong_configuration_is_found(house, tmp_path, content, says):
     file = tmp_path / "my.toml"
     file.write_text(content)
-    told, checks = findings(house, "--config", file)
-    assert not told["ok"]
+    report, checks = findings(house, "--config", file)
+    assert not report["ok"]
     assert says in checks["configuration"]["found"]
     refused = house("sessions", "--config", file)
     assert refused.returncode == 2
@@ -563,7 +574,7 @@ def closed_port():
 
 def test_a_house_and_a_model_that_are_not_there_are_found(house):
     nowhere = f"http://127.0.0.1:{closed_port()}"
-    told, checks = findings(
+    report, checks = findings(
         house,
         SASH_HOME_URL=nowhere,
         SASH_HOME_TOKEN="abc",
@@ -571,11 +582,11 @@ def test_a_house_and_a_model_that_are_not_there_are_found(house):
         SASH_API_BASE=nowhere,
         SASH_API_KEY="sk-test",
     )
-    assert not told["ok"]
+    assert not report["ok"]
     assert "nothing listens there" in checks["house"]["found"]
     assert "cannot be reached" in checks["model"]["found"]
     assert checks["house"]["status"] == checks["model"]["status"] == "wrong"
-    assert "sk-test" not in json.dumps(told)
+    assert "sk-test" not in json.dumps(report)
 
 
 def test_a_house_that_is_away_keeps_nobody_from_asking(house):
@@ -588,8 +599,8 @@ def test_a_house_that_is_away_keeps_nobody_from_asking(house):
 
 async def test_a_wrong_key_and_a_right_one_are_told_apart(house):
     async with Wire(failed(401, "invalid_api_key"), said("ok")) as wire:
-        told, checks = await beside(findings, house, **model_at(wire))
-        assert not told["ok"]
+        report, checks = await beside(findings, house, **model_at(wire))
+        assert not report["ok"]
         assert "refused the key" in checks["model"]["found"]
         _, checks = await beside(findings, house, **model_at(wire))
         assert (checks["model"]["status"], checks["model"]["found"]) == ("ok", "gpt-test answers")
@@ -597,8 +608,8 @@ async def test_a_wrong_key_and_a_right_one_are_told_apart(house):
 
 def test_a_folder_that_cannot_be_written_is_found(house, tmp_path):
     (tmp_path / "file").write_text("")
-    told, checks = findings(house, "--data", tmp_path / "file" / "data")
-    assert not told["ok"]
+    report, checks = findings(house, "--data", tmp_path / "file" / "data")
+    assert not report["ok"]
     assert "is no folder" in checks["data"]["found"]
     refused = house("sessions", "--data", tmp_path / "file" / "data")
     assert refused.returncode in (2, 7)
@@ -612,13 +623,13 @@ def test_a_folder_that_cannot_be_written_is_found(house, tmp_path):
 def test_a_folder_that_others_can_read_is_noted(house):
     house.data.mkdir(mode=0o755)
     house.data.chmod(0o755)
-    told, checks = findings(house)
-    assert told["ok"]
+    report, checks = findings(house)
+    assert report["ok"]
     assert (checks["data"]["status"], checks["data"]["advice"]) == ("note", f"chmod 700 {house.data}")
 
 
 def test_a_store_that_cannot_be_used_is_found(house):
-    asked(house)
+    told(house)
     file = house.data / "sash.db"
     with sqlite3.connect(file) as db:
         db.execute("PRAGMA user_version = 99")
@@ -633,8 +644,8 @@ def test_a_store_that_cannot_be_used_is_found(house):
 
 
 def test_the_files_store_is_for_one_program_at_a_time(house):
-    asked(house, SASH_STORE="files")
-    told, checks = findings(house, SASH_STORE="files")
+    told(house, SASH_STORE="files")
+    report, checks = findings(house, SASH_STORE="files")
     assert "can be read, layout 1" in checks["store"]["found"]
     before = kept(house.data)
     with subprocess.Popen(
@@ -651,20 +662,20 @@ def test_the_files_store_is_for_one_program_at_a_time(house):
     assert "in use by another process" in refused.stderr
     assert "`sash serve`" in refused.stderr
     assert "is open in another program" in checks["store"]["found"]
-    assert told["ok"]
+    assert report["ok"]
     assert kept(house.data).keys() == before.keys()
 
 
 def test_a_server_that_others_can_reach_needs_a_token(house):
-    told, checks = findings(house, SASH_HOST="0.0.0.0")
-    assert not told["ok"]
+    report, checks = findings(house, SASH_HOST="0.0.0.0")
+    assert not report["ok"]
     assert "`sash serve` would be refused" in checks["server"]["found"]
     refused = house("serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 2
     assert "sash token create" in refused.stderr
     house("token", "create")
-    told, checks = findings(house, SASH_HOST="0.0.0.0", SASH_PORT=str(closed_port()))
-    assert told["ok"], checks
+    report, checks = findings(house, SASH_HOST="0.0.0.0", SASH_PORT=str(closed_port()))
+    assert report["ok"], checks
     (house.data / "tokens.json").write_text("[")
     assert not findings(house)[0]["ok"]
 
@@ -674,14 +685,14 @@ def test_a_port_that_is_taken_is_noted(house):
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = str(taken.getsockname()[1])
-        told, checks = findings(house, SASH_PORT=port)
-        assert told["ok"]
+        report, checks = findings(house, SASH_PORT=port)
+        assert report["ok"]
         assert (checks["server"]["status"], "in use" in checks["server"]["found"]) == ("note", True)
         assert house("serve", "--port", port).returncode == 2
 
 
 def test_the_server_serves_the_sessions_of_the_commands(house):
-    session = asked(house)
+    session = told(house)
     environment = house.environment | {"COLUMNS": "200"}
     with subprocess.Popen(
         [SASH, "serve", "--port", "0"],
@@ -719,7 +730,7 @@ def test_all_is_shown_where_there_is_no_unicode(house, encoding):
     )
     assert talk.returncode == 0, talk.stderr
     assert "+ light.turn_on light.kitchen_ceiling: on  verified" in talk.stdout
-    house("ask", "Remember that the café is “closed”")
+    house("ask", "Remember that the café is “closed”", **NO_HOUSE)
     assert "café is “closed”" in json.dumps(listed(house), ensure_ascii=False)
     for arguments in (["sessions"], ["doctor"], ["search", "kitchen"], ["show", listed(house)[0]["id"]]):
         done = house(*arguments, **environment)

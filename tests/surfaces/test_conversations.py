@@ -6,6 +6,8 @@ import re
 import pytest
 
 from sash import ConversationManager, Runtime
+from sash.access import Caller
+from sash.desk import Desk
 from sash.errors import ContinuationNotFound, InvalidInput, SashError, SessionBusy
 from sash.server.conversation import Conversations
 from sash.stores.memory import MemoryStore
@@ -14,7 +16,8 @@ from sash.testing import FakeClock, ScriptedModel
 
 WAIT_S = 10
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-DEFAULT = ("ann", "default")
+ANN, BOB = Caller("ann"), Caller("bob")
+DEFAULT = (ANN, "default")
 
 
 @pytest.fixture
@@ -34,7 +37,7 @@ async def serve(request, tmp_path, clock):
         runtime = Runtime(store, model or ScriptedModel("ok"), clock=clock)
         await runtime.open()
         running.append(runtime)
-        return Conversations(runtime, max_turns)
+        return Conversations(Desk(runtime), max_turns)
 
     yield serve
     for runtime in running:
@@ -206,13 +209,13 @@ async def test_an_answer_is_updated_as_the_seed_prints_it(serve):
 async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
     conversations = await serve(1)
     gone, kept = [added["turn_id"] for added in await fill(conversations, 2)]
-    other = (await conversations.add_turn("ann", "other", "q", "a"))["turn_id"]
+    other = (await conversations.add_turn(ANN, "other", "q", "a"))["turn_id"]
     for owner, conversation_id, turn_id in (
         (*DEFAULT, gone),
         (*DEFAULT, other),
         (*DEFAULT, "unknown"),
-        ("ann", "nowhere", kept),
-        ("bob", "default", kept),
+        (ANN, "nowhere", kept),
+        (BOB, "default", kept),
     ):
         with pytest.raises(ContinuationNotFound):
             await conversations.update(owner, conversation_id, turn_id, "x")
@@ -273,13 +276,13 @@ async def test_nothing_is_lost_by_a_restart(serve):
 
 async def test_owners_share_nothing_and_neither_do_conversations(serve):
     conversations = await serve()
-    for owner, name in (("ann", "default"), ("bob", "default"), ("ann", "other")):
-        await conversations.add_turn(owner, name, f"{owner}'s {name}", "ok")
-    for owner, name in (("ann", "default"), ("bob", "default"), ("ann", "other")):
-        assert users((await conversations.history(owner, name))["turns"]) == [f"{owner}'s {name}"]
-    await conversations.clear("bob", "default")
-    assert (await conversations.stats("ann", "default"))["statistics"]["current_turns"] == 1
-    assert (await conversations.stats("bob", "default"))["statistics"]["current_turns"] == 0
+    for owner, name in ((ANN, "default"), (BOB, "default"), (ANN, "other")):
+        await conversations.add_turn(owner, name, f"{owner.owner}'s {name}", "ok")
+    for owner, name in ((ANN, "default"), (BOB, "default"), (ANN, "other")):
+        assert users((await conversations.history(owner, name))["turns"]) == [f"{owner.owner}'s {name}"]
+    await conversations.clear(BOB, "default")
+    assert (await conversations.stats(ANN, "default"))["statistics"]["current_turns"] == 1
+    assert (await conversations.stats(BOB, "default"))["statistics"]["current_turns"] == 0
 
 
 async def test_to_read_a_conversation_that_never_was_begins_none(serve):
@@ -305,9 +308,9 @@ async def test_of_many_who_come_first_one_begins_the_conversation(serve):
     conversations = await serve()
     begun = await asyncio.gather(*(conversations.session(*DEFAULT) for _ in range(20)))
     assert len({session.id for session in begun}) == 1
-    await asyncio.gather(*(conversations.add_turn("ann", "new", f"q{n}") for n in range(20)))
+    await asyncio.gather(*(conversations.add_turn(ANN, "new", f"q{n}") for n in range(20)))
     assert len(await sessions(conversations)) == 2
-    stats = (await conversations.stats("ann", "new"))["statistics"]
+    stats = (await conversations.stats(ANN, "new"))["statistics"]
     assert (stats["current_turns"], stats["total_turns_ever"]) == (10, 20)
 
 
@@ -411,7 +414,7 @@ async def test_a_conversation_whose_session_was_ended_begins_another_that_counts
 async def test_two_servers_begin_one_conversation(tmp_path):
     path = tmp_path / "sash.db"
     async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
-        both = Conversations(a), Conversations(b)
+        both = Conversations(Desk(a)), Conversations(Desk(b))
         begun = await asyncio.gather(*(c.session(*DEFAULT) for c in both for _ in range(5)))
         assert len({session.id for session in begun}) == 1
         await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
@@ -422,10 +425,10 @@ async def test_two_servers_begin_one_conversation(tmp_path):
 async def test_what_is_no_conversation_id_is_refused(serve, wrong):
     conversations = await serve()
     for attempt in (
-        conversations.add_turn("ann", wrong, "q"),
-        conversations.history("ann", wrong),
-        conversations.update("ann", wrong, "x", "y"),
-        conversations.clear("ann", wrong),
+        conversations.add_turn(ANN, wrong, "q"),
+        conversations.history(ANN, wrong),
+        conversations.update(ANN, wrong, "x", "y"),
+        conversations.clear(ANN, wrong),
     ):
         with pytest.raises(InvalidInput):
             await attempt
@@ -434,12 +437,12 @@ async def test_what_is_no_conversation_id_is_refused(serve, wrong):
 @pytest.mark.parametrize("max_turns", [0, 101, "10", None])
 def test_max_turns_outside_1_to_100_is_refused(max_turns):
     with pytest.raises(SashError) as error:
-        Conversations(Runtime(MemoryStore()), max_turns)
+        Conversations(Desk(Runtime(MemoryStore())), max_turns)
     assert error.value.code == "invalid_limit"
 
 
 async def test_times_are_written_with_milliseconds(tmp_path):
     async with Runtime(SqliteStore(tmp_path / "sash.db")) as runtime:
-        conversations = Conversations(runtime)
+        conversations = Conversations(Desk(runtime))
         await conversations.add_turn(*DEFAULT, "q")
         assert STAMP.fullmatch((await conversations.history(*DEFAULT))["oldest_turn_timestamp"])

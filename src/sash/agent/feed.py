@@ -35,22 +35,21 @@ class Feed:
         self._news = news.news
         self._news.set()
         self._read_at = 0.0
-        self._reading = asyncio.Lock()
+        self._reading: asyncio.Task[None] | None = None
         self._start = start
         self._recent: deque[Event] = deque()
 
     async def after(self, cursor: int) -> list[Event]:
         """Return the events behind a cursor, or the next of them if there are many."""
-        if cursor < self._start:
-            return await self._behind(cursor)
-        if self._is_stale:
-            async with self._reading:
-                while self._is_stale:
-                    await self._read()
-        if cursor < self._start:
-            return await self._behind(cursor)
-        new = list(takewhile(lambda event: (event.cursor or 0) > cursor, reversed(self._recent)))
-        return new[::-1]
+        while cursor >= self._start:
+            new = list(takewhile(lambda event: (event.cursor or 0) > cursor, reversed(self._recent)))
+            if new or not self._is_stale:
+                return new[::-1]
+            if self._reading is None or self._reading.done():
+                self._reading = asyncio.create_task(self._read())
+            # All who wait go on at once, and one who goes away takes nothing from the others.
+            await asyncio.shield(self._reading)
+        return await self._behind(cursor)
 
     async def news(self, reader: Subscriber) -> None:
         """Wait until there may be something new for a reader."""
@@ -72,8 +71,8 @@ class Feed:
         while len(self._recent) > KEPT:
             self._recent.popleft()
             self._start += 1
-        if len(stored) == _PAGE:
-            self._news.set()
+        if stored:
+            self._news.set()  # There may be more; and whether it is over is not what somebody waits for.
             return
         self.over = await self._is_over()
         self._read_at = asyncio.get_running_loop().time()

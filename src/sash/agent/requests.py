@@ -1,6 +1,7 @@
 """What comes in with a message, checked and without secrets, before anything of it is kept."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -92,6 +93,8 @@ def _check_attachments(attachments: Any, most_bytes: int) -> tuple[dict[str, Any
             raise InvalidInput(f"an attachment is a part of type {known}, not {part['type']!r:.80}")
         if not part.get(part["type"]):
             raise InvalidInput(f"an attachment of type {part['type']} needs its {part['type']}")
+        if part["type"] == "input_audio" and not isinstance(part["input_audio"], Mapping):
+            raise InvalidInput("input_audio is an object with the recording as its 'data'")
     check_size(len(json.dumps(parts)), most_bytes)
     return tuple(part if _carries_data(part) else redact_json(part) for part in parts)
 

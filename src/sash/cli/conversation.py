@@ -98,10 +98,11 @@ class Conversation:
             return
         self._follow(sent.continuation_id)
 
-    def _follow(self, continuation_id: str) -> None:
-        """Show a turn; who presses Ctrl-C has it cancelled."""
+    def _follow(self, continuation_id: str, waiting: ContinuationShown | None = None) -> None:
+        """Show a turn, or go on with one that is waiting for a yes; who presses Ctrl-C has it cancelled."""
+        turns = self._turns
         try:
-            turn = self._turns.follow(self.session.id, continuation_id)
+            turn = turns.take_up(waiting) if waiting else turns.follow(self.session.id, continuation_id)
         except KeyboardInterrupt:
             self._cancel(continuation_id)
             return
@@ -160,7 +161,8 @@ class Conversation:
         """Go on with a turn that an earlier process has left, if that is wanted."""
         if turn.status == "awaiting_approval":
             self._say(f"This waits for a yes: {one_line(turn.request.message, LONGEST)}", "yellow")
-            self._follow(turn.continuation_id)
+            self._turns.start_behind(turn.session_id, turn.continuation_id)
+            self._follow(turn.continuation_id, turn)
         elif turn.status in UNDER_WAY:
             self._explain_busy(turn.continuation_id)
         elif turn.status == "interrupted":

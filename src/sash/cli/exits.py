@@ -22,6 +22,8 @@ _CODES = {
     "session_busy": CONFLICT,
     "session_changed": CONFLICT,
     "continuation_final": CONFLICT,
+    "continuation_open": CONFLICT,
+    "not_awaiting_approval": CONFLICT,
     "too_many_sessions": CONFLICT,
     "too_many_subscribers": LATER,
     "shutting_down": LATER,

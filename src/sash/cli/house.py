@@ -4,7 +4,7 @@ from sash.cli.console import make_console, say
 from sash.desk import Desk
 from sash.errors import HomeError
 
-HOUSE_S = 10.0
+HOUSE_S = 5.0
 
 
 async def wait_for_house(desk: Desk, within_s: float = HOUSE_S) -> None:

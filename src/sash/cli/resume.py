@@ -37,7 +37,9 @@ def resume(
         )
         turn = turns.stand(continuation)
         turns.start_behind(turn.session_id, continuation)
-        if turn.status != "awaiting_approval":
+        if turn.status == "awaiting_approval":
+            turn = turns.take_up(turn)
+        else:
             beside.call(desk.resume(caller, continuation))
-        turn = turns.follow(turn.session_id, continuation)
+            turn = turns.follow(turn.session_id, continuation)
     raise typer.Exit(report(turn, as_json=as_json))

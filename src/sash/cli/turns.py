@@ -11,7 +11,7 @@ from sash.cli.beside import Beside
 from sash.cli.console import one_line
 from sash.cli.screen import Screen
 from sash.desk import Desk
-from sash.errors import InvalidInput
+from sash.errors import NotAwaitingApproval
 from sash.events import Event
 from sash.shapes import Approve, ContinuationShown
 from sash.steps import Step
@@ -55,6 +55,10 @@ class Turns:
         steps = self.stand(continuation_id).steps if continuation_id is not None else ()
         self._cursors[session_id] = max((step.cursor for step in steps), default=0)
 
+    def take_up(self, turn: ContinuationShown) -> ContinuationShown:
+        """Go on with a turn that waits for a yes, as far as there is one."""
+        return self.follow(turn.session_id, turn.continuation_id) if self._answer(turn) else turn
+
     def follow(self, session_id: str, continuation_id: str) -> ContinuationShown:
         """Show a turn until it is over, or waits for somebody else; return where it stands then."""
         while True:
@@ -94,7 +98,7 @@ class Turns:
         if wish is None or said is None:
             return False
         answer = Approve(call_id=wish.call_id, approved=said)
-        with suppress(InvalidInput):  # somebody else has answered meanwhile
+        with suppress(NotAwaitingApproval):  # somebody else has answered meanwhile
             self._beside.call(self._desk.approve(self._caller, turn.continuation_id, answer))
         return True
 

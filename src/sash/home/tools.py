@@ -9,6 +9,7 @@ from typing import Any
 from sash.clock import Clock
 from sash.errors import EntityNotFound, InvalidInput
 from sash.home.actions import Actions
+from sash.home.answers import ANSWERS
 from sash.home.base import Entity, LogbookEntry
 from sash.home.diagnosis import diagnose
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
@@ -193,8 +194,10 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
     undo = Undo(actions)
 
     def reading(name: str, description: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:
-        schema = _schema(required, **properties)
-        return ToolSpec(name, description, schema, getattr(tools, name), safety="idempotent", direct=True)
+        takes, gives = _schema(required, **properties), ANSWERS[name]
+        return ToolSpec(
+            name, description, takes, getattr(tools, name), gives, safety="idempotent", direct=True
+        )
 
     yield reading(
         "search_index",

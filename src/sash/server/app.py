@@ -1,8 +1,9 @@
 """The web application: routes over one desk, behind one gate."""
 
+from functools import lru_cache
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.openapi.utils import get_openapi
 from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse, Response
@@ -10,10 +11,13 @@ from starlette.responses import HTMLResponse, Response
 from sash import __version__
 from sash.access import Tokens
 from sash.desk import Desk
-from sash.server import events, problems, rest
+from sash.server import events, problems, rest, turns
+from sash.server.conversation import Conversations
+from sash.server.docs import docs_page
 from sash.server.gate import Gate
+from sash.server.mcp_http import make_manager, mcp_route
 from sash.server.metrics import Counting, Metrics
-from sash.server.page import PAGE
+from sash.server.page import HEADERS, PAGE
 from sash.server.tracing import Traced, Tracing
 from sash.server.wire import ERRORS, Problem, Who, reply
 from sash.settings import Settings
@@ -22,19 +26,40 @@ DESCRIPTION = (
     "Conversations with an agent that remember exactly, cost little, and never lose or repeat anything. "
     "Errors are problem+json with a stable `code`."
 )
+TAGS = {
+    "sessions": "A conversation that lives for weeks, with its model, budgets, policy and memory.",
+    "continuations": "One turn each: a message, what was done about it, and the answer.",
+    "memory": "What is not forgotten when the window slides: facts and pins.",
+    "events": "What happens in a session, as it happens.",
+    "conversation": "Conversations by name: a window of turns, word for word, and one turn of the agent.",
+    "owner": "All that is yours.",
+    "server": "How the server is.",
+}
 
 
 def make_app(
     desk: Desk, settings: Settings, tokens: Tokens, metrics: Metrics, tracing: Tracing | None = None
 ) -> FastAPI:
     """Return the application over a runtime that is open."""
-    app = FastAPI(title="Sash", version=__version__, description=DESCRIPTION, redoc_url=None)
+    mcp = make_manager(desk, settings)
+    app = FastAPI(
+        title="Sash",
+        version=__version__,
+        description=DESCRIPTION,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lambda _: mcp.run(),
+    )
     app.state.desk = desk
     app.state.metrics = metrics
     app.state.streams = events.Streams(settings.max_subscribers, metrics)
     problems.install(app)
+    app.state.conversations = Conversations(desk, settings.conversation_max_turns)
     app.include_router(rest.router)
+    app.include_router(turns.router)
     app.include_router(events.router)
+    app.router.routes.append(mcp_route(mcp))
+    _add_pages(app, tokens)
     _add_health(app, desk, metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     app.add_middleware(Gate, settings=settings, tokens=tokens)
@@ -48,13 +73,21 @@ def make_app(
     return app
 
 
-def _add_health(app: FastAPI, desk: Desk, metrics: Metrics) -> None:
+def _add_pages(app: FastAPI, tokens: Tokens) -> None:
+    @lru_cache(maxsize=8)
+    def rendered(base: str, token: bool) -> str:
+        return docs_page(app.openapi(), base, token=token)
+
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
-        return HTMLResponse(
-            PAGE, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        )
+        return HTMLResponse(PAGE, headers=HEADERS)
 
+    @app.get("/docs", include_in_schema=False)
+    async def docs(request: Request) -> Response:
+        return HTMLResponse(rendered(str(request.base_url), bool(tokens.list())), headers=HEADERS)
+
+
+def _add_health(app: FastAPI, desk: Desk, metrics: Metrics) -> None:
     @app.get("/health", tags=["server"], response_model=dict[str, str])
     async def health() -> Response:
         """Say that the process lives."""
@@ -85,7 +118,11 @@ def _openapi(app: FastAPI) -> dict[str, Any]:
     """Describe the API: problems instead of FastAPI's own errors, and the token."""
     if app.openapi_schema is None:
         schema = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
+            title=app.title,
+            version=app.version,
+            description=app.description,
+            routes=app.routes,
+            tags=[{"name": name, "description": said} for name, said in TAGS.items()],
         )
         parts = schema.setdefault("components", {})
         parts["schemas"] = {

@@ -23,7 +23,11 @@ class Asked:
         wanted = StartSession(model=question.model, budgets=question.budgets)
         session_id = (await desk.start_session(caller, wanted)).session_id
         message = SendMessage(message=question.message, allow_tools=question.allow_tools)
-        turn = (await desk.send_message(caller, session_id, message)).continuation_id
+        try:
+            turn = (await desk.send_message(caller, session_id, message)).continuation_id
+        except SashError:
+            await desk.end_session(caller, session_id)
+            raise
         ending = asyncio.create_task(self._end(desk, caller, session_id, turn))
         self._ending[turn] = ending
         ending.add_done_callback(lambda _: self._ending.pop(turn, None))
@@ -35,14 +39,18 @@ class Asked:
             await asyncio.wait([ending])
 
     async def _end(self, desk: Desk, caller: Caller, session_id: str, continuation_id: str) -> None:
-        """End a session when its turn is over; one that is put down, as at the end of the server, goes on later."""
+        """End a session when its turn is over; one that is only put down goes on later."""
         try:
-            async with aclosing(desk.runtime.events(session_id, owner=caller.owner)) as events:  # type: ignore[type-var]
-                async for event in events:
-                    if event.type == "final":
-                        break
-                else:
-                    return
-            await desk.runtime.end_session(session_id, owner=caller.owner)
+            if await self._is_over(desk, caller, session_id, continuation_id):
+                await desk.runtime.end_session(session_id, owner=caller.owner)
         except SashError as error:
             _logger.warning("session %s of a question was not ended: %s", session_id, error.message)
+
+    async def _is_over(self, desk: Desk, caller: Caller, session_id: str, continuation_id: str) -> bool:
+        """Wait for the end of a turn, also while it waits for a yes; False if nobody works here any more."""
+        events = desk.runtime.events(session_id, owner=caller.owner)
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                if event.type == "final" and event.continuation_id == continuation_id:
+                    return True
+        return False

@@ -8,16 +8,22 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+from sash.access import Caller
+from sash.agent.worker import Result
 from sash.checks import check_conversation_id
+from sash.codec import adapter
 from sash.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
+from sash.desk import Desk
 from sash.errors import ContinuationNotFound, SessionEnded, SessionExists, SessionNotFound
-from sash.runtime import Runtime
 from sash.sessions import Session, WindowLimits
+from sash.shapes import Acknowledged, SendMessage
 from sash.steps import Continuation
 from sash.store import keeps_changing
 
 # Under this key a session's context has how many turns the conversation had before it.
 TURNS_BEFORE = "turns_before"
+# How long an answer is waited for before the user is told that it takes longer.
+ANSWER_S = 50.0
 # Others may begin or clear a conversation at the same time, but not for ever.
 MOST_TRIES = 10
 _OVERTAKEN = (SessionExists, SessionNotFound, SessionEnded)
@@ -52,36 +58,39 @@ class _Past:
 class Conversations:
     """The last `max_turns` turns of each conversation, word for word."""
 
-    def __init__(self, runtime: Runtime, max_turns: int = 10) -> None:
-        self._runtime = runtime
+    def __init__(self, desk: Desk, max_turns: int = 10, answer_s: float = ANSWER_S) -> None:
+        self._desk = desk
+        self._runtime = desk.runtime
+        self._answer_s = answer_s
         self._max_turns = check_max_turns(max_turns)
 
-    async def session(self, owner: str, conversation_id: str) -> Session:
+    async def session(self, caller: Caller, conversation_id: str) -> Session:
         """Return the active session of a conversation, begun if there is none, reopened if it expired."""
         name = check_conversation_id(conversation_id)
         for _ in range(MOST_TRIES):
-            found = await self._runtime.find_session(name, owner=owner)
+            found = await self._runtime.find_session(name, owner=caller.owner)
             if found is not None and found.status == "active":
                 return found
             try:
                 if found is not None and found.status == "expired":
-                    return await self._runtime.reopen_session(found.id, owner=owner)
-                return await self._begin(owner, name, 0 if found is None else _total(found))
+                    return await self._runtime.reopen_session(found.id, owner=caller.owner)
+                return await self._begin(caller, name, 0 if found is None else _total(found))
             except _OVERTAKEN:
                 continue
         raise keeps_changing(name)
 
     async def add_turn(
         self,
-        owner: str,
+        caller: Caller,
         conversation_id: str,
         user_message: str,
         ai_response: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> dict[str, Any]:
         """Add a turn; the oldest is pushed out of the window if that is full."""
-        turn = await self._record(owner, conversation_id, user_message, ai_response, metadata=metadata)
-        past = await self._past(owner, conversation_id)
+        caller.need("converse")
+        turn = await self._record(caller, conversation_id, user_message, ai_response, metadata=metadata)
+        past = await self._past(caller, conversation_id)
         return {
             "status": "success",
             "turn_id": turn.id,
@@ -90,10 +99,16 @@ class Conversations:
         }
 
     async def history(
-        self, owner: str, conversation_id: str, *, format_text: bool = False, include_metadata: bool = True
+        self,
+        caller: Caller,
+        conversation_id: str,
+        *,
+        format_text: bool = False,
+        include_metadata: bool = True,
     ) -> dict[str, Any]:
         """Return the turns in the window, oldest first; with `format_text` as one text to read."""
-        past = await self._past(owner, conversation_id)
+        caller.need("read")
+        past = await self._past(caller, conversation_id)
         render = as_text if format_text else as_dicts
         return {
             "turns": render(past.turns, include_metadata),
@@ -104,9 +119,10 @@ class Conversations:
             "newest_turn_timestamp": past.newest,
         }
 
-    async def stats(self, owner: str, conversation_id: str) -> dict[str, Any]:
+    async def stats(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
         """Return how many turns there are, were, and are gone."""
-        past = await self._past(owner, conversation_id)
+        caller.need("read")
+        past = await self._past(caller, conversation_id)
         return {
             "status": "success",
             "statistics": past.counts | {"oldest_turn": past.oldest, "newest_turn": past.newest},
@@ -123,94 +139,173 @@ class Conversations:
             },
         }
 
-    async def recent(self, owner: str, conversation_id: str, n: int = 5) -> dict[str, Any]:
+    async def recent(self, caller: Caller, conversation_id: str, n: int = 5) -> dict[str, Any]:
         """Return the `n` newest turns, oldest of them first."""
+        caller.need("read")
         check_newest(n)
-        turns = (await self._past(owner, conversation_id)).turns
+        turns = (await self._past(caller, conversation_id)).turns
         newest = as_dicts(turns[max(0, len(turns) - n) :])
         return {"status": "success", "recent_turns": newest, "count": len(newest), "requested": n}
 
     async def update(
-        self, owner: str, conversation_id: str, turn_id: str, ai_response: str
+        self, caller: Caller, conversation_id: str, turn_id: str, ai_response: str
     ) -> dict[str, Any]:
         """Set the answer of a turn in the window, as when it was streamed."""
-        found = await self._runtime.find_session(check_conversation_id(conversation_id), owner=owner)
-        turns = [] if found is None else await self._runtime.list_turns(found.id, owner=owner)
+        caller.need("converse")
+        found = await self._runtime.find_session(check_conversation_id(conversation_id), owner=caller.owner)
+        turns = [] if found is None else await self._runtime.list_turns(found.id, owner=caller.owner)
         if all(turn.id != turn_id for turn in turns):
             raise ContinuationNotFound(
                 f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
             )
-        await self._runtime.amend_turn(turn_id, ai_response, owner=owner)
+        await self._runtime.amend_turn(turn_id, ai_response, owner=caller.owner)
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
 
-    async def clear(self, owner: str, conversation_id: str) -> dict[str, Any]:
+    async def clear(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
         """Delete all that was said in a conversation, for good; how many turns it had is still known."""
+        caller.need("converse")
         name, total = check_conversation_id(conversation_id), 0
-        if (begun := await self._begin_anew(owner, name)) is not None:
+        if (begun := await self._begin_anew(caller, name)) is not None:
             total = _total(begun)
-            await self._delete_old(owner, name)
+            await self._delete_old(caller, name)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
-    async def _begin(self, owner: str, name: str, turns_before: int) -> Session:
-        limits = WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0)
-        context = {TURNS_BEFORE: turns_before} if turns_before else None
-        return await self._runtime.start_session(owner=owner, name=name, window=limits, context=context)
+    async def say(
+        self, caller: Caller, conversation_id: str, text: str, language: str | None = None
+    ) -> dict[str, Any]:
+        """Let the agent answer, behind what is under way; who has to wait too long is told so."""
+        caller.need("converse")
+        sent = await self._send(caller, conversation_id, text, language)
+        result = await self._runtime.await_continuation(
+            sent.continuation_id, owner=caller.owner, timeout_s=self._answer_s
+        )
+        return {
+            "response_text": _reply(result),
+            "conversation_id": conversation_id,
+            "extra": _extra(result),
+        }
 
-    async def _begin_anew(self, owner: str, name: str) -> Session | None:
+    async def _send(
+        self, caller: Caller, conversation_id: str, text: str, language: str | None
+    ) -> Acknowledged:
+        """Send a message, whoever clears the conversation at the same time."""
+        for _ in range(MOST_TRIES):
+            session = await self.session(caller, conversation_id)
+            try:
+                if language is not None and session.preferences.get("language") != language:
+                    await self._desk.set_preferences(caller, session.id, {"language": language})
+                return await self._desk.send_message(
+                    caller, session.id, SendMessage(message=text, busy="enqueue")
+                )
+            except _OVERTAKEN:
+                continue
+        raise keeps_changing(conversation_id)
+
+    async def _begin(self, caller: Caller, name: str, turns_before: int) -> Session:
+        return await self._runtime.start_session(
+            owner=caller.owner,
+            name=name,
+            policy=self._desk.policy(caller),
+            window=WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0),
+            context={TURNS_BEFORE: turns_before} if turns_before else None,
+        )
+
+    async def _begin_anew(self, caller: Caller, name: str) -> Session | None:
         """Let a new session take the place of a conversation's last one, if it has one.
 
         The old one is deleted when the new one knows how many turns there were, whoever dies meanwhile.
         """
         for _ in range(MOST_TRIES):
-            found = await self._runtime.find_session(name, owner=owner)
+            found = await self._runtime.find_session(name, owner=caller.owner)
             if found is None:
                 return None
             try:
-                await self._runtime.end_session(found.id, owner=owner)
-                ended = await self._runtime.get_session(found.id, owner=owner)
-                return await self._begin(owner, name, _total(ended))
+                await self._runtime.end_session(found.id, owner=caller.owner)
+                ended = await self._runtime.get_session(found.id, owner=caller.owner)
+                return await self._begin(caller, name, _total(ended))
             except _OVERTAKEN:
                 continue
         raise keeps_changing(name)
 
-    async def _delete_old(self, owner: str, name: str) -> None:
+    async def _delete_old(self, caller: Caller, name: str) -> None:
         """Delete the sessions that were a conversation's."""
         cursor = None
         while True:
-            page = await self._runtime.list_sessions(owner=owner, name=name, cursor=cursor)
+            page = await self._runtime.list_sessions(owner=caller.owner, name=name, cursor=cursor)
             for session in page.items:
                 if session.status != "active":
                     with suppress(SessionNotFound):
-                        await self._runtime.delete_session(session.id, owner=owner)
+                        await self._runtime.delete_session(session.id, owner=caller.owner)
             cursor = page.next_cursor
             if cursor is None:
                 return
 
-    async def _record(self, owner: str, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
+    async def _record(self, caller: Caller, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
         """Add a turn to a conversation, whoever clears it at the same time."""
         for _ in range(MOST_TRIES):
-            session = await self.session(owner, conversation_id)
+            session = await self.session(caller, conversation_id)
             try:
-                return await self._runtime.record_turn(session.id, *said, owner=owner, **kept)
+                return await self._runtime.record_turn(session.id, *said, owner=caller.owner, **kept)
             except _OVERTAKEN:
                 continue
         raise keeps_changing(conversation_id)
 
-    async def _past(self, owner: str, conversation_id: str) -> _Past:
+    async def _past(self, caller: Caller, conversation_id: str) -> _Past:
         """Read a conversation; one that there is not is empty, and is not begun by that."""
         name = check_conversation_id(conversation_id)
         for _ in range(MOST_TRIES):
-            found = await self._runtime.find_session(name, owner=owner)
+            found = await self._runtime.find_session(name, owner=caller.owner)
             if found is None:
                 return _Past((), 0, self._max_turns)
             try:
-                turns = await self._runtime.list_turns(found.id, owner=owner)
-                session = await self._runtime.get_session(found.id, owner=owner)
+                turns = await self._runtime.list_turns(found.id, owner=caller.owner)
+                session = await self._runtime.get_session(found.id, owner=caller.owner)
             except SessionNotFound:
                 continue
             most = session.window.max_turns or self._max_turns
             return _Past(tuple(map(_past_turn, turns)), _total(session), most)
         raise keeps_changing(name)
+
+
+def _reply(result: Result) -> str:
+    """Say to the user what came of it, or where it stands."""
+    if result.response is not None:
+        return result.response.final_message
+    if result.continuation.error is not None:
+        return result.continuation.error.message
+    asked = _approvals(result)
+    if asked:
+        return " ".join(f"May I? {a.get('would') or a.get('name')}." for a in asked)
+    if result.status in ("pending", "running", "streaming"):
+        return "I am still working on it."
+    return f"It was {result.status}."
+
+
+def _extra(result: Result) -> dict[str, Any]:
+    """Return what a program wants to know beside the text."""
+    turn = adapter(Continuation).dump_python(result.continuation, mode="json")
+    response = turn["response"] or {}
+    return {
+        "continuation_id": turn["id"],
+        "session_id": turn["session_id"],
+        "status": turn["status"],
+        "actions": response.get("actions", []),
+        "artifacts": turn["artifacts"],
+        "approvals": _approvals(result),
+        "stopped_by": response.get("stopped_by"),
+        "error": turn["error"],
+    }
+
+
+def _approvals(result: Result) -> list[dict[str, Any]]:
+    """Return the calls that wait for a yes."""
+    if result.status != "awaiting_approval":
+        return []
+    details = [step.detail for step in result.steps]
+    answered = {detail["call_id"] for detail in details if detail.get("event") == "approval"}
+    asked = (detail for detail in details if detail.get("event") == "approval_requested")
+    names = ("call_id", "name", "reason", "would")
+    return [{name: a[name] for name in names if name in a} for a in asked if a["call_id"] not in answered]
 
 
 def _past_turn(turn: Continuation) -> PastTurn:

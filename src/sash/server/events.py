@@ -87,16 +87,16 @@ async def events(
     request: Request,
     who: Who,
     session_id: str,
-    after: Annotated[int | None, Query(ge=0, le=MOST_CURSOR, description="Only what came later.")] = None,
+    after: Annotated[int, Query(ge=0, le=MOST_CURSOR, description="Only what came later.")] = 0,
     last_event_id: Annotated[
-        str | None, Header(pattern=r"^[0-9]{0,15}$", description="The same, as a browser says it.")
-    ] = None,
+        str, Header(pattern=r"^[0-9]{0,15}$", description="The same, as a browser says it.")
+    ] = "",
 ) -> Response:
     """Listen to a session: `progress`, `step`, `partial` and `final`, until the session is over.
 
     The id of an event is its cursor. Who was cut off sends the last one, and misses and sees twice nothing.
     """
-    start = int(last_event_id) if last_event_id else after or 0
+    start = int(last_event_id) if last_event_id else after
     streams: Streams = request.app.state.streams
     streams.check()
     found = await request.app.state.desk.events(who, session_id, start)

@@ -1,19 +1,21 @@
-"""What goes in and out of MCP's tools, as seed 004 prints it: the common shapes, with the ids as arguments."""
+"""What goes in and out of MCP's tools, as seed 004 prints it: the common shapes, with ids as arguments."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, Strict
 
 from sash.agent.progress import Progress
-from sash.sessions import EXACT, Label, ModelConfig, Session, SessionStatus, Whole
+from sash.checks import whole
+from sash.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
 from sash.shapes import Approve, Ask, ContinuationShown, Milliseconds, SendMessage, SessionList
 from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
 
 # Many clients give up after a minute.
 WAIT_MS = 50_000
+MOST_SESSIONS = 500
 
 TO_DO: dict[str, str] = {
     "pending": "It waits for the turn before it. Call ha_agent_await_continuation with this continuation_id.",
@@ -43,7 +45,7 @@ class SessionsWanted:
     __pydantic_config__ = EXACT
 
     status: SessionStatus | None = None
-    limit: Annotated[Whole, Field(ge=1, le=500)] = 20
+    limit: Annotated[int, Strict(), Field(ge=1, le=MOST_SESSIONS), BeforeValidator(whole)] = 20
     cursor: Label | None = None
 
 

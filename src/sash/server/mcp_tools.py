@@ -3,8 +3,9 @@
 Nothing here knows the protocol. A tool that `waits` returns the id of a turn, which somebody else waits for.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from pydantic import ValidationError
@@ -12,7 +13,7 @@ from pydantic import ValidationError
 from sash.access import Caller
 from sash.codec import adapter
 from sash.desk import Desk
-from sash.errors import InvalidInput
+from sash.errors import HomeUnavailable, InvalidInput
 from sash.server.asked import Asked
 from sash.server.mcp_shapes import (
     Awaited,
@@ -32,7 +33,8 @@ from sash.server.schemas import input_schema, output_schema
 from sash.shapes import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
 from sash.tools import ToolSpec
 
-HOUSE_S = 5.0
+# At the beginning, and when it comes back, a house is waited for.
+HOUSE_S = 2.0
 MOST_FAULTS = 5
 
 DESCRIBED = {
@@ -64,7 +66,7 @@ class Visit:
     asked: Asked
 
 
-Run = Callable[[Visit, Any], Awaitable[Any]]
+Run = Callable[[Visit, Any], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,7 @@ class Tool:
     run: Run
     takes: dict[str, Any]
     gives: dict[str, Any] | None
-    read: Callable[[dict[str, Any]], Any]
+    check: Callable[[dict[str, Any]], Any]
     waits: bool = False
     reads: bool = False
     destroys: bool = False
@@ -128,9 +130,12 @@ class _HouseCall:
         session_id = arguments.pop("session_id", None)
         if not isinstance(session_id, str | None):
             raise InvalidInput("session_id: it must be a text, the id of a session")
-        visit.caller.need("read")
-        await visit.desk.runtime.home_ready(timeout_s=HOUSE_S)
-        return await visit.desk.call_tool(visit.caller, self.name, arguments, session_id)
+        call = partial(visit.desk.call_tool, visit.caller, self.name, arguments, session_id)
+        try:
+            return await call()
+        except HomeUnavailable:
+            await visit.desk.runtime.home_ready(timeout_s=HOUSE_S)
+            return await call()
 
 
 def _with_session(spec: ToolSpec) -> dict[str, Any]:
@@ -171,7 +176,6 @@ async def _send_message(visit: Visit, message: MessageToSend) -> Acknowledged:
 
 
 async def _await_continuation(visit: Visit, turn: TurnToAwait) -> str:
-    visit.caller.need("read")
     return turn.continuation_id
 
 
@@ -245,8 +249,8 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     agent_tool(
         "ha_agent_await_continuation",
         "Wait for an answer",
-        "Wait for the agent's answer to a message. If the time is up first, it says how far the turn is: call "
-        "it again. Nothing is lost by waiting twice, or not at all.",
+        "Wait for the agent's answer to a message. If the time is up first, it says how far the turn is: "
+        "call it again. Nothing is lost by waiting twice, or not at all.",
         _await_continuation,
         TurnToAwait,
         Awaited,
@@ -257,8 +261,8 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     agent_tool(
         "ha_agent_approve",
         "Answer a call that needs a yes",
-        "Tell the agent whether it may make a call that waits for a yes, such as unlocking a door. Only after "
-        "the user was asked. Then it waits for the agent's answer.",
+        "Tell the agent whether it may make a call that waits for a yes, such as unlocking a door. Only "
+        "after the user was asked. Then it waits for the agent's answer.",
         _approve,
         TurnToApprove,
         Awaited,

@@ -206,6 +206,11 @@ class _FileLedgers(Ledgers):
             self._load_all()
         return super().find_session(owner, name)
 
+    def count_active(self, owner: str) -> int:
+        if not self._all_known:
+            self._load_all()
+        return super().count_active(owner)
+
     def save_session(self, session: Session) -> Session:
         with self._change(session.id) as ledger:
             saved = super().save_session(session)

@@ -59,6 +59,9 @@ class LedgerStore(ABC):
     async def find_session(self, owner: str, name: str) -> Session | None:
         return await self._do(lambda ledgers: ledgers.find_session(owner, name))
 
+    async def count_active(self, owner: str) -> int:
+        return await self._do(lambda ledgers: ledgers.count_active(owner))
+
     async def save_session(self, session: Session) -> Session:
         return await self._do(lambda ledgers: ledgers.save_session(session))
 

@@ -64,6 +64,10 @@ class Ledgers:
         named = (ledger.session for ledger in ledgers if ledger and ledger.session.name == name)
         return max(named, key=lambda session: (session.status == "active", session.id), default=None)
 
+    def count_active(self, owner: str) -> int:
+        sessions = (ledger.session for ledger in self._ledgers.values())
+        return sum(session.owner == owner and session.status == "active" for session in sessions)
+
     def save_session(self, session: Session) -> Session:
         ledger = self._ledger(session.owner, session.id)
         self._check_name(session)

@@ -97,6 +97,13 @@ class SqliteStore:
     async def find_session(self, owner: str, name: str) -> Session | None:
         return await self._read(partial(rows.find_session, owner=owner, name=name))
 
+    async def count_active(self, owner: str) -> int:
+        def job(db: sqlite3.Connection) -> int:
+            [count] = db.execute(rows.SQL["count_active"], {"owner": owner}).fetchone()
+            return int(count)
+
+        return await self._read(job)
+
     async def save_session(self, session: Session) -> Session:
         def job(db: sqlite3.Connection) -> Session:
             check_version(rows.get_session(db, session.owner, session.id), session)

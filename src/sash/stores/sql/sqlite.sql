@@ -14,6 +14,9 @@ WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:name IS
     AND (:cursor IS NULL OR s.id < :cursor)
 ORDER BY s.id DESC LIMIT :limit;
 
+-- name: count_active
+SELECT count(*) FROM sessions INDEXED BY active_of_owner WHERE owner = :owner AND status = 'active';
+
 -- name: session_of_name
 SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key

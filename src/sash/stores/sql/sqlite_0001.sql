@@ -16,6 +16,7 @@ CREATE TABLE sessions (
     body       TEXT NOT NULL               -- the rest of the session, but its digest
 );
 CREATE INDEX sessions_of_owner ON sessions (owner, id);
+CREATE INDEX active_of_owner ON sessions (owner) WHERE status = 'active';
 CREATE INDEX sessions_of_name ON sessions (owner, name, id) WHERE name IS NOT NULL;
 CREATE UNIQUE INDEX one_of_name ON sessions (owner, name) WHERE name IS NOT NULL AND status = 'active';
 

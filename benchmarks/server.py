@@ -1,0 +1,362 @@
+"""What the server costs, under load and over the direct call.
+
+The server is the program itself (`sash serve`: SQLite, the demo house, no model) on a folder in memory; its CPU
+and resident memory are read from outside. Who loads it runs in processes of their own.
+
+Load. 50 clients with a session each say sentences that are understood without a model, one after the other and
+as fast as they are answered: a POST and a GET that waits. A third of the sentences switch lights. First alone;
+then 1,000 listen to the events meanwhile, 20 to each session, and then all to one; then the same with clients
+that pause for a second. Each listener must be sent every event that the store has, once and in order.
+
+Overhead. The same questions by the direct call (`send_message`, `await_continuation`, in one process with the
+same store and house), by REST and by MCP, from one client and from 50. What counts is the CPU of the whole
+process: the median of the rounds, in which the surfaces take turns, and of their ratios.
+"""
+
+import asyncio
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks._load import Plan
+from benchmarks._report import Row, arguments, machine, write_json
+from sash.runtime import DEFAULT_OWNER
+from sash.stores.sqlite import SqliteStore
+
+CLIENTS = 50
+LISTENERS = 1_000
+WARM_TURNS = 60
+PAUSE_S = 1.0
+SAMPLE_S = 0.25
+STOP_S = 60.0
+TMPFS = Path("/dev/shm")
+
+MOST_GROWTH = 1.02
+MOST_OVERHEAD = 3.0
+
+OVERHEAD = {
+    "direct": "direct",
+    "REST": "direct",
+    "REST, conversation": "direct",
+    "MCP": "direct",
+    "direct, ask": "direct, ask",
+    "REST, ask": "direct, ask",
+    "MCP, ask": "direct, ask",
+}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What one load has measured; `resident` are samples in MiB, `lost` are events that nobody was sent."""
+
+    turns: list[float]
+    requests: dict[str, list[float]]
+    errors: list[str]
+    seconds: float
+    cpu_s: float
+    resident: list[float]
+    load_cores: float
+    heard: dict[str, Any] | None = None
+    lost: int = 0
+
+    @property
+    def growth(self) -> float:
+        """How much memory has grown in the second half: its last tenth against its first."""
+        half = self.resident[len(self.resident) // 2 :]
+        tenth = max(1, len(half) // 10)
+        return statistics.mean(half[-tenth:]) / statistics.mean(half[:tenth])
+
+
+class Program:
+    """A program that stops at points and goes on when it is told to."""
+
+    def __init__(self, stack: ExitStack, module: str, *words: str) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", module, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        stack.callback(self._stop)
+        self.pid = self._process.pid
+
+    def line(self) -> str:
+        """Return the next line that it prints."""
+        line: str = self._process.stdout.readline()  # type: ignore[union-attr]
+        if not line:
+            raise SystemExit(f"{self._process.args} has failed, see above")
+        return line
+
+    def go_on(self) -> None:
+        print(file=self._process.stdin, flush=True)
+
+    def cpu_s(self) -> float:
+        """Return the CPU time of all its threads so far."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def resident(self) -> float:
+        """Return its memory in MiB."""
+        pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+    def _stop(self) -> None:
+        self._process.terminate()
+        self._process.wait(STOP_S)
+
+
+@contextmanager
+def folder() -> Iterator[str]:
+    """Give a folder in memory, where an fsync is free."""
+    with tempfile.TemporaryDirectory(dir=TMPFS if TMPFS.is_dir() else None) as path:
+        yield path
+
+
+@contextmanager
+def serving(path: str) -> Iterator[tuple[Program, str]]:
+    """Give a server with its address."""
+    with ExitStack() as stack:
+        server = Program(stack, "sash", "serve", "--port", "0", "--data", path)
+        found = re.search(r"http://\S+", server.line())
+        assert found is not None
+        yield server, found[0]
+
+
+@contextmanager
+def sampled(server: Program) -> Iterator[list[float]]:
+    """Give the samples of a server's memory, which come in meanwhile."""
+    samples, enough = [server.resident()], threading.Event()
+
+    def sample() -> None:
+        while not enough.wait(SAMPLE_S):
+            samples.append(server.resident())
+
+    thread = threading.Thread(target=sample)
+    thread.start()
+    try:
+        yield samples
+    finally:
+        enough.set()
+        thread.join()
+
+
+def load(seconds: float, listened: int, *, pause_s: float = 0.0) -> Loaded:
+    """Load a server with clients, while all listeners listen to the first sessions."""
+    with ExitStack() as stack:
+        path = stack.enter_context(folder())
+        with serving(path) as (server, address):
+            warm = 6 if pause_s else WARM_TURNS
+            plan = Plan("REST", address, CLIENTS, warm, seconds=seconds, pause_s=pause_s)
+            clients = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
+            sessions = json.loads(clients.line())[:listened]
+            if sessions:
+                words = (address, str(LISTENERS), *sessions)
+                listeners = Program(stack, "benchmarks._listeners", *words)
+                listeners.line()
+            clients.go_on()
+            clients.line()
+            before = server.cpu_s()
+            with sampled(server) as resident:
+                clients.go_on()
+                clients.line()
+            cpu_s = server.cpu_s() - before
+            clients.go_on()
+            measured = json.loads(clients.line())
+            heard = json.loads(listeners.line()) if sessions else None
+        cores = measured.pop("cpu_s") / measured["seconds"]
+        lost = asyncio.run(count_lost(path, heard["last"])) if heard else 0
+        return Loaded(**measured, cpu_s=cpu_s, resident=resident, load_cores=cores, heard=heard, lost=lost)
+
+
+async def count_lost(path: str, last: dict[str, dict[str, int]]) -> int:
+    """Count the events that the store has, and listeners have not seen at the end."""
+    store, lost = SqliteStore(Path(path) / "sash.db"), 0
+    await store.open()
+    for session_id, seen in last.items():
+        stored = await store.events(DEFAULT_OWNER, session_id, after=0, limit=sys.maxsize)
+        cursors = [item.step.cursor for item in stored]
+        assert cursors == list(range(1, len(cursors) + 1)), f"session {session_id}: {cursors}"
+        lost += sum((len(cursors) - int(cursor)) * count for cursor, count in seen.items())
+    await store.close()
+    return lost
+
+
+def cpu_a_turn(surface: str, address: str, server: Program | None, clients: int, turns: int) -> float:
+    """Return how many milliseconds of CPU a turn takes: of the server, or of the direct call's process."""
+    with ExitStack() as stack:
+        at = address if server else stack.enter_context(folder())
+        plan = Plan(surface, at, clients, 12 if clients > 1 else WARM_TURNS, turns, commands=False)
+        program = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
+        program.line()
+        program.go_on()
+        program.line()
+        measured = server or program
+        before = measured.cpu_s()
+        program.go_on()
+        program.line()
+        cpu_s = measured.cpu_s() - before
+        program.go_on()
+        errors = json.loads(program.line())["errors"]
+        if errors:
+            raise SystemExit(f"{surface}: {errors[0]}")
+        return cpu_s * 1e3 / (clients * turns)
+
+
+def measure_overhead(rounds: int, turns: int, console: Console) -> dict[tuple[str, int], list[float]]:
+    """Measure what a turn costs by each surface, from one client and from many."""
+    costs: dict[tuple[str, int], list[float]] = {}
+    for n in range(rounds):
+        with folder() as path, serving(path) as (server, address):
+            for surface in OVERHEAD:
+                for clients in (1, CLIENTS):
+                    with console.status(f"overhead, round {n + 1} of {rounds}: {surface}, {clients} …"):
+                        served = None if surface.startswith("direct") else server
+                        each = turns if clients == 1 else turns * 2 // clients
+                        cost = cpu_a_turn(surface, address, served, clients, each)
+                        costs.setdefault((surface, clients), []).append(cost)
+    return costs
+
+
+def ratio(costs: dict[tuple[str, int], list[float]], surface: str, clients: int) -> float:
+    """Return what a turn costs by a surface against the direct call, in the median of the rounds."""
+    direct = costs[OVERHEAD[surface], clients]
+    return statistics.median(a / b for a, b in zip(costs[surface, clients], direct, strict=True))
+
+
+def shares(seconds: Sequence[float]) -> list[float]:
+    """Return the median, p95 and p99 in milliseconds."""
+    ordered = sorted(seconds)
+    return [ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1e3 for share in (0.5, 0.95, 0.99)]
+
+
+def as_text(values: Sequence[float]) -> str:
+    return " / ".join(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in values)
+
+
+def facts(loaded: Loaded) -> Iterator[tuple[str, list[float], str]]:
+    """Say what a load has measured, each with its unit."""
+    turns, heard = len(loaded.turns), loaded.heard
+    yield "turns", [turns / loaded.seconds], "1/s"
+    yield "a turn, p50 / p95 / p99", shares(loaded.turns), "ms"
+    for what, seconds in loaded.requests.items():
+        yield f"{what}, p50 / p95 / p99", shares(seconds), "ms"
+    requests = sum(map(len, loaded.requests.values()))
+    yield "server CPU a turn", [loaded.cpu_s * 1e3 / turns], "ms"
+    yield "server CPU a request", [loaded.cpu_s * 1e3 / requests], "ms"
+    yield "server, cores", [loaded.cpu_s / loaded.seconds], ""
+    yield "clients, cores", [loaded.load_cores], ""
+    half = len(loaded.resident) // 2
+    marks = [loaded.resident[0], loaded.resident[half], loaded.resident[-1]]
+    yield "RSS: start / middle / end", marks, "MiB"
+    yield "RSS, second half", [loaded.growth], "×"
+    yield "errors", [len(loaded.errors)], ""
+    if heard:
+        yield "events delivered", [heard["events"]], ""
+        yield "events delivered a second", [heard["events"] / heard["seconds"]], "1/s"
+        yield "late, p50 / p95 / p99 / most", [late * 1e3 for late in heard["late_s"]], "ms"
+        yield "lost", [loaded.lost + heard["skipped"]], ""
+        yield "doubled", [heard["doubled"]], ""
+        yield "streams that did not end", [heard["open_still"]], ""
+        yield "listeners, cores", [heard["cpu_s"] / heard["seconds"]], ""
+
+
+def show_loads(loads: dict[str, Loaded], console: Console) -> None:
+    """Print what the loads have measured, side by side."""
+    table = Table(title=f"{CLIENTS} clients over REST · {machine()}")
+    table.add_column("", no_wrap=True)
+    for name in loads:
+        table.add_column(name, justify="right")
+    told = {name: {f"{what} {unit}".strip(): values for what, values, unit in facts(one)} for name, one in loads.items()}
+    for what in dict.fromkeys(what for some in told.values() for what in some):
+        table.add_row(what, *(as_text(some[what]) if what in some else "–" for some in told.values()))
+    console.print(table)
+
+
+def show_overhead(costs: dict[tuple[str, int], list[float]], console: Console) -> None:
+    """Print what a turn costs by each surface."""
+    table = Table(title="CPU of a turn, a question that is understood without a model")
+    table.add_column("", no_wrap=True)
+    for clients in (1, CLIENTS):
+        for column in ("ms", "more", "× direct"):
+            table.add_column(f"{clients} client{'s' * (clients > 1)}: {column}", justify="right")
+    for surface, base in OVERHEAD.items():
+        cells = []
+        for clients in (1, CLIENTS):
+            cost, direct = (statistics.median(costs[name, clients]) for name in (surface, base))
+            cells += [f"{cost:.2f}", f"{cost - direct:+.2f}", f"{ratio(costs, surface, clients):.2f}"]
+        table.add_row(surface, *cells, style="bold" if surface == base else "")
+    console.print(table)
+
+
+def verdicts(
+    loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]
+) -> Iterator[tuple[str, str, str, bool]]:
+    """Say which figures are reached."""
+    errors = [error for loaded in loads.values() for error in loaded.errors]
+    yield "errors", "none", str(len(errors)), not errors
+    heard = [loaded.heard for loaded in loads.values() if loaded.heard]
+    lost = sum(loaded.lost for loaded in loads.values()) + sum(some["skipped"] for some in heard)
+    doubled, still = (sum(some[what] for some in heard) for what in ("doubled", "open_still"))
+    yield "events lost", "none", f"{lost} of {sum(some['events'] for some in heard):,}", not lost
+    yield "events doubled, or streams that did not end", "none", str(doubled + still), not doubled + still
+    for name, loaded in loads.items():
+        text = f"memory in the second half, {name}"
+        yield text, f"< {MOST_GROWTH} ×", f"{loaded.growth:.3f} ×", loaded.growth < MOST_GROWTH
+    for clients in (1, CLIENTS):
+        cost, text = ratio(costs, "REST", clients), f"CPU of REST against the direct call, clients: {clients}"
+        yield text, f"< {MOST_OVERHEAD:.0f} ×", f"{cost:.2f} ×", cost < MOST_OVERHEAD
+
+
+def rows(loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]) -> Iterator[Row]:
+    """Return what was measured, as rows."""
+    for name, loaded in loads.items():
+        params = {"clients": CLIENTS, "listeners": LISTENERS if loaded.heard else 0, "s": loaded.seconds}
+        for what, values, unit in facts(loaded):
+            names = what.partition(", ")[2].split(" / ") if len(values) > 1 and ", " in what else [""]
+            for metric, value in zip(names if len(names) == len(values) else map(str, range(9)), values, strict=False):
+                yield Row("server", name, f"{what.partition(',')[0]} {metric}".strip(), value, unit, params)
+    for (surface, clients), measured in costs.items():
+        params = {"clients": clients, "rounds": len(measured)}
+        yield Row("server", surface, "CPU a turn", statistics.median(measured), "ms", params)
+        yield Row("server", surface, "× direct", ratio(costs, surface, clients), "×", params)
+
+
+def main() -> None:
+    options, console = arguments(__doc__ or ""), Console(width=150)
+    os.environ |= {"SASH_ALLOW_ACTUATION": "true", "SASH_ALLOWLISTED_SERVICES": "light"}
+    seconds, rounds, turns = (6.0, 1, 100) if options.quick else (60.0, 5, 300)
+    loads: dict[str, Loaded] = {}
+    for name, listened, pause_s in (
+        ("alone", 0, 0.0),
+        (f"{LISTENERS:,} listen to {CLIENTS}", CLIENTS, 0.0),
+        (f"{LISTENERS:,} listen to 1", 1, 0.0),
+        (f"with pauses, to {CLIENTS}", CLIENTS, PAUSE_S),
+        ("with pauses, to 1", 1, PAUSE_S),
+    ):
+        with console.status(f"{CLIENTS} clients for {seconds:.0f} s: {name} …"):
+            loads[name] = load(seconds, listened, pause_s=pause_s)
+    show_loads(loads, console)
+    costs = measure_overhead(rounds, turns, console)
+    show_overhead(costs, console)
+    table = Table(title="figures")
+    table.add_column("", no_wrap=True)
+    for column in ("to reach", "measured", "reached"):
+        table.add_column(column, justify="right")
+    for text, wanted, value, reached in verdicts(loads, costs):
+        table.add_row(text, wanted, f"[bold]{value}[/]", "[green]✓[/]" if reached else "[red]✗[/]")
+    console.print(table)
+    write_json([*rows(loads, costs)], options.json)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+"""MCP over one desk: a request is looked up, done, and its answer written. It knows no transport."""
+
+from collections.abc import Iterable
+from itertools import count
+from typing import Any
+
+import mcp.types as t
+from mcp.server import Server
+from mcp.server.context import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+
+from sash import __version__
+from sash.access import Caller
+from sash.desk import Desk
+from sash.errors import HomeUnavailable, SashError
+from sash.home.answers import ANSWERS
+from sash.server import mcp_prompts, mcp_resources, mcp_results, mcp_tools
+from sash.server.asked import Asked
+from sash.server.mcp_tools import Tool, Visit
+from sash.server.safety import to_the_end
+from sash.server.tasks import Tasks, created, declared
+from sash.server.waiting import Tell, wait
+from sash.steps import FINAL
+
+LIST_TTL_MS = 60_000
+DOTTED = "ha_agent."
+INSTRUCTIONS = (
+    "Sash is a home agent that remembers. Ask it one question with ha_agent_ask, or start a session with "
+    "ha_agent_start_session for a conversation. The house can also be read directly, with search_index, "
+    "get_states and the like. The resource sash://guide says more."
+)
+
+Context = ServerRequestContext[Any, Any]
+
+
+def make_mcp(desk: Desk, local: Caller | None = None) -> Server[Any]:
+    """Return an MCP server over a desk; `local` is who calls where there is no request to say so."""
+    return Mcp(desk, local).server()
+
+
+class Mcp:
+    """Answers the requests of MCP's clients."""
+
+    def __init__(self, desk: Desk, local: Caller | None = None) -> None:
+        self._desk = desk
+        self._local = local
+        self._asked = Asked()
+        self._tools = {tool.name: tool for tool in (*mcp_tools.AGENT_TOOLS, *mcp_tools.house_tools(desk))}
+        self._listed = [_listed(tool) for tool in self._tools.values()]
+
+    def server(self) -> Server[Any]:
+        """Return the server that reads and writes the messages."""
+        schemas = {tool.name: tool.takes for tool in self._tools.values()}
+        server: Server[Any] = Server(
+            "sash",
+            version=__version__,
+            title="Sash",
+            instructions=INSTRUCTIONS,
+            get_tool_input_schema=schemas.get,
+            on_list_tools=self.list_tools,
+            on_list_resources=self.list_resources,
+            on_list_resource_templates=self.list_templates,
+            on_read_resource=self.read_resource,
+            on_list_prompts=self.list_prompts,
+            on_get_prompt=self.get_prompt,
+            on_completion=self.complete,
+        )
+        server.add_request_handler("tools/call", t.CallToolRequestParams, self.call_tool)
+        Tasks(self._desk, self._caller).install(server)
+        return server
+
+    async def list_tools(self, ctx: Context, params: object) -> t.ListToolsResult:
+        return t.ListToolsResult(tools=self._listed, ttl_ms=LIST_TTL_MS, cache_scope="private")
+
+    async def call_tool(
+        self, ctx: Context, params: t.CallToolRequestParams
+    ) -> t.CallToolResult | dict[str, Any]:
+        """Call a tool; what goes wrong in it is a result, for the model to mend."""
+        visit = Visit(self._desk, self._caller(ctx), self._asked)
+        try:
+            return await self._call(ctx, self._find(params.name), visit, params.arguments or {})
+        except SashError as error:
+            return mcp_results.of_error(error)
+
+    async def list_resources(self, ctx: Context, params: object) -> t.ListResourcesResult:
+        listed = list(mcp_resources.RESOURCES)
+        return t.ListResourcesResult(resources=listed, ttl_ms=LIST_TTL_MS, cache_scope="private")
+
+    async def list_templates(self, ctx: Context, params: object) -> t.ListResourceTemplatesResult:
+        listed = list(mcp_resources.TEMPLATES)
+        return t.ListResourceTemplatesResult(
+            resource_templates=listed, ttl_ms=LIST_TTL_MS, cache_scope="private"
+        )
+
+    async def read_resource(self, ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
+        return await mcp_resources.read(self._desk, self._caller(ctx), str(params.uri))
+
+    async def list_prompts(self, ctx: Context, params: object) -> t.ListPromptsResult:
+        listed = list(mcp_prompts.PROMPTS)
+        return t.ListPromptsResult(prompts=listed, ttl_ms=LIST_TTL_MS, cache_scope="private")
+
+    async def get_prompt(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
+        return mcp_prompts.fill(params.name, params.arguments or {})
+
+    async def complete(self, ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
+        return await mcp_prompts.complete(self._desk, self._caller(ctx), params)
+
+    async def _call(
+        self, ctx: Context, tool: Tool, visit: Visit, arguments: dict[str, Any]
+    ) -> t.CallToolResult | dict[str, Any]:
+        wanted = tool.check(arguments)
+        if tool.waits:
+            visit.caller.need("read")
+        work = tool.run(visit, wanted)
+        value = await (work if tool.reads else to_the_end(work))
+        if tool.waits:
+            return await self._turn(ctx, visit.caller, value, wanted.timeout_ms)
+        return mcp_results.of_value(value, *await self._pictures(visit.caller, value))
+
+    async def _turn(
+        self, ctx: Context, caller: Caller, continuation_id: str, wait_ms: int
+    ) -> t.CallToolResult | dict[str, Any]:
+        """Wait for a turn, or make it a task for who understands tasks."""
+        if declared(ctx):
+            turn = await self._desk.await_continuation(caller, continuation_id)
+            if turn.status not in FINAL:
+                return created(turn)
+        else:
+            turn = await wait(self._desk, caller, continuation_id, wait_ms=wait_ms, tell=_teller(ctx))
+        if turn.status in FINAL:
+            await self._asked.ended(continuation_id)
+        return mcp_results.of_turn(turn)
+
+    async def _pictures(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
+        """Return the plot that a tool of the house has kept, to be seen."""
+        plot = value.get("plot") if isinstance(value, dict) else None
+        if plot is None:
+            return []
+        return [mcp_results.picture(await self._desk.artifact(caller, plot["artifact"]))]
+
+    def _find(self, name: str) -> Tool:
+        """Return a tool; the names with a dot, as seed 004 has them, are as good."""
+        known = name.replace(".", "_", 1) if name.startswith(DOTTED) else name
+        if known in self._tools:
+            return self._tools[known]
+        if known in ANSWERS:
+            raise HomeUnavailable("no house is connected here: set home_url and home_token, or home to demo")
+        raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {name}")
+
+    def _caller(self, ctx: Context) -> Caller:
+        caller: Caller | None = self._local if ctx.request is None else ctx.request.scope["caller"]
+        assert caller is not None, "nobody has said who calls"
+        return caller
+
+
+def _teller(ctx: Context) -> Tell | None:
+    """Return what tells the client how far it is, if it wants to know."""
+    if not ctx.meta or "progress_token" not in ctx.meta:
+        return None
+    numbers = count(1)
+
+    async def tell(message: str) -> None:
+        await ctx.session.report_progress(next(numbers), None, message)
+
+    return tell
+
+
+def _listed(tool: Tool) -> t.Tool:
+    return t.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.takes,
+        output_schema=tool.gives,
+        annotations=t.ToolAnnotations(
+            title=tool.title,
+            read_only_hint=tool.reads,
+            destructive_hint=tool.destroys,
+            idempotent_hint=tool.repeats,
+            open_world_hint=tool.outside,
+        ),
+    )

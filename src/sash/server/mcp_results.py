@@ -1,0 +1,56 @@
+"""What a tool has come to, as MCP's clients take it: JSON for programs, text and pictures for models."""
+
+import base64
+import json
+from typing import Any
+
+import mcp.types as t
+
+from sash.agent.redaction import redact
+from sash.codec import adapter
+from sash.errors import SashError
+from sash.server.mcp_shapes import Awaited, awaited
+from sash.shapes import ContinuationShown
+from sash.steps import ArtifactRef
+from sash.store import Artifact
+
+FAILED = frozenset({"failed", "expired"})
+# What of an error's data is worth telling.
+_TOLD = ("session_id", "continuation_id", "scope", "limit", "size", "option")
+
+
+def of_value(value: Any, *more: t.ContentBlock, is_error: bool = False) -> t.CallToolResult:
+    """Return a result of one of the common shapes, or of a house's tool."""
+    plain = value if isinstance(value, dict) else adapter(type(value)).dump_python(value, mode="json")
+    text = t.TextContent(text=json.dumps(plain, ensure_ascii=False))
+    return t.CallToolResult(content=[text, *more], structured_content=plain, is_error=is_error)
+
+
+def of_turn(turn: ContinuationShown) -> t.CallToolResult:
+    """Return where a turn stands, with links to what it has kept."""
+    shown: Awaited = awaited(turn)
+    return of_value(shown, *map(_link, turn.artifacts), is_error=turn.status in FAILED)
+
+
+def of_error(error: SashError) -> t.CallToolResult:
+    """Return an error for the model to mend: what was wrong, and what to do."""
+    data = {name: error.data[name] for name in _TOLD if name in error.data}
+    told = {"code": error.code, "message": redact(error.message), **data}
+    return t.CallToolResult(
+        content=[t.TextContent(text=told["message"])], structured_content=told, is_error=True
+    )
+
+
+def picture(artifact: Artifact) -> t.ImageContent:
+    """Return a picture to be seen."""
+    return t.ImageContent(data=base64.b64encode(artifact.data).decode(), mime_type=artifact.ref.type)
+
+
+def artifact_uri(artifact_id: str) -> str:
+    return f"sash://artifacts/{artifact_id}"
+
+
+def _link(ref: ArtifactRef) -> t.ResourceLink:
+    return t.ResourceLink(
+        uri=artifact_uri(ref.id), name=ref.name or ref.id, mime_type=ref.type, size=ref.size
+    )

@@ -1,0 +1,74 @@
+"""MCP as clients speak it: the official SDK's own client, and bare requests for what that would not send."""
+
+import sys
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from sash.server.tasks import EXTENSION
+from tests.surfaces.serving import WAIT_S, Served
+
+ERAS = ("legacy", "2026-07-28")
+PROTOCOL = "io.modelcontextprotocol/"
+
+
+@asynccontextmanager
+async def talking(url: str, era: str, headers: dict | None = None):
+    """Give a client that speaks with a server by HTTP."""
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http,
+        Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=era) as client,
+    ):
+        yield client
+
+
+def program(folder: Path, *options: str, **environment: str) -> StdioServerParameters:
+    """Return the real program, as a client starts it."""
+    arguments = ["-m", "sash", "mcp", "--data", str(folder), *options]
+    return StdioServerParameters(
+        command=sys.executable, args=arguments, env={"PYTHONWARNINGS": "error", **environment}
+    )
+
+
+async def call(client: Client, name: str, /, **arguments):
+    """Call a tool, and return what it gives to programs."""
+    result = await client.call_tool(name, arguments)
+    assert not result.is_error, result
+    return result.structured_content
+
+
+async def refused(client: Client, name: str, /, **arguments) -> str:
+    """Call a tool that refuses, and return the code; the message is for the model."""
+    result = await client.call_tool(name, arguments)
+    assert result.is_error, result
+    told = result.structured_content
+    assert told["message"] and result.content[0].text == told["message"]
+    return told["code"]
+
+
+async def rpc(served: Served, method: str, params: dict, *, tasks=True, headers=None, name=None, **options):
+    """Make one request of the newest revision; with `tasks` it comes from who understands these."""
+    about = {
+        f"{PROTOCOL}protocolVersion": "2026-07-28",
+        f"{PROTOCOL}clientCapabilities": {"extensions": {EXTENSION: {}}} if tasks else {},
+    }
+    named = name or params.get("name") or params.get("taskId") or params.get("uri")
+    sent = {
+        "accept": "application/json, text/event-stream",
+        "mcp-protocol-version": "2026-07-28",
+        "mcp-method": method,
+        **({"mcp-name": named} if named else {}),
+        **(headers or {}),
+    }
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, "_meta": about}}
+    answer = await served.client.post("/mcp", json=body, headers=sent, **options)
+    return answer.json()
+
+
+async def use(served: Served, name: str, arguments: dict, **options) -> dict:
+    """Call a tool by a bare request, and return its result."""
+    answer = await rpc(served, "tools/call", {"name": name, "arguments": arguments}, **options)
+    return answer["result"]

@@ -1,0 +1,35 @@
+"""The API does what its description says: schemathesis tries it out, with every check."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from sash.access import SCOPES, Tokens
+from tests.surfaces.test_serve import ask, program
+
+CONFIG = Path(__file__).with_name("schemathesis.toml")
+# Erasing everything in the middle of it would leave nothing to try.
+LEFT_OUT = "/v1/owners/me"
+MOST_S = 600
+
+
+def test_the_api_is_as_it_is_described(tmp_path):
+    _, token = Tokens(tmp_path / "data" / "tokens.json").create("local", SCOPES)
+    with program(tmp_path / "data", "--store", "memory") as (_, address, _):
+        done = subprocess.run(
+            [
+                Path(sys.executable).with_name("schemathesis"),
+                *("--config-file", str(CONFIG)),
+                *("run", f"{address}/openapi.json"),
+                *("--checks", "all"),
+                *("--header", f"Authorization: Bearer {token}"),
+                *("--exclude-path", LEFT_OUT),
+            ],
+            capture_output=True,
+            text=True,
+            timeout=MOST_S,
+            cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout[-20_000:]
+        assert "No issues found" in done.stdout
+        assert ask(address, "/health")["status"] == "ok"
