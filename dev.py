@@ -50,9 +50,9 @@ def prepare(arguments: list[str]) -> int:
 
 
 def run(arguments: list[str]) -> int:
-    """The main job: for now the demo of the memory and of the house."""
-    setup("server", "home")
-    return _run(BIN / "sash", "demo", *arguments)
+    """The main job: the server, with the demo house and the offline model unless configured."""
+    setup("server", "home", "openai")
+    return _become(BIN / "sash", "serve", *arguments)
 
 
 def test(arguments: list[str]) -> int:
@@ -119,10 +119,20 @@ def _call(*command: str) -> None:
         sys.exit(code)
 
 
+def _become(*command: str | Path) -> int:
+    """Run a command in the place of this process, so that a signal to stop reaches it and nobody else."""
+    if os.name == "nt" or not Path(command[0]).exists():
+        return _run(*command)
+    os.execve(str(command[0]), [str(part) for part in command], _environment())
+
+
+def _environment() -> dict[str, str]:
+    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+
+
 def _run(*command: str | Path) -> int:
-    environment = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     try:
-        return subprocess.run([str(part) for part in command], cwd=ROOT, env=environment).returncode
+        return subprocess.run([str(part) for part in command], cwd=ROOT, env=_environment()).returncode
     except KeyboardInterrupt:
         return 130
     except FileNotFoundError:

@@ -20,7 +20,7 @@ import uvloop
 
 AT_A_TIME = 50
 MOST_S = 600.0
-SHARES = (0.5, 0.95, 0.99, 1.0)
+SHARES = (50, 95, 99, 100)
 
 
 @dataclass
@@ -43,10 +43,10 @@ class Heard:
         self.late_s.append(now - self.written_at[key])
         self.events += 1
 
-    def late(self) -> list[float]:
-        """Return by how much the shares of the events are late at most."""
+    def late(self) -> dict[str, float]:
+        """Return by how much shares of the events are late at most."""
         late = sorted(self.late_s)
-        return [late[min(len(late) - 1, int(len(late) * share))] for share in SHARES] if late else []
+        return {f"p{share}": late[min(len(late) - 1, len(late) * share // 100)] for share in SHARES}
 
 
 class Listener(asyncio.Protocol):

@@ -10,12 +10,13 @@ meanwhile. It speaks HTTP by hand, so that it takes little from what it measures
 import asyncio
 import itertools
 import json
+import random
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -286,35 +287,33 @@ def sentence(plan: Plan, client: int, n: int) -> str:
     return said[(client + n) % len(said)].format(on=on, off=off)
 
 
-async def talk(
-    surface: Surface, plan: Plan, client: int, said: slice, until: float, measured: Measured
-) -> None:
-    """Say the sentences of one client, one after the other; the first error ends it."""
-    await asyncio.sleep(plan.pause_s * client / plan.clients)
-    for n in itertools.islice(itertools.count(), said.start, said.stop):
+async def talk(surface: Surface, sentences: Iterable[str], plan: Plan, measured: Measured) -> None:
+    """Say sentences one after the other, until time is up; the first error ends it."""
+    until = time.perf_counter() + plan.seconds
+    for said in sentences:
         started = time.perf_counter()
         if started >= until:
             return
         try:
-            await surface.turn(sentence(plan, client, n))
+            await surface.turn(said)
         except Exception as error:
             measured.errors.append(f"{type(error).__name__}: {error}")
             return
         measured.turns.append(time.perf_counter() - started)
-        await asyncio.sleep(plan.pause_s)
+        await asyncio.sleep(plan.pause_s * random.uniform(0.5, 1.5))
 
 
-async def talk_all(surfaces: list[Surface], plan: Plan, said: slice, seconds: float, measured: Measured) -> None:
+async def talk_all(surfaces: list[Surface], plan: Plan, said: slice, measured: Measured) -> None:
     """Let all clients talk at once."""
     measured.turns.clear()
     measured.requests.clear()
     started, cpu = time.perf_counter(), time.process_time()
-    await asyncio.gather(
-        *(
-            talk(surface, plan, client, said, started + seconds, measured)
-            for client, surface in enumerate(surfaces)
-        )
-    )
+    talks = []
+    for client, surface in enumerate(surfaces):
+        numbers = itertools.islice(itertools.count(), said.start, said.stop)
+        sentences = (sentence(plan, client, n) for n in numbers)
+        talks.append(talk(surface, sentences, plan, measured))
+    await asyncio.gather(*talks)
     measured.seconds, measured.cpu_s = time.perf_counter() - started, time.process_time() - cpu
 
 
@@ -333,10 +332,11 @@ async def run(plan: Plan) -> Measured:
             await surface.start(f"conversation {n}")
         stop_at(json.dumps([surface.session_id for surface in surfaces]))
         warm = plan.warm_turns
-        await talk_all(surfaces, plan, slice(0, warm), float("inf"), measured)
+        at_once = replace(plan, seconds=float("inf"), pause_s=0.0)
+        await talk_all(surfaces, at_once, slice(0, warm), measured)
         stop_at("warm")
         turns = slice(warm, None if plan.turns is None else warm + plan.turns)
-        await talk_all(surfaces, plan, turns, plan.seconds, measured)
+        await talk_all(surfaces, plan, turns, measured)
         stop_at("over")
         for surface in surfaces:
             await surface.end()

@@ -60,7 +60,7 @@ OVERHEAD = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What one load has measured; `resident` are samples in MiB, `lost` are events that nobody was sent."""
+    """What one load has measured; `resident` are samples in MiB, `lost` events that a listener was not sent."""
 
     turns: list[float]
     requests: dict[str, list[float]]
@@ -68,7 +68,7 @@ class Loaded:
     seconds: float
     cpu_s: float
     resident: list[float]
-    load_cores: float
+    client_cores: float
     heard: dict[str, Any] | None = None
     lost: int = 0
 
@@ -174,8 +174,8 @@ def load(seconds: float, listened: int, *, pause_s: float = 0.0) -> Loaded:
             measured = json.loads(clients.line())
             heard = json.loads(listeners.line()) if sessions else None
         cores = measured.pop("cpu_s") / measured["seconds"]
-        lost = asyncio.run(count_lost(path, heard["last"])) if heard else 0
-        return Loaded(**measured, cpu_s=cpu_s, resident=resident, load_cores=cores, heard=heard, lost=lost)
+        lost = heard["skipped"] + asyncio.run(count_lost(path, heard["last"])) if heard else 0
+        return Loaded(**measured, cpu_s=cpu_s, resident=resident, client_cores=cores, heard=heard, lost=lost)
 
 
 async def count_lost(path: str, last: dict[str, dict[str, int]]) -> int:
@@ -233,53 +233,62 @@ def ratio(costs: dict[tuple[str, int], list[float]], surface: str, clients: int)
     return statistics.median(a / b for a, b in zip(costs[surface, clients], direct, strict=True))
 
 
-def shares(seconds: Sequence[float]) -> list[float]:
+def shares(seconds: Sequence[float]) -> dict[str, float]:
     """Return the median, p95 and p99 in milliseconds."""
     ordered = sorted(seconds)
-    return [ordered[min(len(ordered) - 1, int(len(ordered) * share))] * 1e3 for share in (0.5, 0.95, 0.99)]
+    return {
+        f"p{share}": ordered[min(len(ordered) - 1, len(ordered) * share // 100)] * 1e3
+        for share in (50, 95, 99)
+    }
 
 
-def as_text(values: Sequence[float]) -> str:
-    return " / ".join(f"{value:,.0f}" if value >= 10 else f"{value:.1f}" for value in values)
-
-
-def facts(loaded: Loaded) -> Iterator[tuple[str, list[float], str]]:
-    """Say what a load has measured, each with its unit."""
-    turns, heard = len(loaded.turns), loaded.heard
-    yield "turns", [turns / loaded.seconds], "1/s"
-    yield "a turn, p50 / p95 / p99", shares(loaded.turns), "ms"
+def facts(loaded: Loaded) -> Iterator[tuple[str, dict[str, float], str]]:
+    """Say what a load has measured: what it is, its parts, and their unit."""
+    turns, requests = len(loaded.turns), sum(map(len, loaded.requests.values()))
+    yield "turns", {"": turns / loaded.seconds}, "1/s"
+    yield "a turn", shares(loaded.turns), "ms"
     for what, seconds in loaded.requests.items():
-        yield f"{what}, p50 / p95 / p99", shares(seconds), "ms"
-    requests = sum(map(len, loaded.requests.values()))
-    yield "server CPU a turn", [loaded.cpu_s * 1e3 / turns], "ms"
-    yield "server CPU a request", [loaded.cpu_s * 1e3 / requests], "ms"
-    yield "server, cores", [loaded.cpu_s / loaded.seconds], ""
-    yield "clients, cores", [loaded.load_cores], ""
-    half = len(loaded.resident) // 2
-    marks = [loaded.resident[0], loaded.resident[half], loaded.resident[-1]]
-    yield "RSS: start / middle / end", marks, "MiB"
-    yield "RSS, second half", [loaded.growth], "×"
-    yield "errors", [len(loaded.errors)], ""
-    if heard:
-        yield "events delivered", [heard["events"]], ""
-        yield "events delivered a second", [heard["events"] / heard["seconds"]], "1/s"
-        yield "late, p50 / p95 / p99 / most", [late * 1e3 for late in heard["late_s"]], "ms"
-        yield "lost", [loaded.lost + heard["skipped"]], ""
-        yield "doubled", [heard["doubled"]], ""
-        yield "streams that did not end", [heard["open_still"]], ""
-        yield "listeners, cores", [heard["cpu_s"] / heard["seconds"]], ""
+        yield what, shares(seconds), "ms"
+    yield "server CPU a turn", {"": loaded.cpu_s * 1e3 / turns}, "ms"
+    yield "server CPU a request", {"": loaded.cpu_s * 1e3 / requests}, "ms"
+    yield "server", {"": loaded.cpu_s / loaded.seconds}, "cores"
+    yield "clients", {"": loaded.client_cores}, "cores"
+    middle = len(loaded.resident) // 2
+    resident = {"start": loaded.resident[0], "middle": loaded.resident[middle], "end": loaded.resident[-1]}
+    yield "resident", resident, "MiB"
+    yield "errors", {"": len(loaded.errors)}, ""
+    if loaded.heard is not None:
+        yield from facts_heard(loaded.heard, loaded.lost)
+
+
+def facts_heard(heard: dict[str, Any], lost: int) -> Iterator[tuple[str, dict[str, float], str]]:
+    """Say what the listeners have heard."""
+    yield "events heard", {"": heard["events"]}, ""
+    yield "events heard a second", {"": heard["events"] / heard["seconds"]}, "1/s"
+    yield "an event is late", {what: late * 1e3 for what, late in heard["late_s"].items()}, "ms"
+    yield "events lost", {"": lost}, ""
+    yield "events doubled", {"": heard["doubled"]}, ""
+    yield "streams that did not end", {"": heard["open_still"]}, ""
+    yield "listeners", {"": heard["cpu_s"] / heard["seconds"]}, "cores"
 
 
 def show_loads(loads: dict[str, Loaded], console: Console) -> None:
     """Print what the loads have measured, side by side."""
     table = Table(title=f"{CLIENTS} clients over REST · {machine()}")
     table.add_column("", no_wrap=True)
-    for name in loads:
+    cells: dict[str, dict[str, str]] = {}
+    for name, loaded in loads.items():
         table.add_column(name, justify="right")
-    told = {name: {f"{what} {unit}".strip(): values for what, values, unit in facts(one)} for name, one in loads.items()}
-    for what in dict.fromkeys(what for some in told.values() for what in some):
-        table.add_row(what, *(as_text(some[what]) if what in some else "–" for some in told.values()))
+        for what, parts, unit in facts(loaded):
+            label = " ".join(filter(None, (what, " / ".join(filter(None, parts)), unit)))
+            cells.setdefault(label, {})[name] = " / ".join(map(as_text, parts.values()))
+    for label, values in cells.items():
+        table.add_row(label, *(values.get(name, "–") for name in loads))
     console.print(table)
+
+
+def as_text(value: float) -> str:
+    return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.2f}"
 
 
 def show_overhead(costs: dict[tuple[str, int], list[float]], console: Console) -> None:
@@ -305,7 +314,7 @@ def verdicts(
     errors = [error for loaded in loads.values() for error in loaded.errors]
     yield "errors", "none", str(len(errors)), not errors
     heard = [loaded.heard for loaded in loads.values() if loaded.heard]
-    lost = sum(loaded.lost for loaded in loads.values()) + sum(some["skipped"] for some in heard)
+    lost = sum(loaded.lost for loaded in loads.values())
     doubled, still = (sum(some[what] for some in heard) for what in ("doubled", "open_still"))
     yield "events lost", "none", f"{lost} of {sum(some['events'] for some in heard):,}", not lost
     yield "events doubled, or streams that did not end", "none", str(doubled + still), not doubled + still
@@ -321,10 +330,10 @@ def rows(loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]) ->
     """Return what was measured, as rows."""
     for name, loaded in loads.items():
         params = {"clients": CLIENTS, "listeners": LISTENERS if loaded.heard else 0, "s": loaded.seconds}
-        for what, values, unit in facts(loaded):
-            names = what.partition(", ")[2].split(" / ") if len(values) > 1 and ", " in what else [""]
-            for metric, value in zip(names if len(names) == len(values) else map(str, range(9)), values, strict=False):
-                yield Row("server", name, f"{what.partition(',')[0]} {metric}".strip(), value, unit, params)
+        for what, parts, unit in facts(loaded):
+            for part, value in parts.items():
+                yield Row("server", name, f"{what} {part}".strip(), value, unit, params)
+        yield Row("server", name, "resident, growth", loaded.growth, "×", params)
     for (surface, clients), measured in costs.items():
         params = {"clients": clients, "rounds": len(measured)}
         yield Row("server", surface, "CPU a turn", statistics.median(measured), "ms", params)

@@ -14,7 +14,7 @@ import time
 import pytest
 
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
-from tests.surfaces.test_cli import NO_HOUSE, SASH, SENTENCE, WAIT_S, House, listed, model_at, told
+from tests.surfaces.test_cli import NO_HOUSE, SASH, SENTENCE, WAIT_S, House, listed, model_at, spoken
 
 AGAIN_S = 5
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
@@ -145,22 +145,22 @@ def test_the_next_chat_goes_on_where_the_last_one_was(house):
 
 
 def test_another_session_is_begun_or_gone_on_with_as_it_is_wanted(house):
-    first = told(house)
-    told(house, "--new")
-    told(house, "--name", "kitchen", "--area", "Kitchen")
-    told(house, "--name", "kitchen", "--language", "en")
+    first = spoken(house)
+    spoken(house, "--new")
+    spoken(house, "--name", "kitchen", "--area", "Kitchen")
+    spoken(house, "--name", "kitchen", "--language", "en")
     kitchen, new, chat = listed(house)
     assert [s["name"] for s in (kitchen, new, chat)] == ["kitchen", None, "chat"]
     assert kitchen["context"]["area"] == "Kitchen"
     assert kitchen["preferences"] == {"language": "en"}
     assert kitchen["stats"]["turns"] == 2
-    told(house, "--session", new["id"])
+    spoken(house, "--session", new["id"])
     assert [s["stats"]["turns"] for s in listed(house)] == [2, 2, 1]
     assert chat["id"] == first
 
 
 def test_a_session_is_what_it_was_begun_as(house):
-    session = told(house)
+    session = spoken(house)
     shown = talk(house, "Turn on the kitchen light", arguments=("--allow", "light"))
     assert "✓ light.turn_on light.kitchen_ceiling: on  verified" in shown
     begun, old = listed(house)
@@ -180,7 +180,7 @@ def test_a_session_that_is_over_is_not_gone_on_with(house):
 
 
 def test_commands_begin_with_a_slash(house):
-    first = told(house, "--allow", "light")
+    first = spoken(house, "--allow", "light")
     shown = talk(
         house,
         "Turn on the kitchen light",
@@ -287,7 +287,7 @@ async def test_text_is_shown_as_it_is_written_and_ctrl_c_ends_the_turn(house):
     assert "meaning" not in json.dumps(wire.requests[1].body), "what was cancelled leaves no trace"
 
 
-async def test_what_was_done_before_a_turn_was_cancelled_is_told(house):
+async def test_what_was_done_before_a_turn_was_cancelled_is_spoken(house):
     acting = calls("call_service", service="light.turn_on", entity_ids=["light.kitchen_ceiling"])
     async with Wire(acting, HANGING) as wire:
         with Terminal(house, "chat", "--allow", "light", **model_at(wire, SASH_HOME="demo")) as terminal:
@@ -454,7 +454,7 @@ async def test_a_busy_session_is_explained(house):
 
 
 async def test_a_question_comes_before_everything_is_erased(house):
-    told(house)
+    spoken(house)
     for says, told, left in (("n", "Nothing was erased.", 1), ("y", "Erased 1 sessions of local.", 0)):
         with Terminal(house, "erase") as terminal:
             await terminal.until("Erase all 1 sessions of local, for good? [y/N] ")
@@ -465,12 +465,12 @@ async def test_a_question_comes_before_everything_is_erased(house):
 
 
 async def test_what_takes_long_shows_how_far_it_is(house, tmp_path):
-    session = told(house)
+    session = spoken(house)
     program = "import sash.cli.progress as progress; progress.AFTER_S = 0\nfrom sash.cli import app; app()"
     file = tmp_path / "session.json"
     with Terminal(house, "export", session, "-o", file, program=(sys.executable, "-c", program)) as terminal:
         await terminal.until("Reading")
-        await terminal.until("has the session with its 2 messages.")
+        await terminal.until("has the session with its 4 messages.")
         assert await terminal.leaves() == 0
 
 

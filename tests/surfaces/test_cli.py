@@ -80,7 +80,7 @@ def house(tmp_path):
     return House(tmp_path)
 
 
-def told(house, *arguments, **environment):
+def spoken(house, *arguments, **environment):
     """Say something in a session that goes on, and return its id."""
     done = house("chat", *arguments, input=f"{SENTENCE}\n", **NO_HOUSE | environment)
     assert done.returncode == 0, done.stderr
@@ -180,7 +180,7 @@ def test_the_public_names_are_there_when_they_are_asked_for():
 
 
 def test_the_shell_completes_commands_and_sessions(house):
-    session = told(house)
+    session = spoken(house)
     complete = {"_SASH_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
     assert "resume" in house(COMP_WORDS="sash re", **complete).stdout.split()
     shown = house(**{**complete, "COMP_WORDS": "sash show ", "COMP_CWORD": "2"})
@@ -225,7 +225,7 @@ def test_a_question_can_come_from_a_pipe_and_the_answer_be_json(house):
 
 
 def test_a_question_in_a_session_is_part_of_it(house):
-    session = told(house)
+    session = spoken(house)
     black = "Remember that the cat is black"
     assert house("ask", black, "--session", session, **NO_HOUSE).returncode == 0
     shown = json.loads(house("show", session, "--json").stdout)
@@ -330,7 +330,7 @@ def test_what_needs_a_yes_waits_for_it(house):
 def test_sessions_are_listed_newest_first(house):
     assert house("sessions").stderr == "There are no sessions: `sash chat` begins one.\n"
     house("ask", SENTENCE, **NO_HOUSE)
-    chat = told(house)
+    chat = spoken(house)
     assert [session["status"] for session in listed(house)] == ["active", "ended"]
     assert [session["id"] for session in listed(house, "--status", "active")] == [chat]
     done = house("sessions", "--limit", "1")
@@ -343,14 +343,14 @@ def test_sessions_are_listed_newest_first(house):
 
 
 def test_a_session_of_another_owner_is_not_there(house):
-    session = told(house)
+    session = spoken(house)
     assert house("show", session, "--owner", "eve").returncode == 3
     assert house("export", session, "--owner", "eve").returncode == 3
     assert listed(house, "--owner", "eve") == []
 
 
 def test_who_stops_reading_gets_no_error(house):
-    told(house)
+    spoken(house)
     for arguments in (["sessions"], ["sessions", "--json"], ["export", listed(house)[0]["id"]]):
         gone, closed = os.pipe()
         os.close(gone)
@@ -369,7 +369,7 @@ def test_what_is_shown_does_nothing_to_the_terminal(house):
 
 
 def test_a_session_is_shown_with_its_messages_and_its_context(house):
-    session = told(house, "--area", "Kitchen", "--allow", "light,cover", SASH_HOME="demo")
+    session = spoken(house, "--area", "Kitchen", "--allow", "light,cover", SASH_HOME="demo")
     house("chat", input="Which lights are on?\n")
     shown = house("show", session, "--messages", "2", "--context")
     assert shown.returncode == 0, shown.stderr
@@ -408,7 +408,7 @@ def test_a_turn_is_shown_with_its_steps_and_actions(house):
 
 
 def test_a_session_goes_to_another_house(house, tmp_path):
-    session = told(house)
+    session = spoken(house)
     file, other = tmp_path / "session.json", tmp_path / "other"
     exported = house("export", session, "-o", file)
     assert (exported.returncode, exported.stdout) == (0, ""), exported.stderr
@@ -422,7 +422,7 @@ def test_a_session_goes_to_another_house(house, tmp_path):
 
 
 def test_an_export_goes_through_a_pipe(house, tmp_path):
-    session = told(house)
+    session = spoken(house)
     exported = house("export", session).stdout
     assert json.loads(exported)["session"]["id"] == session
     brought = house("import", "-", "--data", tmp_path / "other", input=exported)
@@ -430,7 +430,7 @@ def test_an_export_goes_through_a_pipe(house, tmp_path):
 
 
 def test_an_export_replaces_nothing_unless_it_is_told_to(house, tmp_path):
-    session, file = told(house), tmp_path / "session.json"
+    session, file = spoken(house), tmp_path / "session.json"
     file.write_text("mine")
     refused = house("export", session, "-o", file)
     assert (refused.returncode, file.read_text()) == (2, "mine")
@@ -440,7 +440,7 @@ def test_an_export_replaces_nothing_unless_it_is_told_to(house, tmp_path):
 
 
 def test_an_export_that_fails_leaves_no_file(house, tmp_path):
-    for session, file in (("nonsense", tmp_path / "a.json"), (told(house), tmp_path / "no" / "b.json")):
+    for session, file in (("nonsense", tmp_path / "a.json"), (spoken(house), tmp_path / "no" / "b.json")):
         before = set(tmp_path.rglob("*.json*"))
         failed = house("export", session, "-o", file)
         assert failed.returncode in (2, 3)
@@ -458,7 +458,7 @@ def test_what_is_no_export_is_refused(house, tmp_path, content):
 
 
 def test_what_was_said_is_found(house):
-    session = told(house)
+    session = spoken(house)
     found = json.loads(house("search", "front door", "--json").stdout)["messages"]
     assert SENTENCE in [message["content"] for message in found]
     assert session in house("search", "front door").stdout
@@ -469,7 +469,7 @@ def test_what_was_said_is_found(house):
 
 
 def test_everything_is_erased_when_it_is_said_so(house):
-    told(house)
+    spoken(house)
     house("ask", SENTENCE, "--owner", "eve", **NO_HOUSE)
     refused = house("erase")
     assert refused.returncode == 2
@@ -522,7 +522,7 @@ def test_a_healthy_house_is_found_so_and_nothing_is_changed(house):
     assert "will be made" in checks["data"]["found"]
     assert "46 exposed entities" in checks["house"]["found"]
     assert not house.data.exists()
-    told(house)
+    spoken(house)
     before = kept(house.data)
     report, checks = findings(house)
     assert "is sound, schema" in checks["store"]["found"]
@@ -629,7 +629,7 @@ def test_a_folder_that_others_can_read_is_noted(house):
 
 
 def test_a_store_that_cannot_be_used_is_found(house):
-    told(house)
+    spoken(house)
     file = house.data / "sash.db"
     with sqlite3.connect(file) as db:
         db.execute("PRAGMA user_version = 99")
@@ -644,7 +644,7 @@ def test_a_store_that_cannot_be_used_is_found(house):
 
 
 def test_the_files_store_is_for_one_program_at_a_time(house):
-    told(house, SASH_STORE="files")
+    spoken(house, SASH_STORE="files")
     report, checks = findings(house, SASH_STORE="files")
     assert "can be read, layout 1" in checks["store"]["found"]
     before = kept(house.data)
@@ -692,7 +692,7 @@ def test_a_port_that_is_taken_is_noted(house):
 
 
 def test_the_server_serves_the_sessions_of_the_commands(house):
-    session = told(house)
+    session = spoken(house)
     environment = house.environment | {"COLUMNS": "200"}
     with subprocess.Popen(
         [SASH, "serve", "--port", "0"],

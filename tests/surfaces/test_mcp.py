@@ -255,10 +255,10 @@ async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
             told.append((number, message))
 
         await mcp.call_tool("ha_agent_ask", {"message": "How is the hall?"}, progress_callback=progress)
-    assert [number for number, _ in told] == [*range(1, len(told) + 1)]
-    messages = [message for _, message in told]
+    numbers, messages = zip(*sorted(told), strict=True)
+    assert numbers == (*range(1, len(told) + 1),)
     steps = [message for message in messages if message != "Looking into the hall"]
-    assert steps == ['Calling look {"room": "hall"}', "look has answered"]
+    assert steps == ["Calling look", "look has answered"]
 
 
 @eras
@@ -423,9 +423,7 @@ async def test_a_call_that_needs_a_yes_gets_it(locked, era):
         assert stands["status"] == "awaiting_approval" and "ha_agent_approve" in stands["to_do"]
         [waits] = stands["waiting_calls"]
         assert waits["name"] == "lock_unlock" and waits["reason"]
-        assert await refused(mcp, "ha_agent_approve", call_id="none", **named) == (
-            "not_awaiting_approval"
-        )
+        assert await refused(mcp, "ha_agent_approve", call_id="none", **named) == ("not_awaiting_approval")
         done = await call(mcp, "ha_agent_approve", call_id=waits["call_id"], **named)
         assert done["response"]["actions"][0]["outcome"] == "done"
 

@@ -58,10 +58,9 @@ class _Past:
 class Conversations:
     """The last `max_turns` turns of each conversation, word for word."""
 
-    def __init__(self, desk: Desk, max_turns: int = 10, answer_s: float = ANSWER_S) -> None:
+    def __init__(self, desk: Desk, max_turns: int = 10) -> None:
         self._desk = desk
         self._runtime = desk.runtime
-        self._answer_s = answer_s
         self._max_turns = check_max_turns(max_turns)
 
     async def session(self, caller: Caller, conversation_id: str) -> Session:
@@ -177,7 +176,7 @@ class Conversations:
         caller.need("converse")
         sent = await self._send(caller, conversation_id, text, language)
         result = await self._runtime.await_continuation(
-            sent.continuation_id, owner=caller.owner, timeout_s=self._answer_s
+            sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
         )
         return {
             "response_text": _reply(result),

@@ -53,11 +53,12 @@ async def _begins_after(desk: Desk, caller: Caller, turn: ContinuationShown) -> 
 
 
 class _Telling:
-    """What is told of a turn: each of its steps once, and what it says that it does."""
+    """What is told of a turn: what it says that it does, and each step of which it has not said so."""
 
     def __init__(self, continuation_id: str, after: int, tell: Tell) -> None:
         self._continuation_id = continuation_id
         self._told = after
+        self._said: set[str] = set()
         self._tell = tell
 
     async def listen(self, events: AsyncIterator[Event]) -> None:
@@ -77,7 +78,7 @@ class _Telling:
 
     async def _tell_of(self, event: Event) -> None:
         if event.type == "progress":
-            await self._tell(event.payload["message"])
+            await self._say(event.payload["message"])
         elif event.cursor is not None:
             step = event.payload["step"]
             await self._step(event.cursor, step["type"], step["detail"])
@@ -85,16 +86,20 @@ class _Telling:
     async def _step(self, cursor: int, kind: str, detail: dict[str, Any]) -> None:
         if cursor > self._told:
             self._told = cursor
-            if words := in_words(kind, detail):
-                await self._tell(words[:LONGEST])
+            words = in_words(kind, detail)
+            if words and words not in self._said:
+                await self._say(words)
+
+    async def _say(self, words: str) -> None:
+        self._said.add(words)
+        await self._tell(words[:LONGEST])
 
 
 def in_words(kind: str, detail: dict[str, Any]) -> str:
     """Say what a step is; nothing, if it is none of anybody's business."""
     match kind:
         case "tool_call":
-            arguments = detail.get("arguments", "{}")
-            return f"Calling {detail.get('name')}" + (f" {arguments}" if arguments != "{}" else "")
+            return f"Calling {detail.get('name')}"
         case "tool_result":
             return f"{detail.get('name')} has answered"
         case "retrieval":

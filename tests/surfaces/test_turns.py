@@ -1,0 +1,192 @@
+"""Seed 001's routes over a real socket, as the seed prints them; and one turn of the agent."""
+
+import asyncio
+import re
+
+import pytest
+
+from sash.home.demo import demo_home
+from sash.models.offline import OfflineModel
+from tests.surfaces.serving import serving
+from tests.surfaces.test_rest import Waiting, problem
+
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+
+
+@pytest.fixture
+async def served(tmp_path):
+    async with serving(tmp_path, lambda request: "ok") as served:
+        yield served
+
+
+async def add(
+    served, message="How do I fix error 500?", response="Check your database connection...", **more
+):
+    body = {"user_message": message, "ai_response": response, **more}
+    added = await served.client.post("/conversation/turn", json=body)
+    assert added.status_code == 200, added.text
+    return added.json()
+
+
+async def test_a_turn_is_added(served):
+    added = await add(served, metadata={"source": "chat", "session_id": "abc123"})
+    assert added == {
+        "status": "success",
+        "turn_id": added["turn_id"],
+        "message": "Conversation turn added successfully",
+        "statistics": {"current_turns": 1, "max_turns": 10, "total_turns_ever": 1, "deleted_turns": 0},
+    }
+
+
+async def test_the_history_is_as_it_was_said(served):
+    added = await add(served, metadata={"source": "chat"})
+    asked = await served.client.get("/conversation?format_text=false&include_metadata=true")
+    [turn] = asked.json()["turns"]
+    assert STAMP.fullmatch(turn["timestamp"])
+    assert asked.json() == {
+        "turns": [
+            {
+                "id": added["turn_id"],
+                "user_message": "How do I fix error 500?",
+                "ai_response": "Check your database connection...",
+                "timestamp": turn["timestamp"],
+                "metadata": {"source": "chat"},
+            }
+        ],
+        "total_turns": 1,
+        "max_turns": 10,
+        "total_turns_ever": 1,
+        "oldest_turn_timestamp": turn["timestamp"],
+        "newest_turn_timestamp": turn["timestamp"],
+    }
+    bare = (await served.client.get("/conversation?include_metadata=false")).json()
+    assert "metadata" not in bare["turns"][0]
+    text = (await served.client.get("/conversation?format_text=true")).json()["turns"]
+    assert "User: How do I fix error 500?" in text and "AI: Check your database" in text
+
+
+async def test_the_statistics_tell_what_is_gone(served):
+    for n in range(12):
+        await add(served, f"Turn {n}")
+    stats = (await served.client.get("/conversation/stats")).json()
+    assert stats["status"] == "success"
+    counts = {"current_turns": 10, "max_turns": 10, "total_turns_ever": 12, "deleted_turns": 2}
+    assert stats["statistics"] == counts | {
+        "oldest_turn": stats["statistics"]["oldest_turn"],
+        "newest_turn": stats["statistics"]["newest_turn"],
+    }
+    assert stats["sliding_window_info"]["policy"] == "FIFO (First In First Out)"
+    assert stats["sliding_window_info"]["philosophy"] == "Chopping > Summarizing"
+    turns = (await served.client.get("/conversation")).json()["turns"]
+    assert [turn["user_message"] for turn in turns] == [f"Turn {n}" for n in range(2, 12)]
+
+
+async def test_the_newest_turns(served):
+    for n in range(7):
+        await add(served, f"Turn {n}")
+    recent = (await served.client.get("/conversation/recent?n=5")).json()
+    assert (recent["status"], recent["count"], recent["requested"]) == ("success", 5, 5)
+    assert [turn["user_message"] for turn in recent["recent_turns"]] == [f"Turn {n}" for n in range(2, 7)]
+    assert (await served.client.get("/conversation/recent?n=100")).json()["count"] == 7
+    problem(await served.client.get("/conversation/recent?n=-1"), 422, "invalid_input")
+
+
+async def test_an_answer_is_updated_by_query_and_by_body(served):
+    turn_id = (await add(served, response=None))["turn_id"]
+    at = f"/conversation/turn/{turn_id}"
+    updated = await served.client.patch(at, params={"ai_response": "Updated response text"})
+    wanted = {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
+    assert updated.json() == wanted
+    [turn] = (await served.client.get("/conversation")).json()["turns"]
+    assert turn["ai_response"] == "Updated response text"
+    assert (await served.client.patch(at, json={"ai_response": "And again"})).json() == wanted
+    [turn] = (await served.client.get("/conversation")).json()["turns"]
+    assert turn["ai_response"] == "And again"
+    problem(await served.client.patch(at), 422, "invalid_input")
+    unknown = await served.client.patch("/conversation/turn/none", json={"ai_response": "x"})
+    problem(unknown, 404, "continuation_not_found")
+
+
+async def test_a_conversation_is_cleared(served):
+    for n in range(3):
+        await add(served, f"the word is marmalade {n}")
+    cleared = (await served.client.delete("/conversation")).json()
+    assert cleared == {"status": "success", "message": "Conversation history cleared", "total_turns_ever": 3}
+    assert (await served.client.get("/conversation")).json()["turns"] == []
+    assert (await add(served))["statistics"]["total_turns_ever"] == 4
+    assert await served.runtime.search("marmalade") == []
+
+
+async def test_conversations_are_apart_and_outlive_the_server(tmp_path):
+    async with serving(tmp_path) as served:
+        await add(served, "here", conversation_id="kitchen")
+        await served.client.post("/conversation/turn?conversation_id=attic", json={"user_message": "there"})
+    async with serving(tmp_path) as served:
+        for name, said in (("kitchen", "here"), ("attic", "there")):
+            kept = await served.client.get("/conversation", params={"conversation_id": name})
+            assert [turn["user_message"] for turn in kept.json()["turns"]] == [said]
+        assert (await served.client.get("/conversation")).json()["turns"] == []
+
+
+async def test_the_agent_answers_in_the_same_conversation(tmp_path):
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home()) as served:
+        await served.runtime.home_ready(timeout_s=30)
+        body = {"text": "Is the front door locked?", "conversation_id": "hall", "language": "en"}
+        said = await served.client.post("/conversation", json=body)
+        assert said.status_code == 200
+        answer = said.json()
+        assert answer.keys() == {"response_text", "conversation_id", "extra"}
+        assert (answer["response_text"], answer["conversation_id"]) == ("Yes", "hall")
+        assert answer["extra"]["status"] == "completed" and answer["extra"]["error"] is None
+        [turn] = (await served.client.get("/conversation?conversation_id=hall")).json()["turns"]
+        assert (turn["user_message"], turn["ai_response"]) == ("Is the front door locked?", "Yes")
+        assert turn["id"] == answer["extra"]["continuation_id"]
+        german = await served.client.post(
+            "/conversation", json={**body, "text": "Ist die Haustür offen?", "language": "de"}
+        )
+        session = await served.runtime.find_session("hall")
+        assert german.status_code == 200 and session.preferences["language"] == "de"
+
+
+async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
+    model = Waiting()
+    async with serving(tmp_path, model=model) as served:
+        saying = [
+            asyncio.create_task(served.client.post("/conversation", json={"text": str(n)})) for n in range(3)
+        ]
+        await asyncio.wait_for(model.asked.wait(), 10)
+        model.go.set()
+        for said in await asyncio.gather(*saying):
+            assert said.json()["response_text"] == "Let me see what there is."
+        assert (await served.client.get("/conversation/stats")).json()["statistics"]["current_turns"] == 3
+
+
+async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("sash.server.conversation.ANSWER_S", 0.05)
+    model = Waiting()
+    async with serving(tmp_path, model=model) as served:
+        said = (await served.client.post("/conversation", json={"text": "hi"})).json()
+        assert said["response_text"] == "I am still working on it."
+        assert said["extra"]["status"] in ("running", "streaming")
+        model.go.set()
+        assert (await served.wait(said["extra"]["continuation_id"]))["status"] == "completed"
+
+
+async def test_what_needs_a_yes_asks_for_it(tmp_path):
+    options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+        await served.runtime.home_ready(timeout_s=30)
+        said = (await served.client.post("/conversation", json={"text": "Unlock the front door"})).json()
+        assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith("May I?")
+        [asked] = said["extra"]["approvals"]
+        turn = said["extra"]["continuation_id"]
+        await served.client.post(f"/v1/continuations/{turn}/approve", json={"call_id": asked["call_id"]})
+        assert (await served.wait(turn))["response"]["actions"][0]["verified"] is True
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"text": ""}, {"text": 5}, {"text": "hi", "conversation_id": ""}, {"txt": "hi"}]
+)
+async def test_a_wrong_body_is_explained(served, body):
+    problem(await served.client.post("/conversation", json=body), 422, "invalid_input")
+    assert (await served.client.get("/v1/sessions")).json()["sessions"] == []
