@@ -2,8 +2,8 @@
 
     python -m benchmarks._listeners ADDRESS LISTENERS SESSION...
 
-They are spread over the sessions. It says so when all listen, and ends when all streams have, or after a while.
-An event is late by the time from when its step was written, which the step says, to when it is here.
+They are spread over the sessions. It says so when all listen, and ends when all streams have, or after a
+while. An event is late by the time from when its step was written, which the step says, to when it is here.
 """
 
 import asyncio

@@ -51,7 +51,7 @@ META = {
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do: each client says so much to get warm, then so many turns, or as many as it can in a time."""
+    """What to do: each client says so much to get warm, then so many turns, or all it can in a time."""
 
     surface: str
     at: str

@@ -1,16 +1,16 @@
 """What the server costs, under load and over the direct call.
 
-The server is the program itself (`sash serve`: SQLite, the demo house, no model) on a folder in memory; its CPU
-and resident memory are read from outside. Who loads it runs in processes of their own.
+The server is the program itself (`sash serve`: SQLite, the demo house, no model) on a folder in memory; its
+CPU and its memory are read from outside. Those who load it run in processes of their own.
 
-Load. 50 clients with a session each say sentences that are understood without a model, one after the other and
-as fast as they are answered: a POST and a GET that waits. A third of the sentences switch lights. First alone;
-then 1,000 listen to the events meanwhile, 20 to each session, and then all to one; then the same with clients
-that pause for a second. Each listener must be sent every event that the store has, once and in order.
+Load. 50 clients with a session each say sentences that are understood without a model, one after the other,
+as fast as they are answered: a POST, and a GET that waits. A third of the sentences switch lights. First they
+are alone; then 1,000 listen to the events meanwhile, 20 to each session, then all to one; then the same with
+clients that pause for a second. Every listener must be sent every event that the store has, once, in order.
 
-Overhead. The same questions by the direct call (`send_message`, `await_continuation`, in one process with the
-same store and house), by REST and by MCP, from one client and from 50. What counts is the CPU of the whole
-process: the median of the rounds, in which the surfaces take turns, and of their ratios.
+Overhead. The same questions by the direct call (`send_message` and `await_continuation`, or `ask`, in one
+process with the same store and house), by REST and by MCP, from one client and from 50. What counts is the
+CPU of the whole process: the median of the rounds, in which the surfaces take turns, and of their ratios.
 """
 
 import asyncio
@@ -38,7 +38,8 @@ from sash.stores.sqlite import SqliteStore
 
 CLIENTS = 50
 LISTENERS = 1_000
-WARM_TURNS = 60
+# So many fill the window of a session: from then on its memory does not grow any more.
+WARM_TURNS = 64
 PAUSE_S = 1.0
 SAMPLE_S = 0.25
 STOP_S = 60.0
@@ -60,7 +61,7 @@ OVERHEAD = {
 
 @dataclass(frozen=True)
 class Loaded:
-    """What one load has measured; `resident` are samples in MiB, `lost` events that a listener was not sent."""
+    """What one load has measured: memory in MiB, now and then, and how many events were not sent."""
 
     turns: list[float]
     requests: dict[str, list[float]]
@@ -84,6 +85,7 @@ class Program:
     """A program that stops at points and goes on when it is told to."""
 
     def __init__(self, stack: ExitStack, module: str, *words: str) -> None:
+        self._name = module
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
@@ -94,7 +96,7 @@ class Program:
         """Return the next line that it prints."""
         line: str = self._process.stdout.readline()  # type: ignore[union-attr]
         if not line:
-            raise SystemExit(f"{self._process.args} has failed, see above")
+            raise SystemExit(f"{self._name} has failed, see above")
         return line
 
     def go_on(self) -> None:
@@ -150,13 +152,12 @@ def sampled(server: Program) -> Iterator[list[float]]:
         thread.join()
 
 
-def load(seconds: float, listened: int, *, pause_s: float = 0.0) -> Loaded:
+def load(seconds: float, warm_turns: int, listened: int, pause_s: float) -> Loaded:
     """Load a server with clients, while all listeners listen to the first sessions."""
     with ExitStack() as stack:
         path = stack.enter_context(folder())
         with serving(path) as (server, address):
-            warm = 6 if pause_s else WARM_TURNS
-            plan = Plan("REST", address, CLIENTS, warm, seconds=seconds, pause_s=pause_s)
+            plan = Plan("REST", address, CLIENTS, warm_turns, seconds=seconds, pause_s=pause_s)
             clients = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
             sessions = json.loads(clients.line())[:listened]
             if sessions:
@@ -195,7 +196,7 @@ def cpu_a_turn(surface: str, address: str, server: Program | None, clients: int,
     """Return how many milliseconds of CPU a turn takes: of the server, or of the direct call's process."""
     with ExitStack() as stack:
         at = address if server else stack.enter_context(folder())
-        plan = Plan(surface, at, clients, 12 if clients > 1 else WARM_TURNS, turns, commands=False)
+        plan = Plan(surface, at, clients, 1 + WARM_TURNS // clients, turns, commands=False)
         program = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
         program.line()
         program.go_on()
@@ -343,7 +344,7 @@ def rows(loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]) ->
 def main() -> None:
     options, console = arguments(__doc__ or ""), Console(width=150)
     os.environ |= {"SASH_ALLOW_ACTUATION": "true", "SASH_ALLOWLISTED_SERVICES": "light"}
-    seconds, rounds, turns = (6.0, 1, 100) if options.quick else (60.0, 5, 300)
+    seconds, warm_turns, rounds, turns = (6.0, 6, 1, 100) if options.quick else (60.0, WARM_TURNS, 5, 300)
     loads: dict[str, Loaded] = {}
     for name, listened, pause_s in (
         ("alone", 0, 0.0),
@@ -353,7 +354,7 @@ def main() -> None:
         ("with pauses, to 1", 1, PAUSE_S),
     ):
         with console.status(f"{CLIENTS} clients for {seconds:.0f} s: {name} …"):
-            loads[name] = load(seconds, listened, pause_s=pause_s)
+            loads[name] = load(seconds, warm_turns, listened, pause_s)
     show_loads(loads, console)
     costs = measure_overhead(rounds, turns, console)
     show_overhead(costs, console)

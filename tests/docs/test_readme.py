@@ -1,5 +1,6 @@
 """What the README says is run."""
 
+import json
 import re
 import subprocess
 import sys
@@ -7,9 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from sash.settings import load_settings
+from tests.surfaces.test_serve import program
+
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
-EXAMPLES = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGES = [ROOT / "README.md", ROOT / "docs" / "library.md"]
+EXAMPLES = [
+    code for page in PAGES for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
+]
+DEV, *COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+ADDRESS = "http://127.0.0.1:8765"
 
 
 @pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
@@ -21,13 +30,47 @@ def test_an_example_runs(code, tmp_path):
 
 
 def test_the_two_commands_are_those_of_dev_py():
-    commands = re.findall(r"^python3 dev\.py (\w+)", README, re.MULTILINE)
-    assert commands == ["run", "test"]
+    assert re.findall(r"^python3 dev\.py (\w+)", DEV, re.MULTILINE) == ["run", "test"]
     done = subprocess.run(
         [sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert re.findall(r"^  (\w+)", done.stdout, re.MULTILINE) == ["setup", "run", "test", "check", "bench"]
     assert "python3 dev.py test" in (ROOT / ".ci" / "run").read_text()
+
+
+def test_every_command_runs_word_for_word(tmp_path):
+    """One shell a block, as a reader has it, beside a server that runs on another port."""
+    data = tmp_path / "data"
+    bin = Path(sys.executable).parent
+    with program(data) as (_, address, printed):
+        shown = re.search(r"```text\n(Sash .*?)```", README, re.DOTALL).group(1)
+        for line in shown.splitlines()[1:5]:
+            assert line.strip() in printed
+        environment = {"PATH": f"{bin}:/usr/bin:/bin", "HOME": str(tmp_path), "SASH_DATA": str(data)}
+        for block in COMMANDS:
+            done = subprocess.run(
+                ["bash", "-euo", "pipefail", "-c", block.replace(ADDRESS, address)],
+                capture_output=True,
+                text=True,
+                timeout=120,
+                cwd=tmp_path,
+                env=environment,
+            )
+            assert done.returncode == 0, (block, done.stdout, done.stderr)
+            assert "problem" not in done.stdout and done.stdout.strip(), (block, done.stdout)
+
+
+def test_the_settings_in_the_readme_are_settings(tmp_path):
+    [text] = re.findall(r"```toml\n(.*?)```", README, re.DOTALL)
+    file = tmp_path / "sash.toml"
+    file.write_text(text)
+    loaded = load_settings(file=file, environ={"SASH_HOME_TOKEN": "x"})
+    assert loaded.settings.allow_actuation and loaded.settings.max_cost_per_day_usd == 0.5
+
+
+def test_the_snippet_for_an_mcp_client_is_json():
+    [snippet] = [text for text in re.findall(r"```json\n(.*?)```", README, re.DOTALL) if "mcpServers" in text]
+    assert json.loads(snippet)["mcpServers"]["sash"] == {"command": "sash", "args": ["mcp"]}
 
 
 def test_the_error_codes_in_the_readme_exist():
