@@ -55,7 +55,7 @@ def check_size(size: int, limit: int) -> None:
 
 
 def whole(value: Any) -> Any:
-    """Return a whole number as such; JSON, and a number field of Home Assistant's forms, may say 20.0 for 20."""
+    """Return a whole number as such: JSON, and Home Assistant's forms, may say 20.0 for 20."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 

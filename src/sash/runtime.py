@@ -119,8 +119,8 @@ class Runtime:
     by their meaning. With a `home` the agent knows a house: its tools are there, and sentences about it are
     understood without the model, by a `vocabulary` of one's own, too. With `summaries` the model sums evicted
     turns up, off the turn's path. A session is given the `defaults` where it asks for nothing in particular,
-    and `on_turn` is told of every turn that this process has brought to an end. Days begin, and the time is told, in `time_zone`: None is that of the
-    machine.
+    and `on_turn` is told of every turn that this process has brought to an end. Days begin, and the time is
+    told, in `time_zone`: None is that of the machine.
     """
 
     def __init__(
@@ -238,7 +238,7 @@ class Runtime:
             ]
 
     async def close(self) -> None:
-        """Stop. Turns under way are left in the journal as interrupted, for the next process to go on with."""
+        """Stop. Turns under way are marked as interrupted, for the next process to go on with."""
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -322,7 +322,7 @@ class Runtime:
         most = self.defaults.max_sessions
         if most is not None and await self.store.count_active(owner) >= most:
             raise TooManySessions(
-                f"{owner} has {most} active sessions, which is all there may be: end some, or raise max_sessions",
+                f"{owner} has {most} active sessions, as many as it may have: end some, or raise max_sessions",
                 limit=most,
             )
 

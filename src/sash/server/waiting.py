@@ -36,6 +36,7 @@ async def wait(
     listening = asyncio.create_task(telling.listen(events))
     try:
         turn = await desk.await_continuation(caller, continuation_id, wait_ms=wait_ms)
+        await telling.finish_sentence()
     finally:
         listening.cancel()
         await asyncio.gather(listening, return_exceptions=True)
@@ -59,6 +60,7 @@ class _Telling:
         self._continuation_id = continuation_id
         self._told = after
         self._said: set[str] = set()
+        self._talks = asyncio.Lock()
         self._tell = tell
 
     async def listen(self, events: AsyncIterator[Event]) -> None:
@@ -67,9 +69,14 @@ class _Telling:
             async with aclosing(events):  # type: ignore[type-var]
                 async for event in events:
                     if event.continuation_id == self._continuation_id:
-                        await self._tell_of(event)
+                        async with self._talks:
+                            await self._tell_of(event)
         except SashError:
             pass  # who waits for the turn is told
+
+    async def finish_sentence(self) -> None:
+        """Let what is being told be told, and nothing more as it happens."""
+        await self._talks.acquire()
 
     async def catch_up(self, steps: Iterable[Step]) -> None:
         """Tell of the steps that nobody was told of."""
