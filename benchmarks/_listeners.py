@@ -2,8 +2,9 @@
 
     python -m benchmarks._listeners ADDRESS LISTENERS SESSION...
 
-They are spread over the sessions. It says so when all listen, and ends when all streams have, or after a
-while. An event is late by the time from when its step was written, which the step says, to when it is here.
+They are spread over the sessions. It says so when all listen, and waits until all streams have ended. Then it
+waits for a line with the time from which on it is to count how late events are: from when a step was written,
+as it says itself, until its event is here.
 """
 
 import asyncio
@@ -14,39 +15,42 @@ from array import array
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
 import uvloop
 
 AT_A_TIME = 50
 MOST_S = 600.0
-SHARES = (50, 95, 99, 100)
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "most": 1.0}
 
 
 @dataclass
 class Heard:
-    """What all listeners have heard."""
+    """What all listeners have heard: when each event was written, and how late everybody heard it."""
 
     events: int = 0
     others: int = 0
     doubled: int = 0
     skipped: int = 0
-    late_s: "array[float]" = field(default_factory=lambda: array("d"))
+    late_s: "dict[tuple[str, int], array[float]]" = field(default_factory=dict)
     written_at: dict[tuple[str, int], float] = field(default_factory=dict)
 
     def hear(self, session_id: str, cursor: int, data: bytes) -> None:
-        """Note how late an event is. All who hear it are told the same, so one of them reads when it was."""
+        """Note an event. All who hear it are told the same, so one of them reads when it was."""
         now, key = time.time(), (session_id, cursor)
         if key not in self.written_at:
             step = json.loads(data)["payload"]["step"]
             self.written_at[key] = datetime.fromisoformat(step["ts"]).timestamp()
-        self.late_s.append(now - self.written_at[key])
+            self.late_s[key] = array("d")
+        self.late_s[key].append(now - self.written_at[key])
         self.events += 1
 
-    def late(self) -> dict[str, float]:
-        """Return by how much shares of the events are late at most."""
-        late = sorted(self.late_s)
-        return {f"p{share}": late[min(len(late) - 1, len(late) * share // 100)] for share in SHARES}
+    def late(self, since: float) -> dict[str, float]:
+        """Return by how much shares of the events since then are late at most."""
+        keys = (key for key, written_at in self.written_at.items() if written_at >= since)
+        late = sorted(chain.from_iterable(self.late_s[key] for key in keys))
+        return {name: late[min(len(late) - 1, int(len(late) * share))] for name, share in SHARES.items()}
 
 
 class Listener(asyncio.Protocol):
@@ -132,6 +136,7 @@ async def listen(address: str, count: int, sessions: list[str]) -> dict[str, Any
     print("all listen", flush=True)
     started, cpu = time.perf_counter(), time.process_time()
     _, open_still = await asyncio.wait([listener.over for listener in listeners], timeout=MOST_S)
+    seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
     last: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for listener in listeners:
         last[listener.session_id][listener.cursor] += 1
@@ -141,10 +146,10 @@ async def listen(address: str, count: int, sessions: list[str]) -> dict[str, Any
         "doubled": heard.doubled,
         "skipped": heard.skipped,
         "open_still": len(open_still),
-        "late_s": heard.late(),
+        "late_s": heard.late(float(sys.stdin.readline())),
         "last": last,
-        "seconds": time.perf_counter() - started,
-        "cpu_s": time.process_time() - cpu,
+        "seconds": seconds,
+        "cpu_s": cpu_s,
     }
 
 

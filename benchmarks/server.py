@@ -22,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
@@ -99,8 +100,8 @@ class Program:
             raise SystemExit(f"{self._name} has failed, see above")
         return line
 
-    def go_on(self) -> None:
-        print(file=self._process.stdin, flush=True)
+    def go_on(self, line: str = "") -> None:
+        print(line, file=self._process.stdin, flush=True)
 
     def cpu_s(self) -> float:
         """Return the CPU time of all its threads so far."""
@@ -166,14 +167,17 @@ def load(seconds: float, warm_turns: int, listened: int, pause_s: float) -> Load
                 listeners.line()
             clients.go_on()
             clients.line()
-            before = server.cpu_s()
+            before, begun_at = server.cpu_s(), time.time()
             with sampled(server) as resident:
                 clients.go_on()
                 clients.line()
             cpu_s = server.cpu_s() - before
             clients.go_on()
             measured = json.loads(clients.line())
-            heard = json.loads(listeners.line()) if sessions else None
+            heard = None
+            if sessions:
+                listeners.go_on(str(begun_at))
+                heard = json.loads(listeners.line())
         cores = measured.pop("cpu_s") / measured["seconds"]
         lost = heard["skipped"] + asyncio.run(count_lost(path, heard["last"])) if heard else 0
         return Loaded(**measured, cpu_s=cpu_s, resident=resident, client_cores=cores, heard=heard, lost=lost)

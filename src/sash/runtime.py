@@ -27,7 +27,7 @@ from sash.agent.requests import (
 )
 from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
-from sash.agent.worker import BusyPolicy, Result, Worker
+from sash.agent.worker import ONE_QUESTION, BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
     check_count,
@@ -46,6 +46,7 @@ from sash.errors import (
     InvalidInput,
     ModelFixed,
     NotAwaitingApproval,
+    SashError,
     SessionNotFound,
     StoreUnavailable,
     TooManySessions,
@@ -322,7 +323,7 @@ class Runtime:
         most = self.defaults.max_sessions
         if most is not None and await self.store.count_active(owner) >= most:
             raise TooManySessions(
-                f"{owner} has {most} active sessions, as many as it may have: end some, or raise max_sessions",
+                f"{owner} has {most} active sessions, all that it may have: end some, or raise max_sessions",
                 limit=most,
             )
 
@@ -491,13 +492,31 @@ class Runtime:
         policy: SessionPolicy | None = None,
         timeout_s: float | None = None,
     ) -> Result:
-        """Ask one question in a session of its own, which ends with the answer."""
-        session = await self.start_session(owner=owner, model=model, budgets=budgets, policy=policy)
-        sent = await self.send_message(session.id, message, owner=owner, allow_tools=allow_tools)
-        result = await self.await_continuation(sent.id, owner=owner, timeout_s=timeout_s)
-        if result.continuation.is_final:
+        """Ask one question, and wait for the answer."""
+        asked = await self.put_question(
+            message, owner=owner, allow_tools=allow_tools, model=model, budgets=budgets, policy=policy
+        )
+        return await self.await_continuation(asked.id, owner=owner, timeout_s=timeout_s)
+
+    async def put_question(
+        self,
+        message: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        allow_tools: bool = True,
+        model: ModelConfig | None = None,
+        budgets: Budgets | None = None,
+        policy: SessionPolicy | None = None,
+    ) -> Continuation:
+        """Ask one question in a session of its own, which ends with the answer, whoever waits for it."""
+        session = await self.start_session(
+            owner=owner, model=model, budgets=budgets, policy=policy, context={ONE_QUESTION: True}
+        )
+        try:
+            return await self.send_message(session.id, message, owner=owner, allow_tools=allow_tools)
+        except SashError:
             await self.end_session(session.id, owner=owner)
-        return result
+            raise
 
     async def call_tool(
         self,

@@ -717,3 +717,52 @@ async def test_what_does_not_get_better_is_not_resumed_for_ever(run, clock, erro
         result = await runtime.await_continuation(result.continuation.id, timeout_s=WAIT_S)
     assert result.status == "interrupted"
     assert len(model.requests) <= most
+
+
+async def test_a_question_ends_its_session_also_when_nobody_waits_for_the_answer(run):
+    gate = asyncio.Event()
+
+    async def slow(arguments, context):
+        await gate.wait()
+        return "done"
+
+    runtime = await run(calling("slow"), "Here it is.", tools=[tool("slow", slow)])
+    result = await runtime.ask("what?", timeout_s=0)
+    assert result.status in ("running", "streaming")
+    assert (await runtime.get_session(result.continuation.session_id)).status == "active"
+    gate.set()
+    await runtime.await_continuation(result.continuation.id, timeout_s=WAIT_S)
+    assert (await runtime.get_session(result.continuation.session_id)).status == "ended"
+
+
+async def test_a_question_that_is_cancelled_ends_its_session(run):
+    gate = asyncio.Event()
+
+    async def slow(arguments, context):
+        await gate.wait()
+
+    runtime = await run(calling("slow"), "Here it is.", tools=[tool("slow", slow)])
+    asked = await runtime.put_question("what?")
+    await runtime.cancel(asked.id)
+    assert (await runtime.get_session(asked.session_id)).status == "ended"
+
+
+async def test_a_turn_that_is_stopped_is_marked_with_what_it_has_done(run):
+    gate = asyncio.Event()
+
+    async def slow(arguments, context):
+        await gate.wait()
+
+    tools = [tool("quick", lambda a, c: "fine", safety="idempotent"), tool("slow", slow)]
+    runtime = await run(calling("quick"), calling("slow", "second"), "x", tools=tools)
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "go")
+    async with asyncio.timeout(WAIT_S):
+        while len((await runtime.await_continuation(sent.id, timeout_s=0)).steps) < 4:
+            await asyncio.sleep(0)
+        await runtime.drain()
+    result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+    assert result.status == "interrupted"
+    assert "tool_result" in [step.type for step in result.steps]
+    with pytest.raises(SashError, match="shutting down"):
+        await runtime.send_message(session.id, "more")

@@ -214,7 +214,7 @@ def test_commands_begin_with_a_slash(house):
         assert f"  {command} " in shown
     new, old = listed(house)
     assert (old["id"], new["name"]) == (first, None)
-    assert [fact["text"] for fact in old["memory"]["facts"]] == ["the cat is black"]
+    assert old["memory"]["facts"][-1]["text"] == "the cat is black"
     assert "this is not said any more" not in house("search", "said").stdout
 
 
@@ -379,9 +379,9 @@ async def test_the_next_chat_asks_for_the_yes_that_was_left_open(house):
         await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
 
 
-async def killed(house, wire):
+async def killed(house, wire, **environment):
     """Kill a chat in the middle of a turn, and return the turn."""
-    with Terminal(house, "chat", **model_at(wire)) as terminal:
+    with Terminal(house, "chat", **model_at(wire, **environment)) as terminal:
         await terminal.until("› ")
         terminal.type("What is the meaning of it all?")
         await terminal.until("Let me think about ")
@@ -423,6 +423,15 @@ async def test_a_turn_that_was_killed_is_resumed_by_its_id(house):
         done = await asyncio.to_thread(house, "resume", turn, "--json", **model_at(wire))
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["response"]["final_message"] == "Forty-two."
+
+
+async def test_a_command_does_its_own_work_and_no_other(house):
+    async with Wire(HANGING, said("Forty-", "two.")) as wire:
+        turn = await killed(house, wire, SASH_RESUME_INTERRUPTED="true")
+        other = await asyncio.to_thread(house, "ask", "What else?", **model_at(wire))
+        assert other.stdout == "Forty-two.\n"
+    assert json.loads(house("show", turn, "--json").stdout)["status"] == "interrupted"
+    assert len(wire.requests) == 2
 
 
 async def test_a_pipe_is_told_of_what_was_interrupted(house):

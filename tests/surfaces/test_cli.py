@@ -12,6 +12,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from urllib.request import urlopen
 
 import pytest
@@ -19,6 +20,7 @@ import pytest
 import sash
 from sash import errors
 from sash.cli.exits import EPILOG, exit_code
+from sash.cli.transcript import last_messages
 from tests.models.wire import Reply, Wire, chunk, failed, said
 
 SASH = str(Path(sys.executable).with_name("sash"))
@@ -399,6 +401,25 @@ def test_only_the_last_messages_are_shown(house):
     assert json.loads(house("show", session, "--messages", "0", "--json").stdout)["messages"] == []
 
 
+class Transcript:
+    """A desk with a transcript of so many messages, which counts how often it is read."""
+
+    def __init__(self, length):
+        self._length, self.reads = length, 0
+
+    async def list_messages(self, caller, session_id, *, after, limit):
+        self.reads += 1
+        return SimpleNamespace(messages=tuple(range(after + 1, min(self._length, after + limit) + 1)))
+
+
+@pytest.mark.parametrize("length", [0, 1, 3, 1023, 1024, 1025, 70_000])
+async def test_the_end_of_a_long_transcript_is_found_at_once(length):
+    transcript = Transcript(length)
+    found = await last_messages(transcript, None, "session", 3)
+    assert found == tuple(range(max(1, length - 2), length + 1))
+    assert transcript.reads < 40
+
+
 def test_a_turn_is_shown_with_its_steps_and_actions(house):
     house("chat", "--allow", "light", input="Turn on the kitchen light\n")
     messages = json.loads(house("show", listed(house)[0]["id"], "--json").stdout)["messages"]
@@ -709,6 +730,11 @@ def test_the_server_serves_the_sessions_of_the_commands(house):
         server.send_signal(signal.SIGTERM)
         _, errors = server.communicate(timeout=WAIT_S)
     assert (server.returncode, errors) == (0, "")
+
+
+def test_mcp_is_over_when_its_client_has_gone(house):
+    done = house("mcp", input="", **NO_HOUSE)
+    assert (done.returncode, done.stdout) == (0, ""), done.stderr
 
 
 def test_wrong_flags_are_refused_in_words(house):

@@ -23,18 +23,22 @@ from sash.errors import (
     LeaseLost,
     ModelKeyRefused,
     ModelUnknown,
+    SashError,
     SessionBusy,
     SessionNotFound,
     ShuttingDown,
     StoreUnavailable,
 )
+from sash.sessions import Session
 from sash.stats import Stats
 from sash.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
-from sash.store import Begun, Finish, Hands, Turn
+from sash.store import Begun, Finish, Hands, Turn, change_session
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
+# Under this key a session's context says that it ends with its first turn.
+ONE_QUESTION = "one_question"
 MOST_RESUMES = 10
 HOPELESS = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
@@ -203,7 +207,17 @@ class Worker:
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
+        with suppress(SessionNotFound):
+            await self._leave(await self._store.get_session(owner, cancelled.session_id))
         return cancelled
+
+    async def _leave(self, session: Session) -> None:
+        """End a session that was there for one question."""
+        if session.context.get(ONE_QUESTION) and session.status == "active":
+            with suppress(SashError):
+                await change_session(
+                    self._store, session.owner, session.id, lambda known: replace(known, status="ended")
+                )
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
         """Return what a turn that nobody works on here has taken, by its journal."""
@@ -250,6 +264,7 @@ class Worker:
         try:
             await execution.run()
             if execution.ended:
+                await self._leave(turn.session)
                 result = Result(execution.ended, tuple(execution.journal.steps))
             elif execution.unwritten:
                 self._unwritten[continuation.id] = (turn, execution.unwritten)

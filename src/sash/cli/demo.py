@@ -1,5 +1,6 @@
 """`sash demo`: something to look at."""
 
+import sys
 from typing import Annotated
 
 import typer
@@ -11,8 +12,6 @@ def demo(
     ] = None,
 ) -> None:
     """Watch a session slide through a window of five turns, and a talk with the demo house."""
-    import sys
-
     from rich.console import Console
 
     from sash.demo import play

@@ -9,8 +9,6 @@ from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, Store
 if TYPE_CHECKING:
     from sash.sessions import Session
 
-PAGE = 500
-
 
 def sessions(
     status: Annotated[

@@ -1,0 +1,127 @@
+"""`sash mcp`, the real program: what is on its output, and how it comes to an end."""
+
+import asyncio
+import json
+import signal
+from contextlib import asynccontextmanager
+
+import pytest
+
+from sash.stores.sqlite import SqliteStore
+from tests.models.wire import Reply, Wire, chunk
+from tests.surfaces.speaking import PROTOCOL, program
+
+WAIT_S = 30
+ABOUT = {f"{PROTOCOL}protocolVersion": "2026-07-28", f"{PROTOCOL}clientCapabilities": {}}
+
+
+class Talk:
+    """A running program, line by line."""
+
+    def __init__(self, process):
+        self.process = process
+        self._count = 0
+
+    async def ask(self, method, **params):
+        """Make a request and return its answer."""
+        await self.say(method, **params)
+        return json.loads(await asyncio.wait_for(self.process.stdout.readline(), WAIT_S))
+
+    async def say(self, method, **params):
+        self._count += 1
+        body = {"jsonrpc": "2.0", "id": self._count, "method": method, "params": {**params, "_meta": ABOUT}}
+        self.process.stdin.write(json.dumps(body).encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def call(self, name, **arguments):
+        answer = await self.ask("tools/call", name=name, arguments=arguments)
+        return answer["result"]["structuredContent"]
+
+    async def end(self):
+        """Wait for its end, and return how it ended, and what it has said since."""
+        said, complaint = await asyncio.wait_for(self.process.communicate(), WAIT_S)
+        return self.process.returncode, said.decode(), complaint.decode()
+
+
+@asynccontextmanager
+async def running(folder, *options, **environment):
+    start = program(folder, *options, **environment)
+    process = await asyncio.create_subprocess_exec(
+        start.command,
+        *start.args,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(folder), **start.env},
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=folder,
+    )
+    try:
+        yield Talk(process)
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.wait()
+
+
+@pytest.fixture
+async def wire():
+    """A model's provider that begins to answer, and hangs."""
+    async with Wire(Reply(chunks=[chunk("Let me")], then="hang")) as wire:
+        yield wire
+
+
+async def test_nothing_but_mcp_is_on_its_output(tmp_path):
+    async with running(tmp_path, SASH_LOG_LEVEL="debug") as sash:
+        listed = await sash.ask("tools/list")
+        assert listed["result"]["tools"][0]["name"] == "ha_agent_list_sessions"
+        asked = await sash.call("ha_agent_ask", message="Is the kitchen light on?")
+        assert asked["status"] == "completed"
+        sash.process.stdin.write(b"this is no JSON\n")
+        assert json.loads(await sash.process.stdout.readline())["error"]["code"] == -32700
+        sash.process.stdin.write_eof()
+        code, said, complaint = await sash.end()
+        assert (code, said) == (0, "")
+        assert "DEBUG" in complaint and "Traceback" not in complaint
+
+
+@pytest.mark.parametrize("how", ["eof", signal.SIGTERM, signal.SIGINT])
+async def test_it_ends_in_the_middle_of_a_turn_and_marks_it(tmp_path, wire, how):
+    options = {
+        "SASH_MODEL": "m",
+        "SASH_API_KEY": "k",
+        "SASH_API_BASE": wire.url,
+        "SASH_API_MODE": "chat",
+        "SASH_HOME": "none",
+    }
+    async with running(tmp_path, **options) as sash:
+        session_id = (await sash.call("ha_agent_start_session"))["session_id"]
+        sent = await sash.call("ha_agent_send_message", session_id=session_id, message="Make a plan.")
+        await sash.say(
+            "tools/call",
+            name="ha_agent_await_continuation",
+            arguments={"continuation_id": sent["continuation_id"]},
+        )
+        async with asyncio.timeout(WAIT_S):
+            while not wire.requests:
+                await asyncio.sleep(0.01)
+        if how == "eof":
+            sash.process.stdin.write_eof()
+        else:
+            sash.process.send_signal(how)
+        code, said, complaint = await sash.end()
+        assert (code, complaint) == (0, "")
+        assert all(json.loads(line)["jsonrpc"] == "2.0" for line in said.splitlines())
+    store = SqliteStore(tmp_path / "sash.db")
+    await store.open()
+    try:
+        turn = await store.get_continuation("local", sent["continuation_id"])
+        assert turn.status == "interrupted"
+    finally:
+        await store.close()
+
+
+async def test_a_wrong_setting_is_explained_where_people_look(tmp_path):
+    async with running(tmp_path, "--store", "nonsense") as sash:
+        code, said, complaint = await sash.end()
+        assert (code, said) == (2, "")
+        assert complaint.startswith("error: store is sqlite, files or memory") and "Traceback" not in complaint
