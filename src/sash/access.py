@@ -5,22 +5,27 @@ import hmac
 import json
 import os
 import secrets
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
+from time import sleep
 from typing import Literal, get_args
 
 from sash.checks import check_label
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter
 from sash.errors import Forbidden, InvalidConfig, InvalidInput, NoteNotFound, Unauthorized
+from sash.stores.lock import FileLock
 
 Scope = Literal["read", "converse", "act", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "sash"
 
 _MODE = 0o600
+_TRIES = 200
+_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,30 +76,33 @@ class Tokens:
         self, owner: str, scopes: Iterable[Scope], *, name: str = "", expires_in: timedelta | None = None
     ) -> tuple[Token, str]:
         """Make a token, and return it with its text, which nobody will see again."""
-        wanted = tuple(scope for scope in SCOPES if scope in set(scopes))
-        if unknown := set(scopes) - set(SCOPES) or not wanted:
-            raise InvalidInput(f"scopes are {', '.join(SCOPES)}, not {unknown or 'none at all'}")
+        asked = set(scopes)
+        if not asked or not asked <= set(SCOPES):
+            wrong = ", ".join(sorted(asked - set(SCOPES))) or "none at all"
+            raise InvalidInput(f"scopes are {', '.join(SCOPES)}, not {wrong}")
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = self._clock.now()
         token = Token(
             token_id,
             check_label("owner", owner),
-            wanted,
+            tuple(scope for scope in SCOPES if scope in asked),
             _hash(secret),
             now,
             name=check_label("name", name) if name else "",
             expires_at=None if expires_in is None else now + expires_in,
         )
-        self._save({**self._load(), token.id: token})
+        with self._alone():
+            self._save({**self._load(), token.id: token})
         return token, f"{PREFIX}_{token_id}_{secret}"
 
     def revoke(self, token_id: str) -> Token:
         """Take a token back."""
-        tokens = dict(self._load())
-        if token_id not in tokens:
-            raise NoteNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
-        revoked = tokens.pop(token_id)
-        self._save(tokens)
+        with self._alone():
+            tokens = dict(self._load())
+            if token_id not in tokens:
+                raise NoteNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
+            revoked = tokens.pop(token_id)
+            self._save(tokens)
         return revoked
 
     def caller(self, text: str) -> Caller:
@@ -102,13 +110,32 @@ class Tokens:
         prefix, _, rest = text.partition("_")
         token_id, _, secret = rest.partition("_")
         known = self._load().get(token_id)
-        token = known or replace(_NOBODY, created_at=self._clock.now())
+        token = known or _NOBODY
         right = hmac.compare_digest(_hash(secret), token.hash)
         if not right or known is None or prefix != PREFIX:
             raise Unauthorized("the token is not known here: make one with `sash token create`")
         if token.expires_at is not None and token.expires_at <= self._clock.now():
             raise Unauthorized(f"the token {token_id} has expired: make another with `sash token create`")
         return Caller(token.owner, frozenset(token.scopes))
+
+    @property
+    def needed(self) -> bool:
+        """Whether a token is needed: as soon as one was made, also when it was revoked since."""
+        return self._path.exists()
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Let nobody else change the file meanwhile; one who holds it for seconds is not waited for."""
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        lock = FileLock(self._path.with_suffix(".lock"))
+        for _ in range(_TRIES):
+            if lock.acquire():
+                break
+            sleep(_PAUSE_S)
+        try:
+            yield
+        finally:
+            lock.release()
 
     def _load(self) -> dict[str, Token]:
         try:
@@ -129,7 +156,6 @@ class Tokens:
 
     def _save(self, tokens: dict[str, Token]) -> None:
         """Write the file beside its place and put it there whole; nobody else may read it."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         text = json.dumps(
             adapter(tuple[Token, ...]).dump_python(tuple(tokens.values()), mode="json"), indent=1
         )

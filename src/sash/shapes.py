@@ -1,11 +1,14 @@
 """What goes in and out of every surface, in one form: REST, MCP and the command line's JSON."""
 
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
+from sash.agent.progress import Progress
 from sash.agent.worker import BusyPolicy, Result
 from sash.checks import whole
 from sash.sessions import (
@@ -205,6 +208,17 @@ class Acknowledged:
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that needs a yes: why, and what it would do, for a program and in words."""
+
+    call_id: str
+    name: str
+    reason: str
+    would: Any
+    in_words: str
+
+
+@dataclass(frozen=True, slots=True)
 class ContinuationShown:
     """Where a continuation stands."""
 
@@ -220,6 +234,7 @@ class ContinuationShown:
     error: ContinuationError | None = None
     retry_of: str | None = None
     stats: Stats | None = None
+    waiting_calls: tuple[WaitingCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -322,7 +337,34 @@ def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> Continuat
         continuation.error,
         continuation.retry_of,
         continuation.stats,
+        tuple(_waiting_calls(continuation, steps)),
     )
+
+
+def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Iterator[WaitingCall]:
+    """Give the calls of a turn that wait for a yes."""
+    if continuation.status == "awaiting_approval":
+        for call in Progress.of(continuation.request.message, steps).open_calls.values():
+            if call.waits:
+                would = call.asks.get("would")
+                words = f"{call.name}: {_in_words(would)}" if would else call.name
+                yield WaitingCall(call.id, call.name, call.asks.get("reason", ""), would, words)
+
+
+def _in_words(would: Any) -> str:
+    """Say what a call would do: a service with its entities as a person says it, all else as it is."""
+    if not isinstance(would, dict) or "service" not in would:
+        return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
+    things = ", ".join(map(_thing, would.get("entities") or ()))
+    given = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
+    return " ".join(part for part in (would["service"], things, given) if part)
+
+
+def _thing(entity: Any) -> str:
+    if not isinstance(entity, dict):
+        return str(entity)
+    now = f", now {entity['now']}" if "now" in entity else ""
+    return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"
 
 
 def shown_result(result: Result) -> ContinuationShown:

@@ -88,6 +88,20 @@ async def test_as_soon_as_there_is_a_token_everybody_needs_one(served):
         problem(refused, 401, "unauthorized")
 
 
+async def test_who_has_revoked_the_last_token_has_not_let_everybody_in(served):
+    [token] = [served.tokens.create("anna", SCOPES)[0]]
+    served.tokens.revoke(token.id)
+    problem(await served.client.get("/v1/sessions"), 401, "unauthorized")
+
+
+def test_tokens_that_are_made_at_the_same_time_are_all_kept(tmp_path):
+    from concurrent.futures import ThreadPoolExecutor
+
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda n: Tokens(tmp_path / "t.json").create(f"o{n}", SCOPES)[0].id, range(16)))
+    assert {token.id for token in Tokens(tmp_path / "t.json").list()} == set(made)
+
+
 SCOPED = [
     ("GET", "/v1/sessions", None, "read"),
     ("GET", "/v1/sessions/{session}", None, "read"),

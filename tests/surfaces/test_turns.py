@@ -177,8 +177,10 @@ async def test_what_needs_a_yes_asks_for_it(tmp_path):
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
         await served.runtime.home_ready(timeout_s=30)
         said = (await served.client.post("/conversation", json={"text": "Unlock the front door"})).json()
-        assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith("May I?")
-        [asked] = said["extra"]["approvals"]
+        assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith(
+            "May I use call_service: lock.unlock Front door lock"
+        )
+        [asked] = said["extra"]["waiting_calls"]
         turn = said["extra"]["continuation_id"]
         await served.client.post(f"/v1/continuations/{turn}/approve", json={"call_id": asked["call_id"]})
         assert (await served.wait(turn))["response"]["actions"][0]["verified"] is True

@@ -4,7 +4,6 @@ import typer
 
 from sash.cli.console import make_console, plain, print_json, say
 from sash.cli.exits import exit_of
-from sash.cli.turns import wishes
 from sash.codec import adapter
 from sash.shapes import ContinuationShown
 
@@ -26,8 +25,8 @@ def explain(turn: ContinuationShown) -> None:
     if turn.error is not None:
         say(err, f"error: {turn.error.message}", "red")
     elif turn.status == "awaiting_approval":
-        for wish in wishes(turn.steps):
-            say(err, f"It wants to use {wish.name}: {wish.would}")
+        for call in turn.waiting_calls:
+            say(err, f"It wants to use {call.in_words}")
         say(err, f"It waits for a yes: {again} asks you for it, in a terminal.")
     elif turn.status == "interrupted":
         why = _interruption(turn).get("message")

@@ -11,13 +11,13 @@ from sash.cli.screen import Screen
 from sash.cli.sessions import table
 from sash.cli.show import print_context
 from sash.cli.transcript import last_messages, words
-from sash.cli.turns import UNDER_WAY, Turns, Wish
+from sash.cli.turns import UNDER_WAY, Turns
 from sash.cli.wanted import Wanted
 from sash.desk import Desk
 from sash.errors import SashError, SessionBusy
 from sash.sessions import Session
 from sash.settings import Settings
-from sash.shapes import ContinuationShown, Note, SendMessage
+from sash.shapes import ContinuationShown, Note, SendMessage, WaitingCall
 from sash.steps import Action
 
 LAST_MESSAGES = 6
@@ -125,13 +125,13 @@ class Conversation:
             self._say("What it had done by then stays done:", "yellow")
             self._screen.actions(done)
 
-    def _confirm(self, wish: Wish) -> bool | None:
+    def _confirm(self, call: WaitingCall) -> bool | None:
         if self._yes or not self._lines.typed:
             said = "yes (--yes)" if self._yes else "no: nobody is there to ask, and --yes was not said"
-            self._say(f"It wants to use {wish.name}: {wish.would}", "yellow")
+            self._say(f"It wants to use {call.name}: {call.would}", "yellow")
             self._say(f"  {said}", "dim")
             return self._yes
-        return ask_for_yes(self._lines, self._console, wish)
+        return ask_for_yes(self._lines, self._console, call)
 
     def _enter(self, wanted: Wanted) -> None:
         """Go into a session: show where it was left, and go on with what is not over."""

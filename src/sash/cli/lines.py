@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rich.console import Console
 
 from sash.cli.console import sign
-from sash.cli.turns import Wish
+from sash.shapes import WaitingCall
 
 try:
     import readline
@@ -70,10 +70,10 @@ class Lines:
         return f"\001\033[1;36m\002{mark}\001\033[0m\002 "
 
 
-def ask_for_yes(lines: Lines, console: Console, wish: Wish) -> bool | None:
+def ask_for_yes(lines: Lines, console: Console, call: WaitingCall) -> bool | None:
     """Show what a call would do and why it needs a yes, and ask for it."""
     from sash.cli.console import say
 
-    say(console, f"It wants to use {wish.name}: {wish.would}", "yellow")
-    say(console, f"  {wish.reason}", "dim")
+    say(console, f"It wants to use {call.in_words}", "yellow")
+    say(console, f"  {call.reason}", "dim")
     return lines.confirm("Shall it?")

@@ -1,5 +1,6 @@
 """The program `sash`: its commands, its common options, and what becomes of an error."""
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -34,6 +35,7 @@ class Commands(TyperGroup):
     """Runs a command; an error that Sash raises on purpose is a sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        os.umask(0o077)  # what is said in a house is nobody else's business
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # who has closed the pipe is found out while it can still be kept quiet

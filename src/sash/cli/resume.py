@@ -33,7 +33,7 @@ def resume(
     with Beside() as beside, beside.within(talking(quiet(loaded))) as desk:
         beside.call(wait_for_house(desk))
         turns = Turns(
-            beside, desk, caller, Screen(err, texts=False), lambda wish: ask_for_yes(lines, err, wish)
+            beside, desk, caller, Screen(err, texts=False), lambda call: ask_for_yes(lines, err, call)
         )
         turn = turns.stand(continuation)
         turns.start_behind(turn.session_id, continuation)

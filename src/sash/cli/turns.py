@@ -1,20 +1,15 @@
 """A turn from here to its end: shown as it happens, with a question to the user where it needs a yes."""
 
-import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
-from typing import Any
 
 from sash.access import Caller
 from sash.cli.beside import Beside
-from sash.cli.console import one_line
 from sash.cli.screen import Screen
 from sash.desk import Desk
 from sash.errors import NotAwaitingApproval
 from sash.events import Event
-from sash.shapes import Approve, ContinuationShown
-from sash.steps import Step
+from sash.shapes import Approve, ContinuationShown, WaitingCall
 
 MOST_SHOWN = 500
 UNDER_WAY = frozenset({"pending", "running", "streaming"})
@@ -22,17 +17,7 @@ UNDER_WAY = frozenset({"pending", "running", "streaming"})
 _STOPS = frozenset({"approval_requested", "interrupted"})
 
 
-@dataclass(frozen=True, slots=True)
-class Wish:
-    """A call that waits for a yes."""
-
-    call_id: str
-    name: str
-    reason: str
-    would: str
-
-
-Confirm = Callable[[Wish], bool | None]
+Confirm = Callable[[WaitingCall], bool | None]
 
 
 class Turns:
@@ -93,41 +78,11 @@ class Turns:
 
     def _answer(self, turn: ContinuationShown) -> bool:
         """Get an answer to the first call that waits for one; False if there is none to be had."""
-        wish = next(iter(wishes(turn.steps)), None)
-        said = None if wish is None else self._confirm(wish)
-        if wish is None or said is None:
+        call = next(iter(turn.waiting_calls), None)
+        said = None if call is None else self._confirm(call)
+        if call is None or said is None:
             return False
-        answer = Approve(call_id=wish.call_id, approved=said)
+        answer = Approve(call_id=call.call_id, approved=said)
         with suppress(NotAwaitingApproval):  # somebody else has answered meanwhile
             self._beside.call(self._desk.approve(self._caller, turn.continuation_id, answer))
         return True
-
-
-def wishes(steps: Iterable[Step]) -> list[Wish]:
-    """Return the calls that wait for a yes."""
-    waiting: dict[str, Wish] = {}
-    for step in steps:
-        detail = step.detail
-        call_id = str(detail.get("call_id"))
-        if detail.get("event") == "approval_requested":
-            reason, would = str(detail.get("reason", "")), _written(detail.get("would"))
-            waiting[call_id] = Wish(call_id, str(detail.get("name")), reason, would)
-        elif detail.get("event") == "approval" or step.type == "tool_result":
-            waiting.pop(call_id, None)
-    return list(waiting.values())
-
-
-def _written(would: Any) -> str:
-    """Write what a call would do: a service with its entities as a person says it, all else as it is."""
-    if isinstance(would, dict) and "service" in would:
-        things = ", ".join(map(_thing, would.get("entities") or ()))
-        given = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
-        return one_line(f"{would['service']} {things} {given}", MOST_SHOWN)
-    return one_line(would if isinstance(would, str) else json.dumps(would, ensure_ascii=False), MOST_SHOWN)
-
-
-def _thing(entity: Any) -> str:
-    if not isinstance(entity, dict):
-        return str(entity)
-    now = f", now {entity['now']}" if "now" in entity else ""
-    return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"

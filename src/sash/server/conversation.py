@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.access import Caller
-from sash.agent.worker import Result
 from sash.checks import check_conversation_id
 from sash.codec import adapter
 from sash.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
 from sash.desk import Desk
 from sash.errors import ContinuationNotFound, SessionEnded, SessionExists, SessionNotFound
 from sash.sessions import Session, WindowLimits
-from sash.shapes import Acknowledged, SendMessage
+from sash.shapes import Acknowledged, ContinuationShown, SendMessage, shown_result
 from sash.steps import Continuation
 from sash.store import keeps_changing
 
@@ -178,11 +177,8 @@ class Conversations:
         result = await self._runtime.await_continuation(
             sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
         )
-        return {
-            "response_text": _reply(result),
-            "conversation_id": conversation_id,
-            "extra": _extra(result),
-        }
+        turn = shown_result(result)
+        return {"response_text": _reply(turn), "conversation_id": conversation_id, "extra": _extra(turn)}
 
     async def _send(
         self, caller: Caller, conversation_id: str, text: str, language: str | None
@@ -266,45 +262,26 @@ class Conversations:
         raise keeps_changing(name)
 
 
-def _reply(result: Result) -> str:
+def _reply(turn: ContinuationShown) -> str:
     """Say to the user what came of it, or where it stands."""
-    if result.response is not None:
-        return result.response.final_message
-    if result.continuation.error is not None:
-        return result.continuation.error.message
-    asked = _approvals(result)
-    if asked:
-        return " ".join(f"May I? {a.get('would') or a.get('name')}." for a in asked)
-    if result.status in ("pending", "running", "streaming"):
+    if turn.response is not None:
+        return turn.response.final_message
+    if turn.error is not None:
+        return turn.error.message
+    if turn.waiting_calls:
+        return " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
+    if turn.status in ("pending", "running", "streaming"):
         return "I am still working on it."
-    return f"It was {result.status}."
+    return f"It was {turn.status}."
 
 
-def _extra(result: Result) -> dict[str, Any]:
+def _extra(turn: ContinuationShown) -> dict[str, Any]:
     """Return what a program wants to know beside the text."""
-    turn = adapter(Continuation).dump_python(result.continuation, mode="json")
-    response = turn["response"] or {}
-    return {
-        "continuation_id": turn["id"],
-        "session_id": turn["session_id"],
-        "status": turn["status"],
-        "actions": response.get("actions", []),
-        "artifacts": turn["artifacts"],
-        "approvals": _approvals(result),
-        "stopped_by": response.get("stopped_by"),
-        "error": turn["error"],
-    }
-
-
-def _approvals(result: Result) -> list[dict[str, Any]]:
-    """Return the calls that wait for a yes."""
-    if result.status != "awaiting_approval":
-        return []
-    details = [step.detail for step in result.steps]
-    answered = {detail["call_id"] for detail in details if detail.get("event") == "approval"}
-    asked = (detail for detail in details if detail.get("event") == "approval_requested")
-    names = ("call_id", "name", "reason", "would")
-    return [{name: a[name] for name in names if name in a} for a in asked if a["call_id"] not in answered]
+    shown = adapter(ContinuationShown).dump_python(turn, mode="json")
+    response = shown["response"] or {}
+    names = ("continuation_id", "session_id", "status", "artifacts", "waiting_calls", "error")
+    told = {name: shown[name] for name in names}
+    return told | {"actions": response.get("actions", []), "stopped_by": response.get("stopped_by")}
 
 
 def _past_turn(turn: Continuation) -> PastTurn:

@@ -115,6 +115,7 @@ async def _serve(settings: Settings, say: Callable[[str], None]) -> None:
 
 def _banner(settings: Settings, address: str) -> Iterator[str]:
     """Say where it listens, what house and model it has, and how to change that."""
+    address = escape(address)
     yield f"[bold]Sash {__version__}[/] listens at [bold cyan]{address}[/]"
     if settings.home_url:
         yield f"  house  {escape(settings.home_url)}"

@@ -1,0 +1,173 @@
+"""The protocol's own conformance suite against a real server, as a gate: what passes today passes tomorrow.
+
+The suite brings scenarios that want tools, prompts and resources of its own making. Sash has none of these, so
+that such a scenario says that it could not be tested; the lists below are exact, so that one that begins to
+fail, or is silently gone, is noticed.
+"""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from sash.clock import SystemClock
+from sash.home.demo import demo_home
+from sash.server import mcp_tools
+from tests.mcp_clients.node import Check, Clients, Revision, Scenario
+from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, Suited
+from tests.surfaces.serving import Served, serving
+
+PASS = {
+    "2026-07-28": {
+        "caching",
+        "completion-complete",
+        "dns-rebinding-protection",
+        "http-header-validation",
+        "input-required-result-ignore-extra-params",
+        "input-required-result-missing-input-response",
+        "input-required-result-unsupported-methods",
+        "input-required-result-validate-input",
+        "prompts-list",
+        "resources-list",
+        "sep-2164-resource-not-found",
+        "server-sse-multiple-streams",
+        "tasks-status-notifications",
+        "tools-list",
+    },
+    "2025-11-25": {
+        "completion-complete",
+        "dns-rebinding-protection",
+        "ping",
+        "prompts-list",
+        "resources-list",
+        "server-initialize",
+        "server-session-lifecycle",
+        "server-sse-multiple-streams",
+        "server-sse-polling",
+        "tools-list",
+    },
+}
+CANNOT_BE_TESTED = {
+    "2026-07-28": {
+        "http-custom-header-server-validation",
+        "input-required-result-basic-elicitation",
+        "input-required-result-basic-list-roots",
+        "input-required-result-basic-sampling",
+        "input-required-result-capability-check",
+        "input-required-result-multi-round",
+        "input-required-result-multiple-input-requests",
+        "input-required-result-non-tool-request",
+        "input-required-result-request-state",
+        "input-required-result-result-type",
+        "input-required-result-tampered-state",
+        "json-schema-2020-12",
+        "prompts-get-embedded-resource",
+        "prompts-get-simple",
+        "prompts-get-with-args",
+        "prompts-get-with-image",
+        "resources-read-binary",
+        "resources-read-text",
+        "resources-templates-read",
+        "tasks-mrtr-composition",
+        "tools-call-audio",
+        "tools-call-embedded-resource",
+        "tools-call-error",
+        "tools-call-image",
+        "tools-call-mixed-content",
+        "tools-call-simple-text",
+        "tools-call-with-progress",
+    },
+    "2025-11-25": {
+        "elicitation-sep1034-defaults",
+        "elicitation-sep1330-enums",
+        "json-schema-2020-12",
+        "logging-set-level",
+        "prompts-get-embedded-resource",
+        "prompts-get-simple",
+        "prompts-get-with-args",
+        "prompts-get-with-image",
+        "resources-read-binary",
+        "resources-read-text",
+        "resources-subscribe",
+        "resources-templates-read",
+        "resources-unsubscribe",
+        "tools-call-audio",
+        "tools-call-elicitation",
+        "tools-call-embedded-resource",
+        "tools-call-error",
+        "tools-call-image",
+        "tools-call-mixed-content",
+        "tools-call-sampling",
+        "tools-call-simple-text",
+        "tools-call-with-logging",
+        "tools-call-with-progress",
+    },
+}
+MISSING = (
+    "Not testable",
+    "Unknown tool",
+    "Unknown prompt",
+    "Resource not found",
+    "Method not found",
+    "not found. Available tools",
+    "Expected InputRequiredResult",
+    "Prerequisite failed",
+)
+# Scenarios of which some checks pass, with those that do not: their tools are not there, or are no turns.
+IN_PART = {
+    "2026-07-28": {
+        "server-stateless": {
+            "sep-2575-server-rejects-undeclared-capability",
+            "sep-2575-missing-capability-http-400",
+            "sep-2575-http-server-no-independent-requests-on-stream",
+            "sep-2575-server-no-log-without-loglevel",
+        },
+        # A turn never fails as a protocol error: that it has failed is a result.
+        "tasks-lifecycle": {"sep-2663-tasks-get-status-failed"},
+        # No tool of Sash needs tasks: who does not understand them waits.
+        "tasks-required-task-error": {"sep-2663-server-returns-missing-capability-when-required"},
+        # The agent asks for one yes after the other.
+        "tasks-mrtr-input": {"tasks-mrtr-partial-fulfillment"},
+        # The text of a result is its JSON, and the suite looks for another.
+        "tasks-request-headers": {"tasks-headers-tolerate-mcp-method-on-tools-call"},
+        "tasks-capability-negotiation": set(),
+        "tasks-dispatch-and-envelope": set(),
+        "tasks-request-state-removal": set(),
+        "tasks-wire-fields": set(),
+    },
+    "2025-11-25": {},
+}
+
+
+@pytest.fixture
+async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
+    """A server with the demo house, and behind Sash's own tools those that the suite wants for its tasks."""
+    monkeypatch.setattr(mcp_tools, "AGENT_TOOLS", (*mcp_tools.AGENT_TOOLS, *SUITED_TOOLS))
+    home = demo_home(SystemClock())
+    async with serving(tmp_path, model=Suited(), tools=[DELETE], home=home) as served:
+        yield served
+
+
+@pytest.mark.parametrize("revision", ["2026-07-28", "2025-11-25"])
+async def test_the_conformance_suite_finds_what_it_found_before(
+    served: Served, clients: Clients, revision: Revision
+) -> None:
+    authorization = served.token()["Authorization"]
+    found = await clients.conformance(f"{served.url}/mcp", revision, authorization=authorization)
+    parts = IN_PART[revision]
+    assert found.keys() == PASS[revision] | CANNOT_BE_TESTED[revision] | parts.keys()
+    assert {name: failed for name in PASS[revision] if (failed := _failed(found[name]))} == {}
+    assert {name: _failed(found[name]) for name in parts} == parts
+    for name in CANNOT_BE_TESTED[revision]:
+        assert all(check.status != "FAILURE" or _is_missing(check) for check in found[name].checks), found[
+            name
+        ]
+
+
+def _failed(scenario: Scenario) -> set[str]:
+    return {check.id for check in scenario.failures}
+
+
+def _is_missing(check: Check) -> bool:
+    """Whether a check has failed for what only the suite's own server has."""
+    return any(words in check.message for words in MISSING)
