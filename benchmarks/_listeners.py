@@ -20,9 +20,10 @@ from typing import Any
 
 import uvloop
 
+from benchmarks._load import shares
+
 AT_A_TIME = 50
 MOST_S = 600.0
-SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "most": 1.0}
 
 
 @dataclass
@@ -49,8 +50,7 @@ class Heard:
     def late(self, since: float) -> dict[str, float]:
         """Return by how much shares of the events since then are late at most."""
         keys = (key for key, written_at in self.written_at.items() if written_at >= since)
-        late = sorted(chain.from_iterable(self.late_s[key] for key in keys))
-        return {name: late[min(len(late) - 1, int(len(late) * share))] for name, share in SHARES.items()}
+        return shares(chain.from_iterable(self.late_s[key] for key in keys))
 
 
 class Listener(asyncio.Protocol):

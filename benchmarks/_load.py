@@ -16,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Iterable
 from contextlib import AsyncExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,7 @@ OWN_LIGHTS = ("floor lamp", "bedside lamp", "mirror light", "hallway light", "ki
 ALWAYS_ON, ALWAYS_OFF = "living room ceiling light", "bedroom ceiling light"
 
 POLICY = {"allow_actuation": True, "allowlisted_services": ["light"], "max_actions_per_minute": None}
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "most": 1.0}
 WAIT_MS = 30_000
 REVISION = "2026-07-28"
 META = {
@@ -47,6 +48,12 @@ META = {
     "io.modelcontextprotocol/clientInfo": {"name": "benchmark", "version": "1"},
     "io.modelcontextprotocol/clientCapabilities": {},
 }
+
+
+def shares(values: Iterable[float]) -> dict[str, float]:
+    """Return the median and the like."""
+    ordered = sorted(values)
+    return {name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in SHARES.items()}
 
 
 @dataclass(frozen=True)
@@ -72,6 +79,18 @@ class Measured:
     errors: list[str] = field(default_factory=list)
     seconds: float = 0.0
     cpu_s: float = 0.0
+
+    def result(self) -> dict[str, Any]:
+        """Return what to print of it."""
+        return {
+            "turns": len(self.turns),
+            "times": {"a turn": shares(self.turns)}
+            | {what: shares(took) for what, took in self.requests.items()},
+            "requests": sum(map(len, self.requests.values())),
+            "errors": self.errors,
+            "seconds": self.seconds,
+            "client_cores": self.cpu_s / self.seconds,
+        }
 
 
 class Connection:
@@ -291,6 +310,7 @@ async def talk(surface: Surface, sentences: Iterable[str], plan: Plan, measured:
     """Say sentences one after the other, until time is up; the first error ends it."""
     until = time.perf_counter() + plan.seconds
     for said in sentences:
+        await asyncio.sleep(plan.pause_s * random.uniform(0, 2))
         started = time.perf_counter()
         if started >= until:
             return
@@ -300,7 +320,6 @@ async def talk(surface: Surface, sentences: Iterable[str], plan: Plan, measured:
             measured.errors.append(f"{type(error).__name__}: {error}")
             return
         measured.turns.append(time.perf_counter() - started)
-        await asyncio.sleep(plan.pause_s * random.uniform(0.5, 1.5))
 
 
 async def talk_all(surfaces: list[Surface], plan: Plan, said: slice, measured: Measured) -> None:
@@ -359,7 +378,7 @@ async def make(plan: Plan, stack: AsyncExitStack, measured: Measured) -> list[Su
 
 def main() -> None:
     measured = uvloop.run(run(Plan(**json.loads(sys.argv[1]))))
-    print(json.dumps(asdict(measured)))
+    print(json.dumps(measured.result()))
 
 
 if __name__ == "__main__":

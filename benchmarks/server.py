@@ -23,7 +23,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -64,13 +64,14 @@ OVERHEAD = {
 class Loaded:
     """What one load has measured: memory in MiB, now and then, and how many events were not sent."""
 
-    turns: list[float]
-    requests: dict[str, list[float]]
+    turns: int
+    times: dict[str, dict[str, float]]
+    requests: int
     errors: list[str]
     seconds: float
+    client_cores: float
     cpu_s: float
     resident: list[float]
-    client_cores: float
     heard: dict[str, Any] | None = None
     lost: int = 0
 
@@ -178,9 +179,8 @@ def load(seconds: float, warm_turns: int, listened: int, pause_s: float) -> Load
             if sessions:
                 listeners.go_on(str(begun_at))
                 heard = json.loads(listeners.line())
-        cores = measured.pop("cpu_s") / measured["seconds"]
         lost = heard["skipped"] + asyncio.run(count_lost(path, heard["last"])) if heard else 0
-        return Loaded(**measured, cpu_s=cpu_s, resident=resident, client_cores=cores, heard=heard, lost=lost)
+        return Loaded(**measured, cpu_s=cpu_s, resident=resident, heard=heard, lost=lost)
 
 
 async def count_lost(path: str, last: dict[str, dict[str, int]]) -> int:
@@ -238,24 +238,13 @@ def ratio(costs: dict[tuple[str, int], list[float]], surface: str, clients: int)
     return statistics.median(a / b for a, b in zip(costs[surface, clients], direct, strict=True))
 
 
-def shares(seconds: Sequence[float]) -> dict[str, float]:
-    """Return the median, p95 and p99 in milliseconds."""
-    ordered = sorted(seconds)
-    return {
-        f"p{share}": ordered[min(len(ordered) - 1, len(ordered) * share // 100)] * 1e3
-        for share in (50, 95, 99)
-    }
-
-
 def facts(loaded: Loaded) -> Iterator[tuple[str, dict[str, float], str]]:
     """Say what a load has measured: what it is, its parts, and their unit."""
-    turns, requests = len(loaded.turns), sum(map(len, loaded.requests.values()))
-    yield "turns", {"": turns / loaded.seconds}, "1/s"
-    yield "a turn", shares(loaded.turns), "ms"
-    for what, seconds in loaded.requests.items():
-        yield what, shares(seconds), "ms"
-    yield "server CPU a turn", {"": loaded.cpu_s * 1e3 / turns}, "ms"
-    yield "server CPU a request", {"": loaded.cpu_s * 1e3 / requests}, "ms"
+    yield "turns", {"": loaded.turns / loaded.seconds}, "1/s"
+    for what, times in loaded.times.items():
+        yield what, in_ms(times), "ms"
+    yield "server CPU a turn", {"": loaded.cpu_s * 1e3 / loaded.turns}, "ms"
+    yield "server CPU a request", {"": loaded.cpu_s * 1e3 / loaded.requests}, "ms"
     yield "server", {"": loaded.cpu_s / loaded.seconds}, "cores"
     yield "clients", {"": loaded.client_cores}, "cores"
     middle = len(loaded.resident) // 2
@@ -270,11 +259,15 @@ def facts_heard(heard: dict[str, Any], lost: int) -> Iterator[tuple[str, dict[st
     """Say what the listeners have heard."""
     yield "events heard", {"": heard["events"]}, ""
     yield "events heard a second", {"": heard["events"] / heard["seconds"]}, "1/s"
-    yield "an event is late", {what: late * 1e3 for what, late in heard["late_s"].items()}, "ms"
+    yield "an event is late", in_ms(heard["late_s"]), "ms"
     yield "events lost", {"": lost}, ""
     yield "events doubled", {"": heard["doubled"]}, ""
     yield "streams that did not end", {"": heard["open_still"]}, ""
     yield "listeners", {"": heard["cpu_s"] / heard["seconds"]}, "cores"
+
+
+def in_ms(seconds: dict[str, float]) -> dict[str, float]:
+    return {what: value * 1e3 for what, value in seconds.items()}
 
 
 def show_loads(loads: dict[str, Loaded], console: Console) -> None:

@@ -28,7 +28,7 @@ async def known(request, caplog):
             await runtime._home.ready()
         runtime.house = home
         yield runtime
-    assert caplog.messages == []
+    assert [record.getMessage() for record in caplog.get_records("call")] == []
 
 
 def test_every_tool_that_may_be_called_directly_says_what_it_returns():

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
-from jsonschema import validate
+from jsonschema import ValidationError, validate
 from mcp import Client, MCPError
 
 from sash import Runtime
@@ -30,7 +30,8 @@ LET_IT_UNLOCK = {
     "allowlisted_services": ["lock_unlock"],
     "require_confirmation": ["lock_unlock"],
 }
-WAIT_MS = WAIT_S * 1000
+AGENT_TOOL_NAMES = [one.name for one in AGENT_TOOLS]
+YES = {"action": "accept", "content": {"approved": True}}
 
 eras = pytest.mark.parametrize("era", ERAS)
 
@@ -86,7 +87,11 @@ async def waiting(tmp_path):
 async def locked(tmp_path):
     """A server whose agent wants to unlock a door."""
     unlock = tool("lock_unlock", lambda a, c: "unlocked", action=True)
-    async with serving(tmp_path, calling("lock_unlock"), "It is open.", tools=[unlock]) as served:
+
+    def want(request):
+        return calling("lock_unlock") if request.messages[-1]["role"] == "user" else "It is open."
+
+    async with serving(tmp_path, want, tools=[unlock]) as served:
         yield served
 
 
@@ -165,6 +170,9 @@ async def test_the_tools_are_listed_with_all_that_a_client_wants_to_know(house, 
         assert one.title and len(one.description) > 40
         assert one.input_schema["type"] == one.output_schema["type"] == "object"
         assert one.input_schema["additionalProperties"] is False
+        validate({"code": "forbidden", "message": "no", "scope": "read"}, one.output_schema)
+        with pytest.raises(ValidationError):
+            validate({"message": "no"}, one.output_schema)
         assert "$ref" not in json.dumps(one.input_schema | one.output_schema)
         hints = one.annotations
         assert None not in (hints.destructive_hint, hints.idempotent_hint, hints.open_world_hint)
@@ -254,9 +262,15 @@ async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
         async def progress(number, total, message):
             told.append((number, message))
 
-        await mcp.call_tool("ha_agent_ask", {"message": "How is the hall?"}, progress_callback=progress)
-    numbers, messages = zip(*sorted(told), strict=True)
-    assert numbers == (*range(1, len(told) + 1),)
+        asked = await mcp.call_tool(
+            "ha_agent_ask", {"message": "How is the hall?"}, progress_callback=progress
+        )
+        first, told = told, []
+        named = {"continuation_id": asked.structured_content["continuation_id"]}
+        await mcp.call_tool("ha_agent_await_continuation", named, progress_callback=progress)
+        assert sorted(told) == [(1, "Calling look"), (2, "look has answered")]
+    numbers, messages = zip(*sorted(first), strict=True)
+    assert numbers == (*range(1, len(first) + 1),)
     steps = [message for message in messages if message != "Looking into the hall"]
     assert steps == ["Calling look", "look has answered"]
 
@@ -346,34 +360,35 @@ async def test_a_message_is_sent_though_its_sender_goes_while_it_is_written(serv
             await asyncio.sleep(0.01)
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "says"),
-    [
-        ("ha_agent_send_message", {"session_id": "x"}, "message: Field required"),
-        ("ha_agent_send_message", {"session_id": "x", "message": ""}, "message"),
-        ("ha_agent_send_message", {"session_id": "x", "message": 5}, "message"),
-        ("ha_agent_send_message", {"session_id": "x", "message": "hi", "mesage": "hi"}, "mesage"),
-        ("ha_agent_send_message", {"session_id": "x", "message": "hi", "busy": "never"}, "busy"),
-        ("ha_agent_start_session", {"policy": {"allow_actuation": "false"}}, "policy.allow_actuation"),
-        ("ha_agent_start_session", {"budgets": {"max_stepz": 8}}, "budgets.max_stepz"),
-        ("ha_agent_start_session", {"model": {"options": {"messages": []}}}, "messages"),
-        ("ha_agent_await_continuation", {}, "continuation_id"),
-        ("ha_agent_await_continuation", {"continuation_id": "x", "timeout_ms": "1000"}, "timeout_ms"),
-        ("ha_agent_await_continuation", {"continuation_id": "x", "timeout_ms": -1}, "timeout_ms"),
-        ("ha_agent_list_sessions", {"status": "gone"}, "status"),
-        ("ha_agent_list_sessions", {"limit": 0}, "limit"),
-        ("ha_agent_ask", {"message": "hi", "timeout_ms": True}, "timeout_ms"),
-        ("ha_agent_approve", {"continuation_id": "x"}, "call_id"),
-        ("get_states", {}, "entity_ids"),
-        ("get_states", {"entity_ids": ["light.hallway"], "colour": 1}, "get_states"),
-        ("get_states", {"entity_ids": ["light.hallway"], "session_id": 5}, "session_id"),
-        ("get_history", {"entity_ids": ["light.hallway"], "plot": True}, "session_id"),
-    ],
-)
-async def test_what_is_wrong_with_arguments_is_a_result_to_mend(house, name, arguments, says):
-    result = await use(house, name, arguments, tasks=False)
-    assert result["isError"] and result["structuredContent"]["code"] == "invalid_input"
-    assert says in result["content"][0]["text"]
+WRONG = [
+    ("ha_agent_send_message", {"session_id": "x"}, "message: Field required"),
+    ("ha_agent_send_message", {"session_id": "x", "message": ""}, "message"),
+    ("ha_agent_send_message", {"session_id": "x", "message": 5}, "message"),
+    ("ha_agent_send_message", {"session_id": "x", "message": "hi", "mesage": "hi"}, "mesage"),
+    ("ha_agent_send_message", {"session_id": "x", "message": "hi", "busy": "never"}, "busy"),
+    ("ha_agent_start_session", {"policy": {"allow_actuation": "false"}}, "policy.allow_actuation"),
+    ("ha_agent_start_session", {"budgets": {"max_stepz": 8}}, "budgets.max_stepz"),
+    ("ha_agent_start_session", {"model": {"options": {"messages": []}}}, "messages"),
+    ("ha_agent_await_continuation", {}, "continuation_id"),
+    ("ha_agent_await_continuation", {"continuation_id": "x", "timeout_ms": "1000"}, "timeout_ms"),
+    ("ha_agent_await_continuation", {"continuation_id": "x", "timeout_ms": -1}, "timeout_ms"),
+    ("ha_agent_list_sessions", {"status": "gone"}, "status"),
+    ("ha_agent_list_sessions", {"limit": 0}, "limit"),
+    ("ha_agent_ask", {"message": "hi", "timeout_ms": True}, "timeout_ms"),
+    ("ha_agent_approve", {"continuation_id": "x"}, "call_id"),
+    ("get_states", {}, "entity_ids"),
+    ("get_states", {"entity_ids": ["light.hallway"], "colour": 1}, "get_states"),
+    ("get_states", {"entity_ids": ["light.hallway"], "session_id": 5}, "session_id"),
+    ("get_history", {"entity_ids": ["light.hallway"], "plot": True}, "session_id"),
+]
+
+
+async def test_what_is_wrong_with_arguments_is_a_result_to_mend(house):
+    for name, arguments, says in WRONG:
+        result = await use(house, name, arguments, tasks=False)
+        assert result["isError"], (name, arguments)
+        assert result["structuredContent"]["code"] == "invalid_input", (name, arguments)
+        assert says in result["content"][0]["text"], (name, arguments)
     assert (await house.client.get("/v1/sessions")).json()["sessions"] == []
 
 
@@ -566,10 +581,6 @@ async def test_an_owner_reaches_nothing_of_another(locked):
     assert untouched == {"ha_agent_ask", "ha_agent_start_session"}
 
 
-AGENT_TOOL_NAMES = [one.name for one in AGENT_TOOLS]
-YES = {"action": "accept", "content": {"approved": True}}
-
-
 async def test_a_picture_of_another_owner_is_not_shown(house):
     anna, ben = house.token("anna"), house.token("ben")
     started = await use(house, "ha_agent_start_session", {}, headers=anna)
@@ -589,30 +600,32 @@ async def test_everybody_needs_a_token_as_soon_as_there_is_one(served):
     assert asked.status_code == 401 and asked.headers["www-authenticate"]
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments", "scope"),
-    [
-        ("ha_agent_list_sessions", {}, "read"),
-        ("ha_agent_get_session", {"session_id": "x"}, "read"),
-        ("ha_agent_await_continuation", {"continuation_id": "x"}, "read"),
-        ("ha_agent_ask", {"message": "hi"}, "read"),
-        ("ha_agent_ask", {"message": "hi"}, "converse"),
-        ("ha_agent_start_session", {}, "converse"),
-        ("ha_agent_send_message", {"session_id": "x", "message": "hi"}, "converse"),
-        ("ha_agent_cancel", {"continuation_id": "x"}, "converse"),
-        ("ha_agent_resume", {"continuation_id": "x"}, "converse"),
-        ("ha_agent_retry", {"continuation_id": "x"}, "converse"),
-        ("ha_agent_end_session", {"session_id": "x"}, "converse"),
-        ("ha_agent_approve", {"continuation_id": "x", "call_id": "x"}, "act"),
-        ("ha_agent_start_session", {"policy": {"allow_actuation": True}}, "act"),
-        ("get_states", {"entity_ids": ["light.hallway"]}, "read"),
-    ],
-)
-async def test_every_tool_needs_its_scope(house, name, arguments, scope):
-    others = [one for one in ("read", "converse", "act", "admin") if one != scope]
-    result = await use(house, name, arguments, headers=house.token("anna", *others), tasks=False)
-    assert result["isError"] and result["structuredContent"]["code"] == "forbidden"
-    assert result["structuredContent"]["scope"] == scope
+NEEDS = [
+    ("ha_agent_list_sessions", {}, "read"),
+    ("ha_agent_get_session", {"session_id": "x"}, "read"),
+    ("ha_agent_await_continuation", {"continuation_id": "x"}, "read"),
+    ("ha_agent_ask", {"message": "hi"}, "read"),
+    ("ha_agent_ask", {"message": "hi"}, "converse"),
+    ("ha_agent_start_session", {}, "converse"),
+    ("ha_agent_send_message", {"session_id": "x", "message": "hi"}, "converse"),
+    ("ha_agent_cancel", {"continuation_id": "x"}, "converse"),
+    ("ha_agent_resume", {"continuation_id": "x"}, "converse"),
+    ("ha_agent_retry", {"continuation_id": "x"}, "converse"),
+    ("ha_agent_end_session", {"session_id": "x"}, "converse"),
+    ("ha_agent_approve", {"continuation_id": "x", "call_id": "x"}, "act"),
+    ("ha_agent_start_session", {"policy": {"allow_actuation": True}}, "act"),
+    ("get_states", {"entity_ids": ["light.hallway"]}, "read"),
+]
+
+
+async def test_every_tool_needs_its_scope(house):
+    for name, arguments, scope in NEEDS:
+        others = [one for one in ("read", "converse", "act", "admin") if one != scope]
+        result = await use(house, name, arguments, headers=house.token("anna", *others), tasks=False)
+        assert result["isError"], (name, scope)
+        told = result["structuredContent"]
+        assert (told["code"], told["scope"]) == ("forbidden", scope), (name, scope)
+    assert {*AGENT_TOOL_NAMES} <= {name for name, _, _ in NEEDS}
     assert (await house.client.get("/v1/sessions", headers=house.token("anna"))).json()["sessions"] == []
 
 
@@ -713,20 +726,25 @@ async def test_a_task_that_is_not_there_is_said(served):
         assert (await rpc(served, f"tasks/{method}", {"taskId": "none"}))["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize(
-    ("answer", "outcome"),
-    [
-        (YES, "done"),
-        ({"action": "accept", "content": {"approved": False}}, "denied"),
-        ({"action": "accept", "content": {"approved": "yes"}}, "denied"),
-        ({"action": "accept", "content": {}}, "denied"),
-        ({"action": "accept"}, "denied"),
-        ({"action": "decline"}, "denied"),
-        ({"action": "cancel", "content": {"approved": True}}, "denied"),
-        (True, "denied"),
-    ],
-)
-async def test_a_task_gets_its_yes_or_no(locked, answer, outcome):
+NOS_AND_A_YES = [
+    (YES, "done"),
+    ({"action": "accept", "content": {"approved": False}}, "denied"),
+    ({"action": "accept", "content": {"approved": "yes"}}, "denied"),
+    ({"action": "accept", "content": {}}, "denied"),
+    ({"action": "accept"}, "denied"),
+    ({"action": "decline"}, "denied"),
+    ({"action": "cancel", "content": {"approved": True}}, "denied"),
+    (True, "denied"),
+]
+
+
+async def test_a_task_gets_its_yes_or_no(locked):
+    for answer, outcome in NOS_AND_A_YES:
+        assert await answered(locked, answer) == outcome, answer
+
+
+async def answered(locked, answer) -> str:
+    """Give a task an answer, among others, and return what came of the call."""
     task_id = await locked_turn(locked)
     task = (await rpc(locked, "tasks/get", {"taskId": task_id}))["result"]
     assert task["status"] == "input_required"
@@ -739,9 +757,9 @@ async def test_a_task_gets_its_yes_or_no(locked, answer, outcome):
     given = {"taskId": task_id, "inputResponses": {key: answer}}
     await acknowledged(locked, "tasks/update", given)
     task = await settled(locked, task_id)
-    [action] = task["result"]["structuredContent"]["response"]["actions"]
-    assert action["outcome"] == outcome
     await acknowledged(locked, "tasks/update", given)
+    [action] = task["result"]["structuredContent"]["response"]["actions"]
+    return action["outcome"]
 
 
 async def test_a_task_that_has_failed_is_completed_with_an_error(tmp_path):

@@ -1,5 +1,6 @@
 """The API does what its description says: schemathesis tries it out, with every check."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -31,5 +32,5 @@ def test_the_api_is_as_it_is_described(tmp_path):
             cwd=tmp_path,
         )
         assert done.returncode == 0, done.stdout[-20_000:]
-        assert "No issues found" in done.stdout
+        assert re.search(r"(\d{3,}) generated, \1 passed", done.stdout), done.stdout[-2_000:]
         assert ask(address, "/health")["status"] == "ok"

@@ -42,7 +42,7 @@ class Asked:
         """End a session when its turn is over; one that is only put down goes on later."""
         try:
             if await self._is_over(desk, caller, session_id, continuation_id):
-                pass
+                await desk.runtime.end_session(session_id, owner=caller.owner)
         except SashError as error:
             _logger.warning("session %s of a question was not ended: %s", session_id, error.message)
 

@@ -171,7 +171,7 @@ def _listed(tool: Tool) -> t.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=tool.gives,
+        output_schema=None if tool.gives is None else mcp_results.or_error(tool.gives),
         annotations=t.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads,

@@ -41,6 +41,17 @@ def of_error(error: SashError) -> t.CallToolResult:
     )
 
 
+def or_error(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a result that may be an error instead: some clients check these, too."""
+    text: dict[str, Any] = {"type": "string"}
+    error = {"code": text, "message": text, **{name: {} for name in _TOLD}}
+    return {
+        **{key: value for key, value in schema.items() if key != "required"},
+        "properties": {**error, **schema["properties"]},
+        "anyOf": [{"required": schema["required"]}, {"required": ["code", "message"]}],
+    }
+
+
 def picture(artifact: Artifact) -> t.ImageContent:
     """Return a picture to be seen."""
     return t.ImageContent(data=base64.b64encode(artifact.data).decode(), mime_type=artifact.ref.type)

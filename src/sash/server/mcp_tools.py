@@ -151,7 +151,7 @@ def _checked(kind: type[Any], arguments: dict[str, Any]) -> Any:
     try:
         return adapter(kind).validate_python(arguments)
     except ValidationError as error:
-        faults = error.errors(include_url=False, include_input=False, include_context=False)[:MOST_FAULTS]
+        faults = error.errors(include_url=False)[:MOST_FAULTS]
         told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
         raise InvalidInput("; ".join(told)) from error
 

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
+from pydantic import Field
 from starlette.responses import Response
 
 from sash.errors import InvalidInput
@@ -15,9 +16,8 @@ from sash.shapes import Object, Text, exact
 DEFAULT = "default"
 MOST_RECENT = 100
 
-ConversationId = Annotated[
-    str, Query(min_length=1, max_length=256, pattern=r"\S", description="Which conversation.")
-]
+Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S", description="Which conversation.")]
+ConversationId = Annotated[Name, Query()]
 TurnId = Annotated[str, Path(min_length=1, max_length=256)]
 
 router = APIRouter(prefix="/conversation", tags=["conversation"], responses=ERRORS)
@@ -43,10 +43,10 @@ class AddTurn:
         }
     )
 
-    user_message: str
+    user_message: Text
     ai_response: str | None = None
     metadata: Object | None = None
-    conversation_id: Label | None = None
+    conversation_id: Name | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Say:
     )
 
     text: Text
-    conversation_id: Label | None = None
+    conversation_id: Name | None = None
     language: Label | None = None
 
 
