@@ -128,7 +128,7 @@ class Conversation:
     def _confirm(self, call: WaitingCall) -> bool | None:
         if self._yes or not self._lines.typed:
             said = "yes (--yes)" if self._yes else "no: nobody is there to ask, and --yes was not said"
-            self._say(f"It wants to use {call.name}: {call.would}", "yellow")
+            self._say(f"It wants to use {call.in_words}", "yellow")
             self._say(f"  {said}", "dim")
             return self._yes
         return ask_for_yes(self._lines, self._console, call)
