@@ -40,7 +40,7 @@ OWN_LIGHTS = ("floor lamp", "bedside lamp", "mirror light", "hallway light", "ki
 ALWAYS_ON, ALWAYS_OFF = "living room ceiling light", "bedroom ceiling light"
 
 POLICY = {"allow_actuation": True, "allowlisted_services": ["light"], "max_actions_per_minute": None}
-SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "most": 1.0}
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 WAIT_MS = 30_000
 REVISION = "2026-07-28"
 META = {

@@ -16,7 +16,8 @@ from typing import Literal, get_args
 from sash.checks import check_label
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter
-from sash.errors import Forbidden, InvalidConfig, InvalidInput, NoteNotFound, Unauthorized
+from sash.errors import Forbidden, InvalidInput, NoteNotFound, StoreUnavailable, Unauthorized
+from sash.stores.disk import sync_folder
 from sash.stores.lock import FileLock
 
 Scope = Literal["read", "converse", "act", "admin"]
@@ -129,9 +130,11 @@ class Tokens:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
         for _ in range(_TRIES):
-            if lock.acquire():
+            if FileLock.there_is_none or lock.acquire():
                 break
             sleep(_PAUSE_S)
+        else:
+            raise StoreUnavailable(f"{self._path.name} is held by another process: try again")
         try:
             yield
         finally:
@@ -148,8 +151,8 @@ class Tokens:
             try:
                 read = adapter(tuple[Token, ...]).validate_json(self._path.read_bytes())
             except (OSError, ValueError) as error:
-                raise InvalidConfig(
-                    f"{self._path} cannot be read: mend it, or delete it and make the tokens anew"
+                raise StoreUnavailable(
+                    f"{self._path.name} cannot be read: mend it, or delete it and make the tokens anew"
                 ) from error
             self._tokens, self._read_at = {token.id: token for token in read}, stamp
         return self._tokens
@@ -165,6 +168,7 @@ class Tokens:
             file.flush()
             os.fsync(file.fileno())
         beside.replace(self._path)
+        sync_folder(self._path.parent)
 
 
 def _hash(secret: str) -> str:

@@ -5,14 +5,14 @@ REST, MCP and the command line say the same things by it; it knows none of them.
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.access import Caller
 from sash.codec import adapter
 from sash.errors import ContinuationFinal, ContinuationNotFound, Forbidden, NoteNotFound
 from sash.events import Event
 from sash.runtime import Runtime
-from sash.sessions import Fact, Pin, SessionPolicy, SessionStatus
+from sash.sessions import Budgets, Fact, Pin, Session, SessionPolicy, SessionStatus
 from sash.shapes import (
     Acknowledged,
     Approve,
@@ -37,6 +37,8 @@ from sash.shapes import (
 )
 from sash.store import Artifact
 
+T = TypeVar("T", int, float)
+
 
 class Desk:
     """Serves callers: nobody gets what belongs to another owner, or does what its scopes do not allow."""
@@ -49,7 +51,7 @@ class Desk:
         session = await self.runtime.start_session(
             owner=caller.owner,
             model=wanted.model,
-            budgets=wanted.budgets,
+            budgets=self._budgets(wanted.budgets),
             policy=self.policy(caller, wanted.policy),
             window=wanted.window,
             preferences=wanted.preferences,
@@ -76,9 +78,10 @@ class Desk:
         unfinished = await self.runtime.open_continuations(session_id, owner=caller.owner)
         return SessionShown(session, tuple(continuation.id for continuation in unfinished))
 
-    async def end_session(self, caller: Caller, session_id: str) -> SessionOver:
+    async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> SessionOver:
         caller.need("converse")
-        ended = await self.runtime.end_session(session_id, owner=caller.owner)
+        why = {} if reason is None else {"reason": reason}
+        ended = await self.runtime.end_session(session_id, owner=caller.owner, **why)
         return SessionOver("expired" if ended.status == "expired" else "ended")
 
     async def delete_session(self, caller: Caller, session_id: str) -> Erased:
@@ -88,7 +91,7 @@ class Desk:
 
     async def fork_session(self, caller: Caller, session_id: str) -> SessionStarted:
         caller.need("converse")
-        await self._check_act(caller, session_id)
+        await self.check_act(caller, session_id)
         session = await self.runtime.fork_session(session_id, owner=caller.owner)
         return SessionStarted(session.id)
 
@@ -98,14 +101,14 @@ class Desk:
 
     async def import_session(self, caller: Caller, data: dict[str, Any]) -> SessionStarted:
         caller.need("converse")
-        if "act" not in caller.scopes:
-            data = _without_actions(data)
-        session = await self.runtime.import_session(data, owner=caller.owner)
+        session = await self.runtime.import_session(
+            data, owner=caller.owner, adopt=lambda session: self._adopted(caller, session)
+        )
         return SessionStarted(session.id)
 
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Acknowledged:
         caller.need("converse")
-        await self._check_act(caller, session_id)
+        await self.check_act(caller, session_id)
         continuation = await self.runtime.send_message(
             session_id,
             sent.message,
@@ -167,11 +170,24 @@ class Desk:
             owner=caller.owner,
             allow_tools=question.allow_tools,
             model=question.model,
-            budgets=question.budgets,
+            budgets=self._budgets(question.budgets),
             policy=self.policy(caller),
             timeout_s=None if question.timeout_ms is None else question.timeout_ms / 1000,
         )
         return shown_result(result)
+
+    async def put_question(self, caller: Caller, question: Ask) -> Acknowledged:
+        """Ask without waiting for the answer."""
+        caller.need("converse")
+        asked = await self.runtime.put_question(
+            question.message,
+            owner=caller.owner,
+            allow_tools=question.allow_tools,
+            model=question.model,
+            budgets=self._budgets(question.budgets),
+            policy=self.policy(caller),
+        )
+        return Acknowledged(asked.id)
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
@@ -209,11 +225,13 @@ class Desk:
 
     async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
         caller.need("converse")
+        await self.check_act(caller, session_id)
         return await self.runtime.remember(session_id, note.text, owner=caller.owner)
 
     async def forget(self, caller: Caller, session_id: str, fact_id: str) -> FactList:
         """Drop one fact: a word that is no id would drop all that have it."""
         caller.need("converse")
+        await self.check_act(caller, session_id)
         session = await self.runtime.get_session(session_id, owner=caller.owner)
         if fact_id not in {fact.id for fact in session.memory.facts}:
             raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
@@ -226,16 +244,19 @@ class Desk:
 
     async def pin(self, caller: Caller, session_id: str, note: Note) -> Pin:
         caller.need("converse")
+        await self.check_act(caller, session_id)
         return await self.runtime.pin(session_id, note.text, owner=caller.owner)
 
     async def unpin(self, caller: Caller, session_id: str, pin_id: str) -> None:
         caller.need("converse")
+        await self.check_act(caller, session_id)
         await self.runtime.unpin(session_id, pin_id, owner=caller.owner)
 
     async def set_preferences(
         self, caller: Caller, session_id: str, preferences: dict[str, Any]
     ) -> SessionShown:
         caller.need("converse")
+        await self.check_act(caller, session_id)
         return SessionShown(await self.runtime.set_preferences(session_id, preferences, owner=caller.owner))
 
     async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
@@ -256,17 +277,39 @@ class Desk:
         await self.runtime.get_session(session_id, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
+    def _budgets(self, wanted: Budgets | None) -> Budgets:
+        """Return the budgets of a new session: what the server's owner lets be spent is the most."""
+        usual = self.runtime.defaults.budgets
+        if wanted is None:
+            return usual
+        return replace(
+            wanted,
+            max_cost_per_turn_usd=_least(wanted.max_cost_per_turn_usd, usual.max_cost_per_turn_usd),
+            max_cost_per_day_usd=_least(wanted.max_cost_per_day_usd, usual.max_cost_per_day_usd),
+        )
+
     def policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
-        """Return the policy of a new session: who may not act gets one that allows no actions."""
-        policy = wanted or self.runtime.defaults.policy
+        """Return the policy of a new session: who may not act gets one that allows no actions.
+
+        Who may act says what is allowed; what the server's owner forbids, or wants to be asked for, stays so.
+        """
+        usual = self.runtime.defaults.policy
+        policy = usual if wanted is None else _within(usual, wanted)
         if "act" in caller.scopes or not policy.allow_actuation:
             return policy
         if wanted is not None:
             caller.need("act")
         return replace(policy, allow_actuation=False)
 
-    async def _check_act(self, caller: Caller, session_id: str) -> None:
-        """Refuse a turn in a session whose agent may do what the caller may not."""
+    def _adopted(self, caller: Caller, session: Session) -> Session:
+        """Return a session that comes from elsewhere, as far as it may be so here."""
+        policy = session.policy
+        if "act" not in caller.scopes:
+            policy = replace(policy, allow_actuation=False)
+        return replace(session, policy=self.policy(caller, policy), budgets=self._budgets(session.budgets))
+
+    async def check_act(self, caller: Caller, session_id: str) -> None:
+        """Refuse who may not act to say anything to an agent that may."""
         if "act" in caller.scopes:
             return
         session = await self.runtime.get_session(session_id, owner=caller.owner)
@@ -280,13 +323,24 @@ class Desk:
     async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:
         if "act" not in caller.scopes:
             result = await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=0)
-            await self._check_act(caller, result.continuation.session_id)
+            await self.check_act(caller, result.continuation.session_id)
 
 
-def _without_actions(data: dict[str, Any]) -> dict[str, Any]:
-    """Return an export whose agent may not act; what has another form is for the import to refuse."""
-    session = data.get("session")
-    policy = session.get("policy") if isinstance(session, dict) else None
-    if not isinstance(session, dict) or not isinstance(policy, dict):
-        return data
-    return {**data, "session": {**session, "policy": {**policy, "allow_actuation": False}}}
+def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
+    """Return a policy that forbids at least what the usual one does."""
+    return replace(
+        wanted,
+        denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),
+        require_confirmation=_all(usual.require_confirmation, wanted.require_confirmation),
+        max_actions_per_minute=_least(wanted.max_actions_per_minute, usual.max_actions_per_minute),
+        dry_run=usual.dry_run or wanted.dry_run,
+    )
+
+
+def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*one, *other)))
+
+
+def _least(one: T | None, other: T | None) -> T | None:
+    """Return the lower of two limits; None is none."""
+    return min((limit for limit in (one, other) if limit is not None), default=None)

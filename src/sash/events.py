@@ -14,7 +14,7 @@ EventType = Literal["progress", "step", "partial", "final"]
 PARTIAL_INTERVAL_S = 0.5
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Event:
     """One event of a session, the same to all who see it; `cursor` is None for what is not kept."""
 

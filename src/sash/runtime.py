@@ -414,6 +414,8 @@ class Runtime:
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
     ) -> Result:
         """Wait until a continuation has ended or waits for somebody, or time is up; say where it stands."""
+        if timeout_s == 0:
+            return await self._worker.result(owner, continuation_id)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._worker.settled(owner, continuation_id)
@@ -559,14 +561,16 @@ class Runtime:
         """Return what is not over of a session, oldest first."""
         return await self.store.list_continuations(owner, session_id, open_only=True)
 
-    async def end_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+    async def end_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "the session was ended"
+    ) -> Session:
         """End a session: it takes no more turns, and what runs or waits in it is cancelled."""
 
         def end(session: Session) -> Session:
             return replace(session, status="ended") if session.status == "active" else session
 
         session = await change_session(self.store, owner, session_id, end)
-        await self._worker.cancel_all(owner, session_id, "the session was ended")
+        await self._worker.cancel_all(owner, session_id, reason)
         self._hub.wake(session_id)
         return session
 
@@ -579,6 +583,8 @@ class Runtime:
             check_begin(session)
             return session
 
+        if (await self.get_session(session_id, owner=owner)).status == "expired":
+            await self._check_room(owner)
         return await change_session(self.store, owner, session_id, reopen)
 
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
@@ -594,6 +600,7 @@ class Runtime:
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Copy a session with its transcript and window, so that both go on apart."""
+        await self._check_room(owner)
         source = await self.store.export_session(owner, session_id)
         now, new_id = self._clock.now(), self._engine.new_id()
         session = replace(
@@ -623,12 +630,20 @@ class Runtime:
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Return a whole session as JSON values."""
         bundle = await self.store.export_session(owner, session_id)
-        data = adapter(Bundle).dump_python(bundle, mode="json")
+        data = await asyncio.to_thread(adapter(Bundle).dump_python, bundle, mode="json")
         return {"format": "sash.session", "version": 1, **data}
 
-    async def import_session(self, data: dict[str, Any], *, owner: str = DEFAULT_OWNER) -> Session:
-        """Bring an exported session back; it becomes the owner's."""
-        session = await self.store.import_session(read_bundle(data, owner))
+    async def import_session(
+        self,
+        data: dict[str, Any],
+        *,
+        owner: str = DEFAULT_OWNER,
+        adopt: Callable[[Session], Session] = lambda session: session,
+    ) -> Session:
+        """Bring an exported session back; it becomes the owner's, as `adopt` lets it be."""
+        await self._check_room(owner)
+        bundle = await asyncio.to_thread(read_bundle, data, owner)
+        session = await self.store.import_session(replace(bundle, session=adopt(bundle.session)))
         self._engine.windows.forget(owner)
         return session
 

@@ -5,10 +5,13 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
+from sash.agent.redaction import redact
+from sash.checks import whole
 from sash.errors import InvalidConfig
 from sash.sessions import CONFIRM, DENYLIST
 
@@ -29,7 +32,7 @@ class Settings:
     host: Annotated[str, "the address to listen at"] = "127.0.0.1"
     port: Annotated[int, "the port to listen at"] = 8765
     data: Annotated[Path | None, "the folder in which everything is kept"] = None
-    store: Annotated[str, "sqlite, files, memory, or postgres://…"] = "sqlite"
+    store: Annotated[str, "sqlite, files or memory"] = "sqlite"
     log_level: Annotated[Literal["debug", "info", "warning", "error"], "how much is logged"] = "warning"
     allowed_hosts: Annotated[
         tuple[str, ...], "names by which the server may be called, beside its addresses"
@@ -131,7 +134,7 @@ def shown(name: str, value: Any) -> str:
         return "–"
     if name in SECRETS:
         return "set"
-    return ", ".join(value) if isinstance(value, tuple) else str(value)
+    return redact(", ".join(value) if isinstance(value, tuple) else str(value))
 
 
 def _find(file: Path | None, environ: Mapping[str, str]) -> Path | None:
@@ -141,8 +144,8 @@ def _find(file: Path | None, environ: Mapping[str, str]) -> Path | None:
             raise InvalidConfig(f"there is no {wanted}: check --config and SASH_CONFIG", option="config")
         return wanted
     base = environ.get("XDG_CONFIG_HOME")
-    home = (Path(base) if base else Path.home() / ".config") / "sash" / FILE
-    return next((path for path in (Path(FILE), home) if path.is_file()), None)
+    usual = (Path(base) if base else Path.home() / ".config") / "sash" / FILE
+    return usual if usual.is_file() else None
 
 
 def _read(file: Path) -> dict[str, Any]:
@@ -167,7 +170,7 @@ def _convert(name: str, value: Any, origin: Origin) -> Any:
     try:
         return _as(kind, value)
     except (ValueError, TypeError) as error:
-        told = "it" if name in SECRETS else repr(value)
+        told = "it" if name in SECRETS else redact(repr(value))
         raise InvalidConfig(
             f"{name} ({origin}) must be {_called(kind)}, and {told} is not", option=name
         ) from error
@@ -177,9 +180,9 @@ def _as(kind: Any, value: Any) -> Any:
     if kind is bool:
         return _flag(value)
     if kind in (int, float):
-        if isinstance(value, bool):
+        if isinstance(value, bool) or not isfinite(float(value)):
             raise ValueError
-        return kind(value)
+        return float(value) if kind is float else _whole(value)
     if kind is Path:
         return Path(value).expanduser()
     if get_origin(kind) is tuple:
@@ -190,6 +193,14 @@ def _as(kind: Any, value: Any) -> Any:
     if not isinstance(value, str):
         raise TypeError
     return value
+
+
+def _whole(value: Any) -> int:
+    """Read a whole number; half of one is none."""
+    number = whole(value)
+    if isinstance(number, float):
+        raise ValueError
+    return int(number)
 
 
 def _flag(value: Any) -> bool:

@@ -130,3 +130,29 @@ async def test_nothing_stays_behind_when_subscribers_and_turns_are_gone(run):
     assert not runtime._hub._subscribers
     assert not runtime._hub._writing
     assert not runtime._worker._running
+
+
+async def test_events_are_not_doubled_in_a_session_whose_old_steps_were_dropped(run, clock):
+    runtime = await run(lambda request: "ok")
+    session = await runtime.start_session()
+    for n in range(5):
+        await turn(runtime, session, str(n))
+    clock.advance(90_000)
+    await runtime.sweep()
+    for n in range(3):
+        await turn(runtime, session, str(n))
+    whole = await collect(runtime, session, lambda e: e.cursor == 8)
+    assert [e.cursor for e in whole] == [6, 7, 8]
+
+    async def from_each_end():
+        return await asyncio.gather(
+            collect(runtime, session, lambda e: e.cursor == 9),
+            collect(runtime, session, lambda e: e.cursor == 9, after=2),
+            collect(runtime, session, lambda e: e.cursor == 9, after=7),
+        )
+
+    reading = asyncio.create_task(from_each_end())
+    await subscribed(runtime, session, 3)
+    await turn(runtime, session, "last")
+    found = [[e.cursor for e in events if e.cursor] for events in await reading]
+    assert found == [[6, 7, 8, 9], [6, 7, 8, 9], [8, 9]]

@@ -766,3 +766,43 @@ async def test_a_turn_that_is_stopped_is_marked_with_what_it_has_done(run):
     assert "tool_result" in [step.type for step in result.steps]
     with pytest.raises(SashError, match="shutting down"):
         await runtime.send_message(session.id, "more")
+
+
+async def test_a_turn_that_is_being_begun_when_it_stops_is_marked_and_not_lost(run, make_store):
+    entered, go = asyncio.Event(), asyncio.Event()
+
+    class Slow(FaultyStore):
+        async def begin(self, *arguments, **options):
+            entered.set()
+            await go.wait()
+            return await self._store.begin(*arguments, **options)
+
+    runtime = await run("ok", store=Slow(make_store()))
+    session = await runtime.start_session()
+    sending = asyncio.create_task(runtime.send_message(session.id, "hi"))
+    await asyncio.wait_for(entered.wait(), WAIT_S)
+    draining = asyncio.create_task(runtime.drain())
+    await asyncio.sleep(0)
+    go.set()
+    sent = await asyncio.wait_for(sending, WAIT_S)
+    await draining
+    assert (await runtime.await_continuation(sent.id, timeout_s=0)).status in ("interrupted", "completed")
+
+
+async def test_who_counts_turns_is_told_of_cancelled_ones_and_stops_nothing(run):
+    told, gate = [], asyncio.Event()
+
+    async def slow(arguments, context):
+        await gate.wait()
+
+    def count(result):
+        told.append(result.status)
+        raise RuntimeError("no room for numbers")
+
+    runtime = await run(calling("slow"), "ok", tools=[tool("slow", slow)], on_turn=count)
+    session = await runtime.start_session()
+    first = await runtime.send_message(session.id, "one")
+    second = await runtime.send_message(session.id, "two", busy="enqueue")
+    await runtime.cancel(first.id)
+    assert (await runtime.await_continuation(second.id, timeout_s=WAIT_S)).status == "completed"
+    assert told == ["cancelled", "completed"]

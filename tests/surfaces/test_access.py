@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from sash.access import SCOPES, Tokens
-from sash.errors import Forbidden, InvalidConfig, InvalidInput, Unauthorized
+from sash.errors import Forbidden, InvalidConfig, InvalidInput, StoreUnavailable, Unauthorized
 from sash.server.serve import listening
 from sash.testing import FakeClock, calling
 from tests.runtime.test_turns import tool
@@ -69,7 +69,7 @@ def test_scopes_are_those_that_there_are(tmp_path):
 def test_a_damaged_token_file_lets_nobody_in(tmp_path):
     path = tmp_path / "t.json"
     path.write_text("[{")
-    with pytest.raises(InvalidConfig, match="mend it"):
+    with pytest.raises(StoreUnavailable, match="mend it"):
         Tokens(path).list()
 
 
@@ -313,7 +313,7 @@ async def test_a_body_has_its_bounds(served):
         assert sent.json()["code"] in ("invalid_json", "invalid_input")
     nested = '{"message": "hi", "planner_hints": ' + '{"a":' * 70 + "1" + "}" * 71
     sent = await served.client.post(at, content=nested, headers={"Content-Type": "application/json"})
-    problem(sent, 422, "invalid_json")
+    problem(sent, 400, "invalid_json")
     brackets = json.dumps({"message": '[{"\\' * 1000})
     sent = await served.client.post(at, content=brackets, headers={"Content-Type": "application/json"})
     assert sent.status_code == 202

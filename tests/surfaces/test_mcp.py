@@ -443,6 +443,23 @@ async def test_a_call_that_needs_a_yes_gets_it(locked, era):
         assert done["response"]["actions"][0]["outcome"] == "done"
 
 
+async def test_a_question_that_needs_a_yes_ends_its_session_after_it(tmp_path):
+    unlock = tool("lock_unlock", lambda a, c: "unlocked", action=True)
+    lines = (calling("lock_unlock"), "It is open.")
+    async with (
+        serving(tmp_path, *lines, tools=[unlock], **LET_IT_UNLOCK) as served,
+        talking(served.url, ERAS[1]) as mcp,
+    ):
+        stands = await call(mcp, "ha_agent_ask", message="Unlock the door")
+        assert stands["status"] == "awaiting_approval"
+        session = {"session_id": stands["session_id"]}
+        assert (await call(mcp, "ha_agent_get_session", **session))["session"]["status"] == "active"
+        [waits] = stands["waiting_calls"]
+        named = {"continuation_id": stands["continuation_id"], "call_id": waits["call_id"]}
+        assert (await call(mcp, "ha_agent_approve", **named))["status"] == "completed"
+        assert (await call(mcp, "ha_agent_get_session", **session))["session"]["status"] == "ended"
+
+
 @eras
 async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
     async with talking(house.url, era) as mcp:
@@ -460,6 +477,23 @@ async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
         monkeypatch.setattr("sash.server.mcp_tools.HOUSE_S", 0.05)
         house.home.disconnect("the router is down")
         assert await refused(mcp, "get_states", entity_ids=["light.hallway"]) == "home_unavailable"
+
+
+@eras
+async def test_tools_of_ones_own_that_may_be_called_are_offered_as_well(tmp_path, era):
+    tools = [
+        tool("say", lambda a, c: f"Hello {a.get('name')}", direct=True),
+        tool("count", lambda a, c: [1, 2], direct=True, output_schema={"type": "array"}),
+        tool("weigh", lambda a, c: {"kg": 3}, direct=True, output_schema={"type": "object"}),
+        tool("hide", lambda a, c: "hidden"),
+    ]
+    async with serving(tmp_path, tools=tools) as served, talking(served.url, era) as mcp:
+        listed = {one.name for one in (await mcp.list_tools()).tools}
+        assert listed - {*AGENT_TOOL_NAMES} == {"say", "count", "weigh"}
+        said = await mcp.call_tool("say", {"name": "Anna"})
+        assert (said.content[0].text, said.structured_content) == ("Hello Anna", None)
+        assert (await mcp.call_tool("count", {})).content[0].text == "[1, 2]"
+        assert await call(mcp, "weigh") == {"kg": 3}
 
 
 async def test_without_a_house_its_tools_say_so(served):
@@ -781,8 +815,10 @@ async def test_a_task_that_was_interrupted_says_how_to_go_on(tmp_path, monkeypat
         named = {"taskId": created["taskId"]}
         task = (await rpc(served, "tasks/get", named))["result"]
         assert task["status"] == "working" and "ha_agent_resume" in task["statusMessage"]
-        resumed = await use(served, "ha_agent_resume", {"continuation_id": created["taskId"]})
-        assert resumed["taskId"] == created["taskId"]
+        turn = {"continuation_id": created["taskId"]}
+        plain = (await use(served, "ha_agent_await_continuation", turn))["structuredContent"]
+        assert plain["status"] == "interrupted" and "ha_agent_resume" in plain["to_do"]
+        await use(served, "ha_agent_resume", turn)
         assert (await settled(served, created["taskId"]))["status"] == "completed"
 
 
@@ -790,6 +826,7 @@ async def test_only_post_is_served(served):
     for method in ("GET", "DELETE", "PUT"):
         asked = await served.client.request(method, "/mcp", headers={"accept": "text/event-stream"})
         assert asked.status_code == 405
+    assert 'method="GET",route="/mcp",status="405"} 1.0' in (await served.client.get("/metrics")).text
 
 
 async def test_two_servers_live_in_one_process(tmp_path):

@@ -32,13 +32,13 @@ def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
     assert loaded.origins["store"] == "default"
 
 
-def test_a_file_is_found_here_and_then_at_home(tmp_path):
+def test_a_file_is_found_at_home_or_where_it_is_said_and_not_in_any_folder(tmp_path):
     home = tmp_path / "home" / ".config" / "sash"
     home.mkdir(parents=True)
     (home / "sash.toml").write_text("port = 1")
     assert load_settings(environ={}).settings.port == 1
     Path("sash.toml").write_text("port = 2")
-    assert load_settings(environ={}).settings.port == 2
+    assert load_settings(environ={}).settings.port == 1
     (tmp_path / "other.toml").write_text("port = 3")
     assert load_settings(environ={"SASH_CONFIG": "other.toml"}).settings.port == 3
 
@@ -85,6 +85,8 @@ def test_a_wrong_setting_is_explained(environ, told):
         ("prot = 1", "did you mean port"),
         ('port = "x"', "a whole number"),
         ("port = true", "a whole number"),
+        ("port = 8765.9", "a whole number"),
+        ("max_cost_per_day_usd = nan", "a number"),
         ("allowed_hosts = 5", "a list of names"),
         ("host = 5", "a text"),
     ],
@@ -92,12 +94,13 @@ def test_a_wrong_setting_is_explained(environ, told):
 def test_a_wrong_file_is_explained(tmp_path, text, told):
     (tmp_path / "sash.toml").write_text(text)
     with pytest.raises(InvalidConfig, match=told):
-        load_settings(environ={})
+        load_settings(file=tmp_path / "sash.toml", environ={})
 
 
 def test_a_secret_is_not_shown():
     settings = Settings(api_key="sk-very-secret", home_url="http://ha", home_token="eyJ-very-secret")
     assert "very-secret" not in repr(settings)
     assert shown("api_key", settings.api_key) == "set"
+    assert "hunter2" not in shown("store", "postgres://anna:hunter2@db/sash")
     assert shown("model", None) == "–"
     assert HELP.keys() == set(Settings.__dataclass_fields__)

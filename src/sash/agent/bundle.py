@@ -1,6 +1,7 @@
 """An exported session that comes back from outside: nothing in it is believed before it was checked."""
 
 import json
+import re
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from sash.steps import Continuation
 from sash.store import Bundle
 from sash.window import Window
 
+_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
@@ -51,9 +53,10 @@ def _check(bundle: Bundle) -> None:
             raise InvalidExport(f"the export is damaged: {key!r:.80} is no id")
     known: set[str | None] = {*turns, None}
     for what, sound in (
+        ("an artifact of no known type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
         ("an id stands twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
         ("a continuation of another session", all(c.session_id == session_id for c in bundle.continuations)),
-        ("a step without its continuation", all(s.continuation_id in turns for s in bundle.steps)),
+        ("a step without its continuation", all(s.continuation_id in known for s in bundle.steps)),
         ("a message of another session", all(m.session_id == session_id for m in bundle.messages)),
         ("a message without its turn", all(m.continuation_id in known for m in bundle.messages)),
         ("an artifact of another session", all(a.session_id == session_id for a in bundle.artifacts)),

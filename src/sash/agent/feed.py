@@ -21,7 +21,7 @@ _PAGE = 100
 
 
 class Feed:
-    """The events of one session: `_recent` are those behind the cursor `_start`, without a gap.
+    """The events of one session: `_recent` are all that the store has behind the cursor `_start`.
 
     It is `over` when no more can come.
     """
@@ -65,12 +65,11 @@ class Feed:
     async def _read(self) -> None:
         """Read what is new, and let go of what is old."""
         self._news.clear()
-        end = self._start + len(self._recent)
+        end = (self._recent[-1].cursor if self._recent else None) or self._start
         stored = await self._store.events(self._owner, self._session_id, after=end, limit=_PAGE)
         self._recent += [await self._event(item) for item in stored]
         while len(self._recent) > KEPT:
-            self._recent.popleft()
-            self._start += 1
+            self._start = self._recent.popleft().cursor or self._start
         if stored:
             self._news.set()  # There may be more; and whether it is over is not what somebody waits for.
             return

@@ -87,6 +87,7 @@ class Worker:
         self._running: dict[str, _Running] = {}
         self._unwritten: dict[str, tuple[Turn, Finish]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._beginning: set[asyncio.Future[None]] = set()
         self._recorder = Recorder(engine)
         self._draining = self.closing = False
 
@@ -103,7 +104,10 @@ class Worker:
         self._draining = True
         if self._tasks and grace_s:
             await asyncio.wait(self._tasks, timeout=grace_s)
-        self.closing, under_way = True, tuple(self._running.values())
+        self.closing = True
+        if self._beginning:
+            await asyncio.wait(self._beginning, timeout=STOP_WAIT_S)
+        under_way = tuple(self._running.values())
         await _stop(self._tasks)
         for running in under_way:
             await running.execution.put_down()
@@ -124,7 +128,7 @@ class Worker:
         hands = self._hands(continuation.session_id)
         turn = await self._store.claim(continuation.owner, continuation.id, hands, steps=steps)
         self._hub.wake(turn.session.id)
-        self.run(turn)
+        await self.run(turn)
         return turn.continuation
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
@@ -176,12 +180,17 @@ class Worker:
         self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
     ) -> None:
         """Begin a turn in the task that runs it, so that a caller who goes away stops neither."""
+        committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._beginning.add(committed)
         try:
             begun = await self._begin(new, busy)
         except Exception as error:
             if not accepted.done():
                 accepted.set_exception(error)
             return
+        finally:
+            self._beginning.discard(committed)
+            committed.set_result(None)
         running = self._register(begun.turn, asyncio.current_task()) if begun.turn else None
         if not accepted.done():
             accepted.set_result(begun.continuation)
@@ -207,9 +216,19 @@ class Worker:
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
+        self._tell(Result(replace(cancelled, stats=stats), ()))
         with suppress(SessionNotFound):
             await self._leave(await self._store.get_session(owner, cancelled.session_id))
         return cancelled
+
+    def _tell(self, result: Result) -> None:
+        """Tell who counts turns of one that is over; what goes wrong there stops nothing here."""
+        if self._on_turn is None:
+            return
+        try:
+            self._on_turn(result)
+        except Exception as error:
+            _logger.warning("turn %s was not counted: %s", result.continuation.id, error)
 
     async def _leave(self, session: Session) -> None:
         """End a session that was there for one question."""
@@ -241,7 +260,11 @@ class Worker:
     def _hands(self, session_id: str) -> Hands:
         return Hands(self._id, self._lease_s, self._engine.windows.session(session_id))
 
-    def run(self, turn: Turn) -> None:
+    async def run(self, turn: Turn) -> None:
+        """Run a turn that was claimed, or put it down again if it is too late for that."""
+        if self.closing:
+            await Execution(self._engine, turn).put_down()
+            return
         running = self._register(turn, None)
         running.task = self._spawn(self._execute(running))
 
@@ -273,8 +296,8 @@ class Worker:
                 del self._running[continuation.id]
             running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
-        if result is not None and self._on_turn is not None:
-            self._on_turn(result)
+        if result is not None:
+            self._tell(result)
         if execution.next_waits and not self._draining:
             await self.serve_next(continuation.session_id)
 
@@ -315,7 +338,7 @@ class Worker:
             return
         turn = await self._store.claim_next(session_id, self._hands(session_id))
         if turn is not None:
-            self.run(turn)
+            await self.run(turn)
 
     async def _write_end(self, continuation_id: str) -> None:
         """Try again to write the end of a turn that the store could not take."""

@@ -14,9 +14,7 @@ if TYPE_CHECKING:
 Data = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="The folder in which everything is kept.")
 ]
-Store = Annotated[
-    str | None, typer.Option("--store", metavar="KIND", help="sqlite, files, memory, or postgres://…")
-]
+Store = Annotated[str | None, typer.Option("--store", metavar="KIND", help="sqlite, files or memory.")]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Another sash.toml.")]
 Owner = Annotated[str, typer.Option("--owner", help="Whose sessions.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]

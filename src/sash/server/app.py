@@ -15,7 +15,7 @@ from sash.server import events, problems, rest, turns
 from sash.server.conversation import Conversations
 from sash.server.docs import docs_page
 from sash.server.gate import Gate
-from sash.server.mcp_http import make_manager, mcp_route
+from sash.server.mcp_http import McpRoute, make_manager
 from sash.server.metrics import Counting, Metrics
 from sash.server.page import HEADERS, PAGE
 from sash.server.tracing import Traced, Tracing
@@ -58,7 +58,7 @@ def make_app(
     app.include_router(rest.router)
     app.include_router(turns.router)
     app.include_router(events.router)
-    app.router.routes.append(mcp_route(mcp))
+    app.router.routes.append(McpRoute(mcp))
     _add_pages(app, tokens)
     _add_health(app, desk, metrics)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]

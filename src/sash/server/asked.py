@@ -48,6 +48,9 @@ class Asked:
 
     async def _is_over(self, desk: Desk, caller: Caller, session_id: str, continuation_id: str) -> bool:
         """Wait for the end of a turn, also while it waits for a yes; False if nobody works here any more."""
+        stands = await desk.runtime.await_continuation(continuation_id, owner=caller.owner)
+        if stands.continuation.is_final:
+            return True
         events = desk.runtime.events(session_id, owner=caller.owner)
         async with aclosing(events):  # type: ignore[type-var]
             async for event in events:

@@ -156,6 +156,8 @@ class Conversations:
             raise ContinuationNotFound(
                 f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
             )
+        if found is not None:
+            await self._desk.check_act(caller, found.id)
         await self._runtime.amend_turn(turn_id, ai_response, owner=caller.owner)
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
 
@@ -240,6 +242,7 @@ class Conversations:
         for _ in range(MOST_TRIES):
             session = await self.session(caller, conversation_id)
             try:
+                await self._desk.check_act(caller, session.id)
                 return await self._runtime.record_turn(session.id, *said, owner=caller.owner, **kept)
             except _OVERTAKEN:
                 continue

@@ -3,8 +3,8 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import aclosing
-from functools import lru_cache
 from typing import Annotated
+from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Header, Query, Request
 from sse_starlette import EventSourceResponse
@@ -64,9 +64,19 @@ class Streams:
             self._metrics.subscribers.dec()
 
 
-@lru_cache(maxsize=1024)
+_frames: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
+
+
 def frame(event: Event) -> bytes:
-    """Return an event as it is sent; all who listen are sent the same bytes."""
+    """Return an event as it is sent: one that is kept is written once for all who listen."""
+    if event.cursor is None:
+        return _write(event)
+    if event not in _frames:
+        _frames[event] = _write(event)
+    return _frames[event]
+
+
+def _write(event: Event) -> bytes:
     data = {
         "type": event.type,
         "session_id": event.session_id,
@@ -98,8 +108,8 @@ async def events(
     """
     start = int(last_event_id) if last_event_id else after
     streams: Streams = request.app.state.streams
-    streams.check()
     found = await request.app.state.desk.events(who, session_id, start)
+    streams.check()
     return EventSourceResponse(
         streams.frames(found, start),
         ping=HEARTBEAT_S,

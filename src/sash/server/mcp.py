@@ -24,6 +24,8 @@ from sash.steps import FINAL
 
 LIST_TTL_MS = 60_000
 DOTTED = "ha_agent."
+# Nobody should wait for a turn that has ended, or goes on only when it is told to.
+STANDS_STILL = FINAL | {"interrupted"}
 INSTRUCTIONS = (
     "Sash is a home agent that remembers. Ask it one question with ha_agent_ask, or start a session with "
     "ha_agent_start_session for a conversation. The house can also be read directly, with search_index, "
@@ -123,7 +125,7 @@ class Mcp:
         """Wait for a turn, or make it a task for who understands tasks."""
         if declared(ctx):
             turn = await self._desk.await_continuation(caller, continuation_id)
-            if turn.status not in FINAL:
+            if turn.status not in STANDS_STILL:
                 return created(turn)
         else:
             turn = await wait(self._desk, caller, continuation_id, wait_ms=wait_ms, tell=_teller(ctx))
@@ -133,10 +135,10 @@ class Mcp:
 
     async def _pictures(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
         """Return the plot that a tool of the house has kept, to be seen."""
-        plot = value.get("plot") if isinstance(value, dict) else None
-        if plot is None:
-            return []
-        return [mcp_results.picture(await self._desk.artifact(caller, plot["artifact"]))]
+        match value:
+            case {"plot": {"artifact": str(artifact_id), "type": "image/png"}}:
+                return [mcp_results.picture(await self._desk.artifact(caller, artifact_id))]
+        return []
 
     def _find(self, name: str) -> Tool:
         """Return a tool; the names with a dot, as seed 004 has them, are as good."""
@@ -171,7 +173,7 @@ def _listed(tool: Tool) -> t.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=None if tool.gives is None else mcp_results.or_error(tool.gives),
+        output_schema=mcp_results.or_error(tool.gives),
         annotations=t.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads,

@@ -20,10 +20,12 @@ _TOLD = ("session_id", "continuation_id", "scope", "limit", "size", "option")
 
 
 def of_value(value: Any, *more: t.ContentBlock, is_error: bool = False) -> t.CallToolResult:
-    """Return a result of one of the common shapes, or of a house's tool."""
-    plain = value if isinstance(value, dict) else adapter(type(value)).dump_python(value, mode="json")
-    text = t.TextContent(text=json.dumps(plain, ensure_ascii=False))
-    return t.CallToolResult(content=[text, *more], structured_content=plain, is_error=is_error)
+    """Return a result of one of the common shapes, or of a tool; what is no object is for models only."""
+    plain = adapter(type(value)).dump_python(value, mode="json")
+    text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
+    structured = plain if isinstance(plain, dict) else None
+    content = [t.TextContent(text=text), *more]
+    return t.CallToolResult(content=content, structured_content=structured, is_error=is_error)
 
 
 def of_turn(turn: ContinuationShown) -> t.CallToolResult:
@@ -41,14 +43,16 @@ def of_error(error: SashError) -> t.CallToolResult:
     )
 
 
-def or_error(schema: dict[str, Any]) -> dict[str, Any]:
+def or_error(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     """Return the schema of a result that may be an error instead: some clients check these, too."""
+    if schema is None or schema.get("type") != "object":
+        return None
     text: dict[str, Any] = {"type": "string"}
     error = {"code": text, "message": text, **{name: {} for name in _TOLD}}
     return {
         **{key: value for key, value in schema.items() if key != "required"},
-        "properties": {**error, **schema["properties"]},
-        "anyOf": [{"required": schema["required"]}, {"required": ["code", "message"]}],
+        "properties": {**error, **schema.get("properties", {})},
+        "anyOf": [{"required": schema.get("required", [])}, {"required": ["code", "message"]}],
     }
 
 

@@ -140,10 +140,9 @@ class _HouseCall:
 
 def _with_session(spec: ToolSpec) -> dict[str, Any]:
     described = "A session of yours, in which a picture is kept; only needed for one."
-    properties = spec.input_schema["properties"] | {
-        "session_id": {"type": "string", "description": described}
-    }
-    return {**spec.input_schema, "properties": properties}
+    session_id = {"type": "string", "description": described}
+    properties = {**spec.input_schema.get("properties", {}), "session_id": session_id}
+    return {**spec.input_schema, "type": "object", "properties": properties}
 
 
 def _checked(kind: type[Any], arguments: dict[str, Any]) -> Any:

@@ -18,6 +18,7 @@ MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = "2"
 
 _STATUS = {
+    "invalid_json": 400,
     "unauthorized": 401,
     "forbidden": 403,
     "origin_refused": 403,

@@ -87,7 +87,7 @@ async def delete_session(desk: At, who: Who, session_id: Id) -> Response:
 @router.post("/sessions/{session_id}/end", response_model=SessionOver, tags=["sessions"])
 async def end_session(desk: At, who: Who, session_id: Id, body: Why | None = None) -> Response:
     """End a session: it takes no more turns, and what runs in it is cancelled."""
-    return reply(await desk.end_session(who, session_id))
+    return reply(await desk.end_session(who, session_id, body.reason if body else None))
 
 
 @router.post("/sessions/{session_id}/fork", status_code=201, response_model=SessionStarted, tags=["sessions"])

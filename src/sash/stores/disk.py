@@ -20,7 +20,7 @@ def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) ->
             os.truncate(path, before)
             raise
     if new:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
 def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
@@ -33,10 +33,10 @@ def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
             os.fsync(file.fileno())
     draft.replace(path)
     if sync:
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -13,6 +13,8 @@ except ModuleNotFoundError:  # no flock on this system: nobody is ever alone
 class FileLock:
     """Held by one process, or shared by several, and let go of by the system when a process dies."""
 
+    there_is_none = fcntl is None
+
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: IO[Any] | None = None
