@@ -65,6 +65,10 @@ class InvalidExport(InvalidInput):
     code = "invalid_export"
 
 
+class InvalidJson(InvalidInput):
+    code = "invalid_json"
+
+
 class MessageTooLarge(InvalidInput):
     code = "message_too_large"
 

@@ -39,7 +39,7 @@ class Settings:
     ] = ()
     allowed_origins: Annotated[tuple[str, ...], "web pages of other origins that may call the server"] = ()
     max_body_bytes: Annotated[int, "the largest body of a request"] = 4 << 20
-    max_import_bytes: Annotated[int, "the largest session to import"] = 256 << 20
+    max_import_bytes: Annotated[int, "the largest session to import"] = 64 << 20
     max_sessions: Annotated[int, "how many active sessions an owner may have"] = 10_000
     max_subscribers: Annotated[int, "how many may listen to events at a time"] = 5_000
     otel_endpoint: Annotated[str | None, "where OpenTelemetry spans are sent, by OTLP over HTTP"] = None

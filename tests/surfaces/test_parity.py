@@ -67,6 +67,7 @@ class ByRuntime:
         async for event in self._runtime.events(session_id):
             if event.type == "final":
                 return event.payload["final_response"]["final_message"]
+        return None
 
     async def transcript(self, session_id):
         found = await self._runtime.list_messages(session_id)
@@ -211,7 +212,7 @@ class ByCommandLine:
         return "cancelled" if "cancelled" in (out + told).lower() else out + told
 
     async def resume(self, turn):
-        out, told = await self._run("resume", turn)
+        out, _ = await self._run("resume", turn)
         return (await self.stands(turn)), out.strip()
 
     async def last_event(self, session_id):

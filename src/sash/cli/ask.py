@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sash.access import Caller
     from sash.desk import Desk
     from sash.settings import Settings
-    from sash.shapes import ContinuationShown
+    from sash.shapes import Acknowledged, ContinuationShown
 
 FOR_EVER_S = 86_400.0
 UNDER_WAY = frozenset({"pending", "running", "streaming"})
@@ -57,41 +57,31 @@ class _Question:
 
 
 async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "ContinuationShown":
+    """Ask; who interrupts it has it cancelled, and what takes too long can be resumed."""
     from sash.cli.house import wait_for_house
     from sash.cli.opening import talking
-    from sash.shapes import StartSession
 
     async with talking(settings) as desk:
         await wait_for_house(desk)
-        if asked.session is not None:
-            return await _put(desk, caller, asked.session, asked)
-        session_id = (await desk.start_session(caller, StartSession())).session_id
-        turn = None
+        sent = (await _put(desk, caller, asked)).continuation_id
         try:
-            turn = await _put(desk, caller, session_id, asked)
-        finally:
-            if turn is None or turn.status in ("completed", "failed", "cancelled", "expired"):
-                await desk.end_session(caller, session_id)
+            turn = await desk.await_continuation(caller, sent, wait_ms=asked.wait_ms)
+        except asyncio.CancelledError:
+            await desk.cancel(caller, sent)
+            raise
+        if turn.status in UNDER_WAY:
+            await desk.runtime.drain()
+            turn = await desk.await_continuation(caller, sent)
         return turn
 
 
-async def _put(desk: "Desk", caller: "Caller", session_id: str, asked: _Question) -> "ContinuationShown":
-    """Put the question; who interrupts it has it cancelled, and one that takes too long can be resumed."""
+async def _put(desk: "Desk", caller: "Caller", asked: _Question) -> "Acknowledged":
+    """Put the question, in a session that goes on or in one of its own."""
     from sash.sessions import ModelConfig
-    from sash.shapes import SendMessage
+    from sash.shapes import Ask, SendMessage
 
-    message = SendMessage(
-        message=asked.text,
-        allow_tools=asked.allow_tools,
-        model=None if asked.model is None else ModelConfig(name=asked.model),
-    )
-    sent = (await desk.send_message(caller, session_id, message)).continuation_id
-    try:
-        turn = await desk.await_continuation(caller, sent, wait_ms=asked.wait_ms)
-    except asyncio.CancelledError:
-        await desk.cancel(caller, sent)
-        raise
-    if turn.status in UNDER_WAY:
-        await desk.runtime.drain()
-        turn = await desk.await_continuation(caller, sent)
-    return turn
+    if asked.session is None:
+        return await desk.put_question(caller, Ask(message=asked.text, allow_tools=asked.allow_tools))
+    model = None if asked.model is None else ModelConfig(name=asked.model)
+    message = SendMessage(message=asked.text, allow_tools=asked.allow_tools, model=model)
+    return await desk.send_message(caller, asked.session, message)

@@ -2,9 +2,25 @@
 
 import logging
 
+from sash.agent.redaction import redact
 from sash.settings import Loaded, Settings
 
-FORM = "%(levelname)s %(name)s: %(message)s"
+
+class Redacting(logging.Formatter):
+    """Takes the secrets out of what is logged, also out of what somebody else has logged."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return redact(super().format(record))
+
+
+FORM = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+
+
+def log(settings: Settings) -> None:
+    """Log to standard error, as the settings say."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(Redacting(FORM))
+    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
 
 
 def quiet(loaded: Loaded) -> Settings:
@@ -13,5 +29,5 @@ def quiet(loaded: Loaded) -> Settings:
     if loaded.origins["log_level"] == "default":
         logging.getLogger().addHandler(logging.NullHandler())
     else:
-        logging.basicConfig(level=settings.log_level.upper(), format=FORM)
+        log(settings)
     return settings

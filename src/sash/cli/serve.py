@@ -1,6 +1,5 @@
 """`sash serve`: the server, until somebody says that it is enough."""
 
-import logging
 from typing import Annotated
 
 import typer
@@ -20,9 +19,9 @@ def serve(
     settings = Place(data, store, config).load(host=host, port=port, log_level=log_level).settings
 
     from sash.cli.console import make_console
+    from sash.cli.logs import log
     from sash.server.serve import serve as run
 
-    level, form = settings.log_level.upper(), "%(asctime)s %(levelname)s %(name)s: %(message)s"
-    logging.basicConfig(level=level, format=form)
+    log(settings)
     console = make_console()
     run(settings, lambda line: console.print(line, soft_wrap=True))

@@ -65,7 +65,10 @@ def make_app(
     app.add_middleware(Gate, settings=settings, tokens=tokens)
     if settings.allowed_origins:
         app.add_middleware(
-            CORSMiddleware, allow_origins=settings.allowed_origins, allow_methods=["*"], allow_headers=["*"]
+            CORSMiddleware,
+            allow_origins=[origin.rstrip("/") for origin in settings.allowed_origins],
+            allow_methods=["*"],
+            allow_headers=["*"],
         )
     app.add_middleware(Counting, metrics=metrics)
     if tracing is not None:

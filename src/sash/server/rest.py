@@ -1,11 +1,13 @@
 """`/v1`: sessions and continuations over HTTP. Each route parses, asks the desk, and encodes."""
 
+import asyncio
+import json
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from sash.errors import ContinuationNotFound
+from sash.errors import ContinuationNotFound, InvalidJson
 from sash.server.wire import ERRORS, At, Who, reply
 from sash.sessions import Fact, Pin, SessionStatus
 from sash.shapes import (
@@ -60,10 +62,27 @@ async def list_sessions(
     return reply(await desk.list_sessions(who, status=status, limit=limit, cursor=cursor))
 
 
-@router.post("/sessions/import", status_code=201, response_model=SessionStarted, tags=["sessions"])
-async def import_session(desk: At, who: Who, body: Annotated[dict[str, Any], Body()]) -> Response:
+@router.post(
+    "/sessions/import",
+    status_code=201,
+    response_model=SessionStarted,
+    tags=["sessions"],
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+    },
+)
+async def import_session(desk: At, who: Who, request: Request) -> Response:
     """Bring back what was exported; it becomes yours."""
+    body = await asyncio.to_thread(_parse, await request.body())
     return reply(await desk.import_session(who, body), 201)
+
+
+def _parse(body: bytes) -> Any:
+    """Read JSON; beside the loop, for a whole session may be large."""
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJson(f"the body is not JSON: {error}") from error
 
 
 @router.get("/sessions/{session_id}", response_model=SessionShown, tags=["sessions"])
@@ -99,7 +118,12 @@ async def fork_session(desk: At, who: Who, session_id: Id) -> Response:
 @router.get("/sessions/{session_id}/export", response_model=Export, tags=["sessions"])
 async def export_session(desk: At, who: Who, session_id: Id) -> Response:
     """Return a whole session, as it can be imported."""
-    return reply(await desk.export_session(who, session_id))
+    exported = await desk.export_session(who, session_id)
+    return Response(await asyncio.to_thread(_write, exported), media_type="application/json")
+
+
+def _write(exported: dict[str, Any]) -> bytes:
+    return json.dumps(exported, ensure_ascii=False).encode()
 
 
 @router.get("/sessions/{session_id}/context", response_model=ContextShown, tags=["sessions"])
