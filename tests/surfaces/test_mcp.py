@@ -103,6 +103,13 @@ async def house(tmp_path):
         yield served
 
 
+async def asked(wire, times):
+    """Wait until the model was asked so often."""
+    async with asyncio.timeout(WAIT_S):
+        while len(wire.requests) < times:
+            await asyncio.sleep(0.01)
+
+
 @pytest.mark.parametrize(
     ("transport", "first", "second"), [("http", *ERAS), ("http", *ERAS[::-1]), ("stdio", *ERAS)]
 )
@@ -130,15 +137,14 @@ async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, monkeypatch, 
 
         plan = "Create a mitigation plan and simulate impact."
         sent = await call(mcp, "ha_agent.send_message", session_id=session_id, message=plan)
+        await asked(wire, 2)
         stop = {"continuation_id": sent["continuation_id"], "reason": "taking too long"}
         assert await call(mcp, "ha_agent.cancel", **stop) == {"status": "cancelled"}
         assert await call(mcp, "ha_agent.cancel", **stop) == {"status": "already_final"}
         assert await call(mcp, "ha_agent.cancel", continuation_id="none") == {"status": "not_found"}
 
         sent = await call(mcp, "ha_agent.send_message", session_id=session_id, message=plan)
-        async with asyncio.timeout(WAIT_S):
-            while len(wire.requests) < 3:
-                await asyncio.sleep(0.01)
+        await asked(wire, 3)
     async with over.client(second) as mcp:
         stands = await call(
             mcp, "ha_agent.await_continuation", continuation_id=sent["continuation_id"], timeout_ms=0
