@@ -14,7 +14,7 @@ import random
 import sys
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Iterable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,7 +24,6 @@ import uvloop
 
 from sash import Runtime
 from sash.assembly import make_runtime
-from sash.sessions import SessionPolicy
 from sash.settings import Settings
 
 COMMANDS = ("Turn on the {on}", "Turn off the {off}")
@@ -39,7 +38,6 @@ MIXED = (COMMANDS[0], *QUESTIONS[:2], COMMANDS[1], *QUESTIONS[2:])
 OWN_LIGHTS = ("floor lamp", "bedside lamp", "mirror light", "hallway light", "kitchen ceiling light")
 ALWAYS_ON, ALWAYS_OFF = "living room ceiling light", "bedroom ceiling light"
 
-POLICY = {"allow_actuation": True, "allowlisted_services": ["light"], "max_actions_per_minute": None}
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 WAIT_MS = 30_000
 REVISION = "2026-07-28"
@@ -58,7 +56,10 @@ def shares(values: Iterable[float]) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do: each client says so much to get warm, then so many turns, or all it can in a time."""
+    """What to do: each client says so much to get warm, then so many turns, or all it can in a time.
+
+    With commands they need `sessions` that allow them, as the server lets nobody have many a minute.
+    """
 
     surface: str
     at: str
@@ -67,7 +68,7 @@ class Plan:
     turns: int | None = None
     seconds: float = float("inf")
     pause_s: float = 0.0
-    commands: bool = True
+    sessions: Sequence[str] = ()
 
 
 @dataclass
@@ -157,10 +158,7 @@ class Direct(Surface):
         self._runtime = runtime
 
     async def start(self, name: str) -> None:
-        policy = SessionPolicy(
-            allow_actuation=True, allowlisted_services=("light",), max_actions_per_minute=None
-        )
-        self.session_id = (await self._runtime.start_session(policy=policy)).id
+        self.session_id = (await self._runtime.start_session()).id
 
     async def turn(self, sentence: str) -> None:
         sent = await self.timed("send", self._runtime.send_message(self.session_id, sentence))
@@ -195,8 +193,7 @@ class Rest(Surface):
         self.connection = connection
 
     async def start(self, name: str) -> None:
-        started = await self.connection.request("POST", "/v1/sessions", {"policy": POLICY})
-        self.session_id = started["session_id"]
+        self.session_id = (await self.connection.request("POST", "/v1/sessions"))["session_id"]
 
     async def turn(self, sentence: str) -> None:
         path = f"/v1/sessions/{self.session_id}/messages"
@@ -238,7 +235,7 @@ class Mcp(Rest):
     """`/mcp`, newest revision: two tools are called in a turn."""
 
     async def start(self, name: str) -> None:
-        self.session_id = (await self.call("start_session", policy=POLICY))["session_id"]
+        self.session_id = (await self.call("start_session"))["session_id"]
 
     async def turn(self, sentence: str) -> None:
         sending = self.call("send_message", session_id=self.session_id, message=sentence)
@@ -301,7 +298,7 @@ def check(status: str, answer: str | None, model_calls: int | None) -> None:
 
 def sentence(plan: Plan, client: int, n: int) -> str:
     """Return what a client says in its nth turn: each is somewhere else in the talk."""
-    said = MIXED if plan.commands else QUESTIONS
+    said = MIXED if plan.sessions else QUESTIONS
     on, off = (OWN_LIGHTS[client],) * 2 if client < len(OWN_LIGHTS) else (ALWAYS_ON, ALWAYS_OFF)
     return said[(client + n) % len(said)].format(on=on, off=off)
 
@@ -348,8 +345,11 @@ async def run(plan: Plan) -> Measured:
     async with AsyncExitStack() as stack:
         surfaces = await make(plan, stack, measured)
         for n, surface in enumerate(surfaces):
-            await surface.start(f"conversation {n}")
-        stop_at(json.dumps([surface.session_id for surface in surfaces]))
+            if plan.sessions:
+                surface.session_id = plan.sessions[n]
+            else:
+                await surface.start(f"conversation {n}")
+        stop_at("begun")
         warm = plan.warm_turns
         at_once = replace(plan, seconds=float("inf"), pause_s=0.0)
         await talk_all(surfaces, at_once, slice(0, warm), measured)

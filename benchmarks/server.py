@@ -34,7 +34,10 @@ from rich.table import Table
 
 from benchmarks._load import Plan
 from benchmarks._report import Row, arguments, machine, write_json
+from sash.assembly import make_runtime
 from sash.runtime import DEFAULT_OWNER
+from sash.sessions import SessionPolicy
+from sash.settings import Settings
 from sash.stores.sqlite import SqliteStore
 
 CLIENTS = 50
@@ -158,12 +161,15 @@ def load(seconds: float, warm_turns: int, listened: int, pause_s: float) -> Load
     """Load a server with clients, while all listeners listen to the first sessions."""
     with ExitStack() as stack:
         path = stack.enter_context(folder())
+        sessions = asyncio.run(begin_sessions(path))
         with serving(path) as (server, address):
-            plan = Plan("REST", address, CLIENTS, warm_turns, seconds=seconds, pause_s=pause_s)
+            plan = Plan(
+                "REST", address, CLIENTS, warm_turns, seconds=seconds, pause_s=pause_s, sessions=sessions
+            )
             clients = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
-            sessions = json.loads(clients.line())[:listened]
-            if sessions:
-                words = (address, str(LISTENERS), *sessions)
+            clients.line()
+            if listened:
+                words = (address, str(LISTENERS), *sessions[:listened])
                 listeners = Program(stack, "benchmarks._listeners", *words)
                 listeners.line()
             clients.go_on()
@@ -176,11 +182,18 @@ def load(seconds: float, warm_turns: int, listened: int, pause_s: float) -> Load
             clients.go_on()
             measured = json.loads(clients.line())
             heard = None
-            if sessions:
+            if listened:
                 listeners.go_on(str(begun_at))
                 heard = json.loads(listeners.line())
         lost = heard["skipped"] + asyncio.run(count_lost(path, heard["last"])) if heard else 0
         return Loaded(**measured, cpu_s=cpu_s, resident=resident, heard=heard, lost=lost)
+
+
+async def begin_sessions(path: str) -> list[str]:
+    """Begin a session for each client that may switch lights as often as it likes."""
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("light",), max_actions_per_minute=None)
+    async with make_runtime(Settings(data=Path(path), home="none")) as runtime:
+        return [(await runtime.start_session(policy=policy)).id for _ in range(CLIENTS)]
 
 
 async def count_lost(path: str, last: dict[str, dict[str, int]]) -> int:
@@ -200,7 +213,7 @@ def cpu_a_turn(surface: str, address: str, server: Program | None, clients: int,
     """Return how many milliseconds of CPU a turn takes: of the server, or of the direct call's process."""
     with ExitStack() as stack:
         at = address if server else stack.enter_context(folder())
-        plan = Plan(surface, at, clients, 1 + WARM_TURNS // clients, turns, commands=False)
+        plan = Plan(surface, at, clients, 1 + WARM_TURNS // clients, turns)
         program = Program(stack, "benchmarks._load", json.dumps(asdict(plan)))
         program.line()
         program.go_on()
@@ -340,7 +353,6 @@ def rows(loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]) ->
 
 def main() -> None:
     options, console = arguments(__doc__ or ""), Console(width=150)
-    os.environ |= {"SASH_ALLOW_ACTUATION": "true", "SASH_ALLOWLISTED_SERVICES": "light"}
     seconds, warm_turns, rounds, turns = (6.0, 6, 1, 100) if options.quick else (60.0, WARM_TURNS, 5, 300)
     loads: dict[str, Loaded] = {}
     for name, listened, pause_s in (

@@ -113,6 +113,12 @@ class SessionBusy(SashError):
     code = "session_busy"
 
 
+class KeyReused(SashError):
+    """An idempotency key that another message has."""
+
+    code = "key_reused"
+
+
 class SessionChanged(SashError):
     """Somebody else changed the session since it was read."""
 

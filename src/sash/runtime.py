@@ -44,6 +44,7 @@ from sash.errors import (
     ContinuationOpen,
     InvalidConfig,
     InvalidInput,
+    KeyReused,
     ModelFixed,
     NotAwaitingApproval,
     SashError,
@@ -54,7 +55,7 @@ from sash.errors import (
 from sash.events import PARTIAL_INTERVAL_S, Event, Hub
 from sash.home.base import Home
 from sash.home.known import KnownHome
-from sash.ids import Ulids
+from sash.ids import Ulids, is_ulid
 from sash.intents.base import Intents
 from sash.intents.memory import MemoryIntents
 from sash.intents.undo import UndoIntents
@@ -311,7 +312,7 @@ class Runtime:
             memory=SessionMemory(last_k=last_k_for(reads)),
             preferences=check_preferences(preferences),
             context=read_object("context", context)
-            | ({} if area is None else {"area": check_label("area", area)}),
+            | ({} if area is None else {"area": read_label("area", area)}),
             name=None if name is None else read_label("name", name),
         )
         await self._check_room(owner)
@@ -369,7 +370,14 @@ class Runtime:
         )
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
-        return await self._worker.begin(new, busy)
+        sent = await self._worker.begin(new, busy)
+        if sent.id != new.id and sent.request.message != new.request.message:
+            raise KeyReused(
+                f"the idempotency_key {request.idempotency_key!r:.80} belongs to another message, of "
+                f"{sent.id}: use a new key for each message",
+                continuation_id=sent.id,
+            )
+        return sent
 
     async def record_turn(
         self,
@@ -555,6 +563,8 @@ class Runtime:
     ) -> Page:
         """List an owner's sessions, newest first: all, or those of a status or a name."""
         check_limit("limit", limit)
+        if cursor is not None and not is_ulid(cursor):
+            raise InvalidInput(f"cursor is the next_cursor of the last page, not {cursor!r:.80}")
         return await self.store.list_sessions(owner, status=status, name=name, limit=limit, cursor=cursor)
 
     async def open_continuations(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> list[Continuation]:

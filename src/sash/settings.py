@@ -5,13 +5,14 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
+from ipaddress import ip_address
 from math import isfinite
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from sash.agent.redaction import redact
-from sash.checks import whole
+from sash.checks import check_amount, whole
 from sash.errors import InvalidConfig
 from sash.sessions import CONFIRM, DENYLIST
 
@@ -74,6 +75,8 @@ class Settings:
         for name in ("max_body_bytes", "max_import_bytes", "max_sessions", "max_subscribers"):
             if getattr(self, name) < 1:
                 raise InvalidConfig(f"{name} must be at least 1, got {getattr(self, name)}", option=name)
+        for name in ("max_cost_per_turn_usd", "max_cost_per_day_usd"):
+            check_amount(name, getattr(self, name))
         if not 1 <= self.conversation_max_turns <= 100:
             raise InvalidConfig(
                 "conversation_max_turns must be from 1 to 100", option="conversation_max_turns"
@@ -98,6 +101,14 @@ class Loaded:
     settings: Settings
     origins: dict[str, Origin]
     file: Path | None
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach an address."""
+    try:
+        return host in LOOPBACK or ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def default_data() -> Path:
@@ -169,7 +180,7 @@ def _convert(name: str, value: Any, origin: Origin) -> Any:
     kind = _KINDS[name]
     try:
         return _as(kind, value)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         told = "it" if name in SECRETS else redact(repr(value))
         raise InvalidConfig(
             f"{name} ({origin}) must be {_called(kind)}, and {told} is not", option=name
@@ -187,7 +198,7 @@ def _as(kind: Any, value: Any) -> Any:
         return Path(value).expanduser()
     if get_origin(kind) is tuple:
         parts = value.split(",") if isinstance(value, str) else value
-        return tuple(str(part).strip() for part in parts if str(part).strip())
+        return tuple(part.strip() for part in parts if part.strip())
     if get_origin(kind) is Literal and value not in get_args(kind):
         raise ValueError
     if not isinstance(value, str):

@@ -8,8 +8,8 @@ from typing import Any
 
 from sash.errors import ContextTooLong
 from sash.models.base import Delta, ModelRequest
-from sash.server.mcp_shapes import Awaited
-from sash.server.mcp_tools import Tool, Visit, agent_tool
+from sash.server.mcp.shapes import Awaited
+from sash.server.mcp.tools import Tool, Visit, agent_tool
 from sash.sessions import SessionPolicy
 from sash.shapes import Ask, SendMessage, StartSession
 from sash.testing import Line, ScriptedModel, calling
@@ -59,11 +59,11 @@ async def _greet(visit: Visit, job: Job) -> Greeting:
 
 
 async def _sleep(visit: Visit, job: Job) -> str:
-    return await visit.asked.ask(visit.desk, visit.caller, Ask(message=f"sleep {job.seconds}"))
+    return (await visit.desk.put_question(visit.caller, Ask(message=f"sleep {job.seconds}"))).continuation_id
 
 
 async def _fail(visit: Visit, job: Job) -> str:
-    return await visit.asked.ask(visit.desk, visit.caller, Ask(message="sleep 0.5 and fail"))
+    return (await visit.desk.put_question(visit.caller, Ask(message="sleep 0.5 and fail"))).continuation_id
 
 
 async def _delete(visit: Visit, job: Job) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from sash.clock import SystemClock
 from sash.home.demo import demo_home
-from sash.server import mcp_tools
+from sash.server.mcp import tools
 from tests.mcp_clients.node import Check, Clients, Revision, Scenario
 from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, Suited
 from tests.surfaces.serving import Served, serving
@@ -142,7 +142,7 @@ IN_PART = {
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     """A server with the demo house, and behind Sash's own tools those that the suite wants for its tasks."""
-    monkeypatch.setattr(mcp_tools, "AGENT_TOOLS", (*mcp_tools.AGENT_TOOLS, *SUITED_TOOLS))
+    monkeypatch.setattr(tools, "AGENT_TOOLS", (*tools.AGENT_TOOLS, *SUITED_TOOLS))
     home = demo_home(SystemClock())
     async with serving(tmp_path, model=Suited(), tools=[DELETE], home=home) as served:
         yield served

@@ -8,7 +8,7 @@ import httpx2
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from sash.server.tasks import EXTENSION
+from sash.server.mcp.tasks import EXTENSION
 from tests.surfaces.serving import WAIT_S, Served
 
 ERAS = ("legacy", "2026-07-28")

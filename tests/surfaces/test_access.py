@@ -358,6 +358,41 @@ async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(served, monk
     assert answer.startswith(b"HTTP/1.1 408") and b"body_too_slow" in answer
 
 
+async def test_a_head_that_does_not_come_is_not_waited_for_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setattr("sash.server.protocol.HEAD_S", 0.1)
+    async with serving(tmp_path) as served:
+        for begun in (b"", b"GET /health HTT", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
+            assert await raw(served, begun) == b""
+        finished = await raw(served, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea")
+        assert finished.startswith(b"HTTP/1.1 200")
+        session_id = await served.start()
+        async with served.client.stream("GET", f"/events/{session_id}") as stream:
+            lines = stream.aiter_lines()
+            await anext(lines)
+            await asyncio.sleep(0.3)
+            await served.client.post(f"/v1/sessions/{session_id}/end")
+            async with asyncio.timeout(5):
+                async for _ in lines:
+                    pass
+
+
+async def test_who_loses_its_token_hears_nothing_more(tmp_path):
+    async with serving(tmp_path, "one", "the secret is 4711") as served:
+        anna = served.token("anna")
+        token, text = served.tokens.create("anna", ["read"])
+        session_id = (await served.client.post("/v1/sessions", headers=anna)).json()["session_id"]
+        listening = asyncio.create_task(
+            listen(served.client, session_id, lambda e: False, headers={"Authorization": f"Bearer {text}"})
+        )
+        at = f"/v1/sessions/{session_id}/messages"
+        while not served.runtime._hub._subscribers:
+            await asyncio.sleep(0.01)
+        served.tokens.revoke(token.id)
+        await served.client.post(at, json={"message": "hi"}, headers=anna)
+        heard = await asyncio.wait_for(listening, 10)
+        assert heard == [{"id": "0"}]
+
+
 async def test_a_token_is_never_logged_or_kept(stocked, tmp_path, caplog):
     served, anna, ids = stocked
     text = anna["Authorization"].removeprefix("Bearer ")

@@ -15,7 +15,7 @@ from sash.assembly import make_model
 from sash.errors import ContextTooLong
 from sash.home.demo import demo_home
 from sash.models.offline import OfflineModel
-from sash.server.mcp_tools import AGENT_TOOLS
+from sash.server.mcp.tools import AGENT_TOOLS
 from sash.settings import Settings
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
@@ -480,7 +480,7 @@ async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
         assert kept.contents[0].blob == picture.data
         assert base64.b64decode(picture.data).startswith(b"\x89PNG")
         assert await refused(mcp, "diagnose_entity", entity_id="light.nowhere") == "entity_not_found"
-        monkeypatch.setattr("sash.server.mcp_tools.HOUSE_S", 0.05)
+        monkeypatch.setattr("sash.server.mcp.tools.HOUSE_S", 0.05)
         house.home.disconnect("the router is down")
         assert await refused(mcp, "get_states", entity_ids=["light.hallway"]) == "home_unavailable"
 

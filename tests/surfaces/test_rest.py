@@ -124,6 +124,29 @@ async def test_the_same_key_is_the_same_turn(served):
     first = await served.send(session_id, idempotency_key="question 1")
     await served.wait(first)
     assert await served.send(session_id, idempotency_key="question 1") == first
+    at = f"/v1/sessions/{session_id}/messages"
+    other = await served.client.post(at, json={"message": "another", "idempotency_key": "question 1"})
+    problem(other, 409, "key_reused")
+
+
+async def test_a_body_that_does_not_say_what_it_is_gets_told(served):
+    at = f"/v1/sessions/{await served.start()}/messages"
+    sent = await served.client.post(at, content=b'{"message": "hi"}')
+    assert "Content-Type: application/json" in problem(sent, 415, "unsupported_media_type")["detail"]
+
+
+async def test_what_waited_when_it_was_exported_can_be_resumed_where_it_is_imported(waiting):
+    served, model = waiting
+    session_id = await served.start()
+    await served.send(session_id, "one")
+    second = await served.send(session_id, "two", busy="enqueue")
+    exported = (await served.client.get(f"/v1/sessions/{session_id}/export")).json()
+    await served.client.delete(f"/v1/sessions/{session_id}")
+    model.go.set()
+    await served.client.post("/v1/sessions/import", json=exported)
+    assert (await served.wait(await served.send(session_id, "three")))["status"] == "completed"
+    await served.client.post(f"/v1/continuations/{second}/resume")
+    assert (await served.wait(second))["status"] == "completed"
 
 
 async def test_a_turn_is_cancelled_and_retried(waiting):

@@ -20,7 +20,7 @@ _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
 def read_bundle(data: Any, owner: str) -> Bundle:
-    """Read an export; it becomes the owner's, and what was running in it is interrupted."""
+    """Read an export; it becomes the owner's, and what was under way or waited in it is interrupted."""
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
         raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
@@ -39,8 +39,8 @@ def read_bundle(data: Any, owner: str) -> Bundle:
 
 
 def _adopted(continuation: Continuation, owner: str) -> Continuation:
-    running = continuation.status in ("running", "streaming")
-    return replace(continuation, owner=owner, status="interrupted" if running else continuation.status)
+    under_way = continuation.status in ("pending", "running", "streaming")
+    return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
 
 
 def _check(bundle: Bundle) -> None:

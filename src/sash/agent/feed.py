@@ -15,7 +15,7 @@ from sash.events import Event, Hub, Subscriber
 from sash.steps import FINAL, Continuation, Step
 from sash.store import Store, StoredStep
 
-KEPT = 256
+KEPT = 64
 EVENTS_EVERY_S = 2.0
 _PAGE = 100
 

@@ -249,7 +249,7 @@ class Worker:
         unfinished = await self._store.list_continuations(owner, session_id, open_only=True)
         for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
             if continuation.status != "interrupted":
-                with suppress(ContinuationFinal):
+                with suppress(ContinuationFinal, ContinuationNotFound):
                     await self.cancel(owner, continuation.id, reason)
 
     def check_open(self) -> None:

@@ -20,6 +20,7 @@ _CODES = {
     "session_exists": CONFLICT,
     "session_ended": CONFLICT,
     "session_busy": CONFLICT,
+    "key_reused": CONFLICT,
     "session_changed": CONFLICT,
     "continuation_final": CONFLICT,
     "continuation_open": CONFLICT,

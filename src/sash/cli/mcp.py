@@ -8,7 +8,7 @@ def mcp(data: Data = None, store: Store = None, config: Config = None, owner: Ow
     settings = Place(data, store, config).load().settings
 
     from sash.cli.logs import log
-    from sash.server.stdio import serve_stdio
+    from sash.server.mcp.stdio import serve_stdio
 
     log(settings)  # to standard error: the output is for the client
     serve_stdio(settings, owner)

@@ -4,6 +4,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,7 +28,7 @@ from sash.cli import (
     show,
     token,
 )
-from sash.cli.exits import EPILOG, exit_code
+from sash.cli.exits import EPILOG, FAILED, exit_code
 from sash.errors import SashError
 
 
@@ -35,11 +36,18 @@ class Commands(TyperGroup):
     """Runs a command; an error that Sash raises on purpose is a sentence and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
+        if sys.stdin is None:  # it was closed
+            sys.stdin = Path(os.devnull).open()  # noqa: SIM115
         os.umask(0o077)  # what is said in a house is nobody else's business
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()  # who has closed the pipe is found out while it can still be kept quiet
             return result
+        except OSError as error:
+            if isinstance(error, BrokenPipeError):
+                raise
+            _tell(f"{error.strerror or error}: {error.filename or 'the output'}")
+            raise typer.Exit(FAILED) from error
         except SashError as error:
             if ctx.params.get("debug"):
                 traceback.print_exc()

@@ -15,7 +15,7 @@ from sash.server import events, problems, rest, turns
 from sash.server.conversation import Conversations
 from sash.server.docs import docs_page
 from sash.server.gate import Gate
-from sash.server.mcp_http import McpRoute, make_manager
+from sash.server.mcp.http import McpRoute, make_manager
 from sash.server.metrics import Counting, Metrics
 from sash.server.page import HEADERS, PAGE
 from sash.server.tracing import Traced, Tracing

@@ -13,7 +13,14 @@ from sash.checks import check_conversation_id
 from sash.codec import adapter
 from sash.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
 from sash.desk import Desk
-from sash.errors import ContinuationNotFound, SessionEnded, SessionExists, SessionNotFound
+from sash.errors import (
+    ContinuationNotFound,
+    SessionBusy,
+    SessionChanged,
+    SessionEnded,
+    SessionExists,
+    SessionNotFound,
+)
 from sash.sessions import Session, WindowLimits
 from sash.shapes import Acknowledged, ContinuationShown, SendMessage, shown_result
 from sash.steps import Continuation
@@ -176,9 +183,14 @@ class Conversations:
         """Let the agent answer, behind what is under way; who has to wait too long is told so."""
         caller.need("converse")
         sent = await self._send(caller, conversation_id, text, language)
-        result = await self._runtime.await_continuation(
-            sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
-        )
+        try:
+            result = await self._runtime.await_continuation(
+                sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
+            )
+        except ContinuationNotFound as error:
+            raise SessionChanged(
+                f"conversation {conversation_id} was cleared while the agent answered: say it again"
+            ) from error
         turn = shown_result(result)
         return {"response_text": _reply(turn), "conversation_id": conversation_id, "extra": _extra(turn)}
 
@@ -244,9 +256,23 @@ class Conversations:
             try:
                 await self._desk.check_act(caller, session.id)
                 return await self._runtime.record_turn(session.id, *said, owner=caller.owner, **kept)
+            except SessionBusy as busy:
+                await self._let_end(caller, busy)
             except _OVERTAKEN:
                 continue
         raise keeps_changing(conversation_id)
+
+    async def _let_end(self, caller: Caller, busy: SessionBusy) -> None:
+        """Wait for the turn that holds a conversation; one that waits for somebody may take too long."""
+        with suppress(ContinuationNotFound):
+            held = await self._runtime.await_continuation(
+                busy.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
+            )
+            if not held.continuation.is_final and held.status != "interrupted":
+                raise SessionBusy(
+                    f"the conversation is busy with {held.continuation.id}: cancel that, or try again later",
+                    continuation_id=held.continuation.id,
+                ) from busy
 
     async def _past(self, caller: Caller, conversation_id: str) -> _Past:
         """Read a conversation; one that there is not is empty, and is not begun by that."""

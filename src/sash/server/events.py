@@ -1,7 +1,7 @@
 """Server-sent events: a session's events, by cursor, without a gap or a double."""
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from typing import Annotated
 from weakref import WeakKeyDictionary
@@ -10,7 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 
-from sash.errors import TooManySubscribers
+from sash.errors import TooManySubscribers, Unauthorized
 from sash.events import Event
 from sash.server.metrics import Metrics
 from sash.server.wire import ERRORS, Who
@@ -50,15 +50,23 @@ class Streams:
                 limit=self._most,
             )
 
-    async def frames(self, events: AsyncIterator[Event], after: int) -> AsyncIterator[bytes]:
-        """Give a stream's frames; the first is only the id behind which it goes on."""
+    async def frames(
+        self, events: AsyncIterator[Event], after: int, still: Callable[[], object]
+    ) -> AsyncIterator[bytes]:
+        """Give a stream's frames; the first is only the id behind which it goes on.
+
+        Who may not listen any more, by `still`, is told nothing more.
+        """
         self._open += 1
         self._metrics.subscribers.inc()
         try:
             yield f"id: {after}\r\n\r\n".encode()
             async with aclosing(events):  # type: ignore[type-var]
                 async for event in events:
+                    still()
                     yield frame(event)
+        except Unauthorized:
+            return
         finally:
             self._open -= 1
             self._metrics.subscribers.dec()
@@ -111,7 +119,7 @@ async def events(
     found = await request.app.state.desk.events(who, session_id, start)
     streams.check()
     return EventSourceResponse(
-        streams.frames(found, start),
+        streams.frames(found, start, request.scope["still"]),
         ping=HEARTBEAT_S,
         send_timeout=SEND_TIMEOUT_S,
         headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},

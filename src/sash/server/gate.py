@@ -16,7 +16,7 @@ from sash.access import Caller, Tokens
 from sash.errors import InvalidConfig, SashError, Unauthorized
 from sash.runtime import DEFAULT_OWNER
 from sash.server.problems import of_error
-from sash.settings import LOOPBACK, Settings
+from sash.settings import LOOPBACK, Settings, is_loopback
 
 MOST_DEPTH = 64
 LARGE = 1 << 16
@@ -46,7 +46,7 @@ class Gate:
         self._settings = settings
         self._tokens = tokens
         self._hosts = {host.lower() for host in (*settings.allowed_hosts, *LOOPBACK, settings.host)}
-        if settings.host not in LOOPBACK:
+        if not is_loopback(settings.host):
             self._hosts.add(socket.gethostname().lower())
         self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
 
@@ -60,6 +60,7 @@ class Gate:
             self._check_origin(headers, host)
             if scope["path"] not in OPEN_PATHS or scope["method"] not in ("GET", "HEAD"):
                 scope["caller"] = self._caller(headers)
+                scope["still"] = lambda: self._caller(headers)
             if scope["method"] in ("POST", "PUT", "PATCH", "DELETE"):
                 receive = await self._read(scope, headers, receive)
         except SashError as error:
@@ -73,7 +74,7 @@ class Gate:
         if len(hosts) != 1:
             raise Refused("host_refused", "a request needs one Host header")
         name = _name(hosts[0])
-        if name not in self._hosts and not (_is_address(name) and self._settings.host not in LOOPBACK):
+        if name not in self._hosts and not (_is_address(name) and not is_loopback(self._settings.host)):
             raise Refused(
                 "host_refused", f"this server is not called {name!r:.80}: add the name to allowed_hosts"
             )
@@ -91,11 +92,13 @@ class Gate:
     def _caller(self, headers: Headers) -> Caller:
         """Return who calls: once there was a token everybody needs one, and beyond this machine always."""
         shown = headers.getlist("authorization")
-        if not shown and self._settings.host in LOOPBACK and not self._tokens.needed:
+        if not shown and is_loopback(self._settings.host) and not self._tokens.needed:
             return LOCAL
         scheme, _, text = shown[0].partition(" ") if len(shown) == 1 else ("", "", "")
         if scheme.lower() != "bearer":
-            raise Unauthorized("a token is needed: send it as `Authorization: Bearer sash_…`")
+            raise Unauthorized(
+                "a token is needed: send a header Authorization that says Bearer, and the token"
+            )
         return self._tokens.caller(text.strip())
 
     async def _read(self, scope: Scope, headers: Headers, receive: Receive) -> Receive:
@@ -184,7 +187,7 @@ def _is_address(name: str) -> bool:
 
 def refuse_open_bind(settings: Settings, tokens: Iterable[object]) -> None:
     """Refuse to listen beyond this machine while nobody needs a token."""
-    if settings.host not in LOOPBACK and not tuple(tokens):
+    if not is_loopback(settings.host) and not tuple(tokens):
         raise InvalidConfig(
             f"{settings.host} can be reached by others, and there is no token: make one with "
             "`sash token create`, or listen at 127.0.0.1",

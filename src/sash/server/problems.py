@@ -32,6 +32,7 @@ _STATUS = {
     "conversation_exists": 409,
     "session_exists": 409,
     "session_busy": 409,
+    "key_reused": 409,
     "session_changed": 409,
     "continuation_final": 409,
     "continuation_open": 409,
@@ -111,6 +112,8 @@ def install(app: FastAPI) -> None:
         errors = error.errors()
         if any(e["type"] == "json_invalid" for e in errors):
             return problem(400, "invalid_json", "the body is not JSON: " + _told(errors[0]))
+        if any(e["loc"] == ("body",) for e in errors) and _is_no_json(request):
+            return problem(415, "unsupported_media_type", "send the body with Content-Type: application/json")
         wrong = "; ".join(map(_told, errors[:5]))
         return problem(422, "invalid_input", wrong)
 
@@ -118,7 +121,7 @@ def install(app: FastAPI) -> None:
     async def http(request: Request, error: HTTPException) -> Response:
         code, headers = _CODES.get(error.status_code, "error"), dict(error.headers or {})
         if error.status_code == 405:
-            headers["Allow"] = ", ".join(sorted(_methods(app, request)))
+            headers["Allow"] = ", ".join(sorted(_methods(app, request))) or headers.get("Allow", "GET")
         detail = f"{request.method} {request.url.path}: {error.detail}: see /docs"
         return problem(error.status_code, code, detail, headers)
 
@@ -128,12 +131,18 @@ def install(app: FastAPI) -> None:
         return problem(500, "internal_error", "something went wrong that should not: see the server's log")
 
 
+def _is_no_json(request: Request) -> bool:
+    """Whether there is a body that does not say that it is JSON."""
+    there_is_one = request.headers.get("content-length", "0") != "0"
+    return there_is_one and "json" not in request.headers.get("content-type", "")
+
+
 def _methods(app: FastAPI, request: Request) -> set[str]:
     """Return all that can be done at a request's path: a route by itself knows only its own."""
     paths = app.openapi()["paths"].items()
     exact = [ways for path, ways in paths if path == request.url.path]
     fitting = exact or [ways for path, ways in paths if compile_path(path)[0].match(request.url.path)]
-    return {method.upper() for ways in fitting for method in ways} or {"GET"}
+    return {method.upper() for ways in fitting for method in ways}
 
 
 def _told(error: Any) -> str:

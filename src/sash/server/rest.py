@@ -55,7 +55,8 @@ async def list_sessions(
     status: SessionStatus | None = None,
     limit: Limit = 50,
     cursor: Annotated[
-        str | None, Query(max_length=256, description="The `next_cursor` of the last page.")
+        str | None,
+        Query(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$", description="The `next_cursor` of the last page."),
     ] = None,
 ) -> Response:
     """List your sessions, newest first."""

@@ -44,6 +44,7 @@ _SAID = {
     409: "Something else is under way, or was first.",
     410: "The session is over.",
     413: "Too large.",
+    415: "The body does not say that it is JSON.",
     421: "This server has another name.",
     422: "Something in it is wrong.",
     429: "Too many.",

@@ -5,7 +5,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from sash.desk import Desk
-from sash.server.mcp import make_mcp
+from sash.server.mcp.server import make_mcp
 from sash.settings import Settings
 
 PATH = "/mcp"

@@ -14,7 +14,7 @@ from sash.access import Caller
 from sash.assembly import make_runtime
 from sash.desk import Desk
 from sash.runtime import DEFAULT_OWNER
-from sash.server.mcp import make_mcp
+from sash.server.mcp.server import make_mcp
 from sash.settings import Settings
 
 STDIN = 0

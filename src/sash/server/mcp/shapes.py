@@ -1,16 +1,14 @@
 """What goes in and out of MCP's tools, as seed 004 prints it: the common shapes, with ids as arguments."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.agent.progress import Progress
 from sash.checks import whole
 from sash.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
-from sash.shapes import Approve, Ask, ContinuationShown, Milliseconds, SendMessage, SessionList
+from sash.shapes import Approve, Ask, ContinuationShown, Milliseconds, SendMessage, SessionList, WaitingCall
 from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
 
 # Many clients give up after a minute.
@@ -104,16 +102,6 @@ class SummaryList:
 
 
 @dataclass(frozen=True, slots=True)
-class WaitingCall:
-    """A call that needs a yes: why, and what it would do."""
-
-    call_id: str
-    name: str
-    reason: str
-    would: Any
-
-
-@dataclass(frozen=True, slots=True)
 class Awaited:
     """Where a turn stands; `to_do` is what to call next, if there is something."""
 
@@ -141,17 +129,9 @@ def awaited(turn: ContinuationShown) -> Awaited:
         turn.response,
         turn.artifacts,
         turn.error,
-        tuple(waiting_calls(turn)),
+        turn.waiting_calls,
         TO_DO.get(turn.status),
     )
-
-
-def waiting_calls(turn: ContinuationShown) -> Iterable[WaitingCall]:
-    """Give the calls of a turn that wait for a yes."""
-    if turn.status == "awaiting_approval":
-        for call in Progress.of(turn.request.message, turn.steps).open_calls.values():
-            if call.waits:
-                yield WaitingCall(call.id, call.name, call.asks.get("reason", ""), call.asks.get("would"))
 
 
 def _summary(session: Session) -> SessionSummary:

@@ -14,12 +14,11 @@ from sash.access import Caller
 from sash.desk import Desk
 from sash.errors import HomeUnavailable, SashError
 from sash.home.answers import ANSWERS
-from sash.server import mcp_prompts, mcp_resources, mcp_results, mcp_tools
-from sash.server.asked import Asked
-from sash.server.mcp_tools import Tool, Visit
-from sash.server.safety import to_the_end
-from sash.server.tasks import Tasks, created, declared
-from sash.server.waiting import Tell, wait
+from sash.server.mcp import prompts, resources, results, tools
+from sash.server.mcp.safety import to_the_end
+from sash.server.mcp.tasks import Tasks, created, declared
+from sash.server.mcp.tools import Tool, Visit
+from sash.server.mcp.waiting import Tell, wait
 from sash.steps import FINAL
 
 LIST_TTL_MS = 60_000
@@ -46,8 +45,7 @@ class Mcp:
     def __init__(self, desk: Desk, local: Caller | None = None) -> None:
         self._desk = desk
         self._local = local
-        self._asked = Asked()
-        self._tools = {tool.name: tool for tool in (*mcp_tools.AGENT_TOOLS, *mcp_tools.house_tools(desk))}
+        self._tools = {tool.name: tool for tool in (*tools.AGENT_TOOLS, *tools.house_tools(desk))}
         self._listed = [_listed(tool) for tool in self._tools.values()]
 
     def server(self) -> Server[Any]:
@@ -78,34 +76,34 @@ class Mcp:
         self, ctx: Context, params: t.CallToolRequestParams
     ) -> t.CallToolResult | dict[str, Any]:
         """Call a tool; what goes wrong in it is a result, for the model to mend."""
-        visit = Visit(self._desk, self._caller(ctx), self._asked)
+        visit = Visit(self._desk, self._caller(ctx))
         try:
             return await self._call(ctx, self._find(params.name), visit, params.arguments or {})
         except SashError as error:
-            return mcp_results.of_error(error)
+            return results.of_error(error)
 
     async def list_resources(self, ctx: Context, params: object) -> t.ListResourcesResult:
-        listed = list(mcp_resources.RESOURCES)
+        listed = list(resources.RESOURCES)
         return t.ListResourcesResult(resources=listed, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
     async def list_templates(self, ctx: Context, params: object) -> t.ListResourceTemplatesResult:
-        listed = list(mcp_resources.TEMPLATES)
+        listed = list(resources.TEMPLATES)
         return t.ListResourceTemplatesResult(
             resource_templates=listed, ttl_ms=LIST_TTL_MS, cache_scope="private"
         )
 
     async def read_resource(self, ctx: Context, params: t.ReadResourceRequestParams) -> t.ReadResourceResult:
-        return await mcp_resources.read(self._desk, self._caller(ctx), str(params.uri))
+        return await resources.read(self._desk, self._caller(ctx), str(params.uri))
 
     async def list_prompts(self, ctx: Context, params: object) -> t.ListPromptsResult:
-        listed = list(mcp_prompts.PROMPTS)
+        listed = list(prompts.PROMPTS)
         return t.ListPromptsResult(prompts=listed, ttl_ms=LIST_TTL_MS, cache_scope="private")
 
     async def get_prompt(self, ctx: Context, params: t.GetPromptRequestParams) -> t.GetPromptResult:
-        return mcp_prompts.fill(params.name, params.arguments or {})
+        return prompts.fill(params.name, params.arguments or {})
 
     async def complete(self, ctx: Context, params: t.CompleteRequestParams) -> t.CompleteResult:
-        return await mcp_prompts.complete(self._desk, self._caller(ctx), params)
+        return await prompts.complete(self._desk, self._caller(ctx), params)
 
     async def _call(
         self, ctx: Context, tool: Tool, visit: Visit, arguments: dict[str, Any]
@@ -117,7 +115,7 @@ class Mcp:
         value = await (work if tool.reads else to_the_end(work))
         if tool.waits:
             return await self._turn(ctx, visit.caller, value, wanted.timeout_ms)
-        return mcp_results.of_value(value, *await self._pictures(visit.caller, value))
+        return results.of_value(value, *await self._pictures(visit.caller, value))
 
     async def _turn(
         self, ctx: Context, caller: Caller, continuation_id: str, wait_ms: int
@@ -129,15 +127,13 @@ class Mcp:
                 return created(turn)
         else:
             turn = await wait(self._desk, caller, continuation_id, wait_ms=wait_ms, tell=_teller(ctx))
-        if turn.status in FINAL:
-            await self._asked.ended(continuation_id)
-        return mcp_results.of_turn(turn)
+        return results.of_turn(turn)
 
     async def _pictures(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
         """Return the plot that a tool of the house has kept, to be seen."""
         match value:
             case {"plot": {"artifact": str(artifact_id), "type": "image/png"}}:
-                return [mcp_results.picture(await self._desk.artifact(caller, artifact_id))]
+                return [results.picture(await self._desk.artifact(caller, artifact_id))]
         return []
 
     def _find(self, name: str) -> Tool:
@@ -173,7 +169,7 @@ def _listed(tool: Tool) -> t.Tool:
         title=tool.title,
         description=tool.description,
         input_schema=tool.takes,
-        output_schema=mcp_results.or_error(tool.gives),
+        output_schema=results.or_error(tool.gives),
         annotations=t.ToolAnnotations(
             title=tool.title,
             read_only_hint=tool.reads,

@@ -14,8 +14,8 @@ from sash.access import Caller
 from sash.codec import adapter
 from sash.desk import Desk
 from sash.errors import HomeUnavailable, InvalidInput
-from sash.server.asked import Asked
-from sash.server.mcp_shapes import (
+from sash.server.mcp.schemas import input_schema, output_schema
+from sash.server.mcp.shapes import (
     Awaited,
     MessageToSend,
     Question,
@@ -29,7 +29,6 @@ from sash.server.mcp_shapes import (
     TurnToCancel,
     summaries,
 )
-from sash.server.schemas import input_schema, output_schema
 from sash.shapes import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
 from sash.tools import ToolSpec
 
@@ -63,7 +62,6 @@ class Visit:
 
     desk: Desk
     caller: Caller
-    asked: Asked
 
 
 Run = Callable[[Visit, Any], Coroutine[Any, Any, Any]]
@@ -179,7 +177,7 @@ async def _await_continuation(visit: Visit, turn: TurnToAwait) -> str:
 
 
 async def _ask(visit: Visit, question: Question) -> str:
-    return await visit.asked.ask(visit.desk, visit.caller, question)
+    return (await visit.desk.put_question(visit.caller, question)).continuation_id
 
 
 async def _cancel(visit: Visit, turn: TurnToCancel) -> Cancelled:
@@ -199,7 +197,7 @@ async def _retry(visit: Visit, turn: TurnNamed) -> Acknowledged:
 
 
 async def _end_session(visit: Visit, session: SessionToEnd) -> SessionOver:
-    return await visit.desk.end_session(visit.caller, session.session_id)
+    return await visit.desk.end_session(visit.caller, session.session_id, session.reason)
 
 
 AGENT_TOOLS: tuple[Tool, ...] = (

@@ -9,7 +9,7 @@ import mcp.types as t
 from sash.agent.redaction import redact
 from sash.codec import adapter
 from sash.errors import SashError
-from sash.server.mcp_shapes import Awaited, awaited
+from sash.server.mcp.shapes import Awaited, awaited
 from sash.shapes import ContinuationShown
 from sash.steps import ArtifactRef
 from sash.store import Artifact

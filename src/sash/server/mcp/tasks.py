@@ -17,11 +17,11 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 from sash.access import Caller
 from sash.desk import Desk
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
-from sash.server.mcp_errors import protocol_error
-from sash.server.mcp_results import of_turn
-from sash.server.mcp_shapes import TO_DO, WaitingCall, waiting_calls
-from sash.server.safety import to_the_end
-from sash.shapes import Approve, ContinuationShown
+from sash.server.mcp.errors import protocol_error
+from sash.server.mcp.results import of_turn
+from sash.server.mcp.safety import to_the_end
+from sash.server.mcp.shapes import TO_DO
+from sash.shapes import Approve, ContinuationShown, WaitingCall
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 REVISION = "2026-07-28"
@@ -85,13 +85,13 @@ class Tasks:
             result = of_turn(turn)
             task["result"] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         elif task["status"] == "input_required":
-            task["inputRequests"] = {call.call_id: _question(call) for call in waiting_calls(turn)}
+            task["inputRequests"] = {call.call_id: _question(call) for call in turn.waiting_calls}
         return task
 
     async def update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Take the answers that a task waits for; others are not for it."""
         turn = await self._find(ctx, params)
-        for call in waiting_calls(turn):
+        for call in turn.waiting_calls:
             if call.call_id in params.input_responses:
                 answer = Approve(call_id=call.call_id, approved=_is_yes(params.input_responses[call.call_id]))
                 await self._approve(self._caller(ctx), turn.continuation_id, answer)
@@ -147,7 +147,7 @@ def _task(turn: ContinuationShown) -> dict[str, Any]:
 
 def _question(call: WaitingCall) -> dict[str, Any]:
     """Return the question to the user whether a call may be made."""
-    message = f"The agent wants to use {call.name}: {call.would} ({call.reason}). May it?"
+    message = f"The agent wants to use {call.in_words} ({call.reason}). May it?"
     approved = {"type": "boolean", "title": "Approve", "description": "Whether the call may be made."}
     schema = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}

@@ -13,8 +13,8 @@ from sash.access import Caller
 from sash.codec import adapter
 from sash.desk import Desk
 from sash.errors import ArtifactNotFound, ContinuationNotFound, SessionNotFound
-from sash.server.mcp_errors import protocol_error
-from sash.server.mcp_shapes import summaries
+from sash.server.mcp.errors import protocol_error
+from sash.server.mcp.shapes import summaries
 from sash.store import Artifact
 
 JSON = "application/json"
