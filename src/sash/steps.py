@@ -19,6 +19,7 @@ Status = Literal[
     "expired",
 ]
 FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
+UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
 HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})
 
 StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_event", "summary", "error"]

@@ -184,3 +184,18 @@ async def test_it_knows_what_is_one_s_own(talk):
 @pytest.mark.parametrize("question", ["What is 2+2?", "Who are you?", "Remind me to take out the trash"])
 async def test_what_is_not_in_the_house_it_cannot_answer_and_says_so(talk, question):
     assert CANNOT in (await talk(question)).response.final_message
+
+
+async def test_of_several_that_are_meant_the_one_with_something_wrong_is_told_of():
+    from sash import Runtime
+    from sash.home.demo import demo_home
+    from sash.stores.memory import MemoryStore
+    from sash.testing import FakeClock
+
+    clock = FakeClock()
+    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock) as runtime:
+        await runtime.home_ready(timeout_s=30)
+        asked = await runtime.ask("Why did bedroom lights flicker last night?", timeout_s=30)
+        assert "flickers" in asked.response.final_message
+        healthy = await runtime.ask("What is wrong with the bedside lamp?", timeout_s=30)
+        assert healthy.response.final_message.startswith("light.bedside_lamp is healthy")

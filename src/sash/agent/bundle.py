@@ -11,7 +11,7 @@ from sash.errors import InvalidExport, SashError
 from sash.ids import is_ulid
 from sash.state import ConversationWindow
 from sash.stats import Stats
-from sash.steps import Continuation
+from sash.steps import UNDER_WAY, Continuation
 from sash.store import Bundle
 from sash.window import Window
 
@@ -39,7 +39,7 @@ def read_bundle(data: Any, owner: str) -> Bundle:
 
 
 def _adopted(continuation: Continuation, owner: str) -> Continuation:
-    under_way = continuation.status in ("pending", "running", "streaming")
+    under_way = continuation.status in UNDER_WAY
     return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
 
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from sash.shapes import Acknowledged, ContinuationShown
 
 FOR_EVER_S = 86_400.0
-UNDER_WAY = frozenset({"pending", "running", "streaming"})
 
 
 def ask(
@@ -60,6 +59,7 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
     """Ask; who interrupts it has it cancelled, and what takes too long can be resumed."""
     from sash.cli.house import wait_for_house
     from sash.cli.opening import talking
+    from sash.steps import UNDER_WAY
 
     async with talking(settings) as desk:
         await wait_for_house(desk)

@@ -11,14 +11,14 @@ from sash.cli.screen import Screen
 from sash.cli.sessions import table
 from sash.cli.show import print_context
 from sash.cli.transcript import last_messages, words
-from sash.cli.turns import UNDER_WAY, Turns
+from sash.cli.turns import Turns
 from sash.cli.wanted import Wanted
 from sash.desk import Desk
 from sash.errors import SashError, SessionBusy
 from sash.sessions import Session
 from sash.settings import Settings
 from sash.shapes import ContinuationShown, Note, SendMessage, WaitingCall
-from sash.steps import Action
+from sash.steps import UNDER_WAY, Action
 
 LAST_MESSAGES = 6
 LAST_SESSIONS = 10

@@ -10,9 +10,9 @@ from sash.desk import Desk
 from sash.errors import NotAwaitingApproval
 from sash.events import Event
 from sash.shapes import Approve, ContinuationShown, WaitingCall
+from sash.steps import UNDER_WAY
 
 MOST_SHOWN = 500
-UNDER_WAY = frozenset({"pending", "running", "streaming"})
 # What ends a stretch of a turn: somebody has to look where it stands.
 _STOPS = frozenset({"approval_requested", "interrupted"})
 

@@ -44,6 +44,7 @@ _time = re.compile(r"\bwhat (?:time|day|date) is it\b|\bwhat(?:['’]s| is) (?:t
 _week = re.compile(r"\b(?:week|7 days)\b", re.I)
 _hour = re.compile(r"\b(?:last hour|past hour|1 hour)\b", re.I)
 
+MOST_DIAGNOSED = 3
 _WHO = {"user": "you", "assistant": "I", "tool": "a tool"}
 
 
@@ -83,12 +84,20 @@ def _answer(
     if results and results[-1][0] == "recall":
         return _tell_said(said, request.messages, results) if _recalled(results[-1][1]) else CANNOT
     if results:
-        return _tell(*results[-1])
+        return _tell(*_telling(results))
     if not isinstance(message["content"], str) and any(p["type"] != "text" for p in message["content"]):
         return NO_IMAGES
     if time and _time.search(said):
         return f"It is {time}."
     return CANNOT
+
+
+def _telling(results: list[tuple[str, Any]]) -> tuple[str, Any]:
+    """Return the result that answers: the last; of several diagnoses in which nothing is wrong the first."""
+    name, last = results[-1]
+    if name == "diagnose_entity" and isinstance(last, dict) and last.get("status") == "healthy":
+        return next(result for result in results if result[0] == name)
+    return name, last
 
 
 def _turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -105,6 +114,8 @@ def _next_call(said: str, results: list[tuple[str, Any]], tools: set[str]) -> _C
         return next(iter(wanted), None)
     if done == ["recall"] and not _said_before.search(said) and not _recalled(results[0][1]):
         return next((call for call in wanted if call.name != "recall"), None)
+    if done[-1] == "diagnose_entity":
+        return _diagnose_next(results)
     found = _entities(results[-1][1]) if done[-1] == "search_index" else []
     if found and "diagnose_entity" in tools and any(call.name == "diagnose_entity" for call in wanted):
         return _Call("diagnose_entity", {"entity_id": found[0]["entity_id"]})
@@ -112,6 +123,18 @@ def _next_call(said: str, results: list[tuple[str, Any]], tools: set[str]) -> _C
     if without_state and "get_states" in tools:
         return _Call("get_states", {"entity_ids": without_state[:10]})
     return None
+
+
+def _diagnose_next(results: list[tuple[str, Any]]) -> _Call | None:
+    """Look at the next of what was found, as long as nothing is wrong with those before it."""
+    diagnoses = [result for name, result in results if name == "diagnose_entity"]
+    found = [e["entity_id"] for name, result in results if name == "search_index" for e in _entities(result)]
+    seen = {d.get("entity_id") for d in diagnoses if isinstance(d, dict)}
+    rest = [entity_id for entity_id in found if entity_id not in seen]
+    healthy = all(isinstance(d, dict) and d.get("status") == "healthy" for d in diagnoses)
+    if not healthy or not rest or len(diagnoses) >= MOST_DIAGNOSED:
+        return None
+    return _Call("diagnose_entity", {"entity_id": rest[0]})
 
 
 def _plan(said: str) -> Iterator[_Call]:

@@ -23,7 +23,7 @@ from sash.errors import (
 )
 from sash.sessions import Session, WindowLimits
 from sash.shapes import Acknowledged, ContinuationShown, SendMessage, shown_result
-from sash.steps import Continuation
+from sash.steps import UNDER_WAY, Continuation
 from sash.store import keeps_changing
 
 # Under this key a session's context has how many turns the conversation had before it.
@@ -299,7 +299,7 @@ def _reply(turn: ContinuationShown) -> str:
         return turn.error.message
     if turn.waiting_calls:
         return " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
-    if turn.status in ("pending", "running", "streaming"):
+    if turn.status in UNDER_WAY:
         return "I am still working on it."
     return f"It was {turn.status}."
 
