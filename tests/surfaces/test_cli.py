@@ -763,3 +763,32 @@ def test_all_is_shown_where_there_is_no_unicode(house, encoding):
         assert done.returncode == 0, done.stderr
     whole = house("show", listed(house)[0]["id"], "--json", **environment).stdout
     assert "café is “closed”" in json.dumps(json.loads(whole), ensure_ascii=False)
+
+
+def test_doctor_finds_a_session_that_cannot_be_read(house):
+    session = spoken(house, SASH_STORE="files")
+    [file] = house.data.glob(f"sessions/{session}/session.json")
+    file.write_bytes(file.read_bytes()[:-50])
+    done = house("doctor", SASH_STORE="files", **NO_HOUSE)
+    assert done.returncode == 1 and "cannot be read" in done.stdout
+
+
+def test_closed_input_and_a_full_disk_are_told_in_a_line(house):
+    for command in ("ask -", "chat"):
+        done = subprocess.run(
+            ["bash", "-c", f"{SASH} {command} <&-"],
+            capture_output=True,
+            text=True,
+            timeout=WAIT_S,
+            env=house.environment | NO_HOUSE,
+        )
+        assert "Traceback" not in done.stderr
+    done = subprocess.run(
+        ["bash", "-c", f"{SASH} sessions --json > /dev/full"],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        env=house.environment | NO_HOUSE,
+    )
+    assert done.returncode == 1 and "Traceback" not in done.stderr
+    assert "No space left on device" in done.stderr

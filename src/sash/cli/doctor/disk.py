@@ -113,7 +113,17 @@ def _check_files(folder: Path) -> Finding:
     if _is_held(folder / "lock"):
         advice = "it is for one program at a time: stop that one before you use another command"
         return Finding("store", "note", f"{folder} is open in another program", advice)
+    if damaged := next(filter(_is_damaged, folder.glob("sessions/*/session.json")), None):
+        return Finding("store", "wrong", f"{damaged} cannot be read", "bring back a copy of it")
     return Finding("store", "ok", f"{folder} can be read, layout {version}")
+
+
+def _is_damaged(path: Path) -> bool:
+    try:
+        json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return True
+    return False
 
 
 def _is_held(path: Path) -> bool:
