@@ -276,17 +276,20 @@ def _install_into(folder: Path) -> None:
     try:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
         plain = ("--no-save", "--no-package-lock", "--ignore-scripts", f"--before={DAY}")
-        _run("npm", "install", *quiet, *plain, "--prefix", str(new), *_packages())
+        # Within the folder, and not by --prefix, which would also look for the machine's npmrc there.
+        (new / "package.json").write_text("{}")
+        _run("npm", "install", *quiet, *plain, "--fetch-retries=1", *_packages(), cwd=new)
         shutil.rmtree(folder, ignore_errors=True)
         new.rename(folder)
     finally:
         shutil.rmtree(new, ignore_errors=True)
 
 
-def _run(*words: str) -> str:
+def _run(*words: str, cwd: Path | None = None) -> str:
     try:
         done = subprocess.run(
             words,
+            cwd=cwd,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
