@@ -60,8 +60,10 @@ DENYLIST = (
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
 # What a request to a model says by other ways than its options.
 OWN_OPTIONS = frozenset(
-    {"model", "messages", "input", "tools", "stream", "stream_options", "store", "temperature", "max_tokens"}
-    | {"max_completion_tokens", "max_output_tokens"}
+    {"model", "messages", "input", "prompt", "instructions", "tools", "functions", "function_call", "stream"}
+    | {"stream_options", "store", "temperature", "n", "background", "conversation", "previous_response_id"}
+    | {"max_tokens", "max_completion_tokens", "max_output_tokens"}
+    | {"extra_body", "extra_headers", "extra_query", "timeout"}
 )
 # A window is read again with every call of a turn, so it is a small part of what a model can read at once.
 PART_FOR_WINDOW = 64

@@ -304,3 +304,19 @@ async def test_text_that_comes_in_parts_is_text():
         answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
         await model.endpoint.close()
     assert answer.content == "Hi"
+
+
+async def test_options_go_into_the_body_and_nowhere_else():
+    async with Wire(said("ok")) as wire:
+        config = ModelConfig(options={"seed": 7, "reasoning_effort": "low", "made_up": 1})
+        await answer(wire, ModelRequest([{"role": "user", "content": "hi"}], config=config))
+        sent = wire.requests[0].body
+        assert (sent["seed"], sent["reasoning_effort"], sent["made_up"]) == (7, "low", 1)
+
+
+@pytest.mark.parametrize(
+    "name", ["extra_body", "extra_headers", "extra_query", "timeout", "messages", "prompt"]
+)
+def test_options_that_would_change_what_sash_decides_are_refused(name):
+    with pytest.raises(InvalidInput, match=name):
+        ModelConfig(options={name: {}})

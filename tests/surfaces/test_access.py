@@ -248,8 +248,11 @@ async def test_who_may_not_act_has_no_agent_that_may(tmp_path):
         assert imported["policy"]["allow_actuation"] is False
 
 
+PORTS = ("localhost:8821.evil.example", "[::1].evil.example", "localhost:evil")
+
+
 async def test_other_names_and_other_pages_are_refused(served):
-    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", ""):
+    for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "10.0.0.1", "", *PORTS):
         refused = await served.client.get("/health", headers={"Host": host})
         problem(refused, 421, "host_refused")
     port = served.url.rpartition(":")[2]

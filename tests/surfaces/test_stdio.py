@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sys
 from contextlib import asynccontextmanager
 
 import pytest
@@ -122,3 +123,25 @@ async def test_a_wrong_setting_is_explained_where_people_look(tmp_path):
         assert (
             complaint.startswith("error: store is sqlite, files or memory") and "Traceback" not in complaint
         )
+
+
+async def test_who_has_said_all_still_gets_the_answers(tmp_path):
+    start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    ask = {"name": "ha_agent_ask", "arguments": {"message": "What time is it?"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ask},
+    ]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "sash", "mcp", "--data", str(tmp_path)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        env={"SASH_HOME": "none", "HOME": str(tmp_path)},
+    )
+    said = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    out, told = await asyncio.wait_for(process.communicate(said), 60)
+    answers = {one["id"]: one for one in map(json.loads, out.splitlines())}
+    assert answers[2]["result"]["structuredContent"]["status"] == "completed", told.decode()
+    assert b"Traceback" not in told and process.returncode == 0

@@ -44,7 +44,10 @@ def _arguments(request: ModelRequest, model: str) -> dict[str, Any]:
         arguments["temperature"] = config.temperature
     if config.max_output_tokens is not None:
         arguments["max_completion_tokens"] = config.max_output_tokens
-    return config.options | arguments
+    if config.options:
+        # Into the body and nowhere else: as arguments some would be the SDK's own, its headers among them.
+        arguments["extra_body"] = dict(config.options)
+    return arguments
 
 
 def _deltas(chunk: Any, model: str) -> list[Delta]:

@@ -27,6 +27,7 @@ LOCAL = Caller(DEFAULT_OWNER)
 
 # The closing quote may be missing: else each quote of an endless string would be looked at to its end.
 _STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
+_HOST = re.compile(r"(?:\[(?P<address>[^\]]*)\]|(?P<name>[^:]*))(?::[0-9]{1,5})?", re.ASCII)
 _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
@@ -171,9 +172,8 @@ def _too_deep(body: bytes) -> bool:
 
 def _name(host: str) -> str:
     """Return the name in a Host header, without its port."""
-    if host.startswith("["):
-        return host[1:].partition("]")[0].lower()
-    return host.partition(":")[0].lower()
+    found = _HOST.fullmatch(host)
+    return (found["address"] or found["name"]).lower() if found else host.lower()
 
 
 def _is_address(name: str) -> bool:

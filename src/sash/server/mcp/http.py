@@ -5,7 +5,7 @@ from starlette.routing import Match, Route
 from starlette.types import Scope
 
 from sash.desk import Desk
-from sash.server.mcp.server import make_mcp
+from sash.server.mcp.server import Mcp
 from sash.settings import Settings
 
 PATH = "/mcp"
@@ -27,5 +27,5 @@ class McpRoute(Route):
 def make_manager(desk: Desk, settings: Settings) -> StreamableHTTPSessionManager:
     """Return what runs MCP's requests, for as long as the app lives. The gate has looked at them by then."""
     return StreamableHTTPSessionManager(
-        app=make_mcp(desk), stateless=True, max_request_body_size=settings.max_body_bytes
+        app=Mcp(desk).server(), stateless=True, max_request_body_size=settings.max_body_bytes
     )

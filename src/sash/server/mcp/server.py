@@ -1,6 +1,8 @@
 """MCP over one desk: a request is looked up, done, and its answer written. It knows no transport."""
 
+import asyncio
 from collections.abc import Iterable
+from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -22,6 +24,9 @@ from sash.server.mcp.waiting import Tell, wait
 from sash.steps import FINAL
 
 LIST_TTL_MS = 60_000
+# How long the calls of a client that says no more may take, and how soon a call that was read begins.
+SETTLE_S = 50.0
+BEGIN_S = 0.05
 DOTTED = "ha_agent."
 # Nobody should wait for a turn that has ended, or goes on only when it is told to.
 STANDS_STILL = FINAL | {"interrupted"}
@@ -34,17 +39,13 @@ INSTRUCTIONS = (
 Context = ServerRequestContext[Any, Any]
 
 
-def make_mcp(desk: Desk, local: Caller | None = None) -> Server[Any]:
-    """Return an MCP server over a desk; `local` is who calls where there is no request to say so."""
-    return Mcp(desk, local).server()
-
-
 class Mcp:
-    """Answers the requests of MCP's clients."""
+    """Answers the requests of MCP's clients; `local` is who calls where there is no request to say so."""
 
     def __init__(self, desk: Desk, local: Caller | None = None) -> None:
         self._desk = desk
         self._local = local
+        self._calls: set[asyncio.Task[Any] | None] = set()
         self._tools = {tool.name: tool for tool in (*tools.AGENT_TOOLS, *tools.house_tools(desk))}
         self._listed = [_listed(tool) for tool in self._tools.values()]
 
@@ -76,11 +77,22 @@ class Mcp:
         self, ctx: Context, params: t.CallToolRequestParams
     ) -> t.CallToolResult | dict[str, Any]:
         """Call a tool; what goes wrong in it is a result, for the model to mend."""
-        visit = Visit(self._desk, self._caller(ctx))
+        visit, call = Visit(self._desk, self._caller(ctx)), asyncio.current_task()
+        self._calls.add(call)
         try:
             return await self._call(ctx, self._find(params.name), visit, params.arguments or {})
         except SashError as error:
             return results.of_error(error)
+        finally:
+            self._calls.discard(call)
+
+    async def settle(self) -> None:
+        """Let the calls that were made come to their answers, for as long as one waits for an answer."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(SETTLE_S):
+                await asyncio.sleep(BEGIN_S)
+                while calls := [call for call in self._calls if call is not None]:
+                    await asyncio.wait(calls)
 
     async def list_resources(self, ctx: Context, params: object) -> t.ListResourcesResult:
         listed = list(resources.RESOURCES)

@@ -7,14 +7,13 @@ import threading
 from collections.abc import AsyncIterator
 from typing import Any, cast
 
-from mcp.server import Server
 from mcp.server.stdio import stdio_server
 
 from sash.access import Caller
 from sash.assembly import make_runtime
 from sash.desk import Desk
 from sash.runtime import DEFAULT_OWNER
-from sash.server.mcp.server import make_mcp
+from sash.server.mcp.server import Mcp
 from sash.settings import Settings
 
 STDIN = 0
@@ -32,7 +31,7 @@ async def _serve(settings: Settings, caller: Caller) -> None:
         asyncio.get_running_loop().add_signal_handler(number, enough.set)
     async with make_runtime(settings) as runtime:
         stopping = asyncio.create_task(enough.wait())
-        talking = asyncio.create_task(_talk(make_mcp(Desk(runtime), caller)))
+        talking = asyncio.create_task(_talk(Mcp(Desk(runtime), caller)))
         await asyncio.wait((talking, stopping), return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
             await _break_off(talking)
@@ -47,13 +46,17 @@ async def _break_off(talking: asyncio.Task[None]) -> None:
     await asyncio.gather(talking, return_exceptions=True)
 
 
-async def _talk(server: Server[Any]) -> None:
-    async with stdio_server(stdin=cast(Any, _lines(STDIN))) as (received, sent):
+async def _talk(mcp: Mcp) -> None:
+    server = mcp.server()
+    async with stdio_server(stdin=cast(Any, _lines(STDIN, mcp))) as (received, sent):
         await server.run(received, sent, server.create_initialization_options())
 
 
-async def _lines(descriptor: int) -> AsyncIterator[str]:
-    """Give the lines of an input, read by a thread that nobody has to wait for when it is time to go."""
+async def _lines(descriptor: int, mcp: Mcp) -> AsyncIterator[str]:
+    """Give the lines of an input, read by a thread that nobody has to wait for when it is time to go.
+
+    Who has said all that it has to say may still wait for answers: it gets them before this ends.
+    """
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(1)
     loop = asyncio.get_running_loop()
 
@@ -71,3 +74,4 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
     threading.Thread(target=read, name="stdin", daemon=True).start()
     while (line := await lines.get()) is not None:
         yield line.decode(errors="replace")
+    await mcp.settle()
