@@ -121,9 +121,9 @@ def _call(*command: str) -> None:
 
 def _become(*command: str | Path) -> int:
     """Run a command in the place of this process, so that a signal to stop reaches it and nobody else."""
-    if os.name == "nt" or not Path(command[0]).exists():
-        return _run(*command)
-    os.execve(str(command[0]), [str(part) for part in command], _environment())
+    if os.name != "nt" and Path(command[0]).exists():
+        os.execve(str(command[0]), [str(part) for part in command], _environment())
+    return _run(*command)
 
 
 def _environment() -> dict[str, str]:

@@ -32,7 +32,9 @@ _NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class Refused(SashError):
-    """A request that does not get in."""
+    """A request that does not get in, with the code of why."""
+
+    code = "refused"
 
     def __init__(self, code: str, message: str) -> None:
         super().__init__(message)

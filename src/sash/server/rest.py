@@ -56,7 +56,7 @@ async def list_sessions(
     limit: Limit = 50,
     cursor: Annotated[
         str | None,
-        Query(pattern=r"^[0-9A-HJKMNP-TV-Z]{26}$", description="The `next_cursor` of the last page."),
+        Query(pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$", description="The `next_cursor` of the last page."),
     ] = None,
 ) -> Response:
     """List your sessions, newest first."""
