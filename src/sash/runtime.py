@@ -27,7 +27,7 @@ from sash.agent.requests import (
 )
 from sash.agent.upkeep import Upkeep
 from sash.agent.windows import KnownWindows
-from sash.agent.worker import ONE_QUESTION, BusyPolicy, Result, Worker
+from sash.agent.worker import BusyPolicy, Result, Worker
 from sash.checks import (
     MAX_MESSAGE_BYTES,
     check_count,
@@ -65,6 +65,7 @@ from sash.models.embedder import Embedder
 from sash.models.offline import OfflineModel
 from sash.sessions import (
     CONTINUATION_RETENTION_HOURS,
+    ONE_QUESTION,
     SESSION_IDLE_DAYS,
     Budgets,
     Defaults,
@@ -230,7 +231,7 @@ class Runtime:
             await self.store.close()
             raise
         self._background = [
-            asyncio.create_task(self._every(self._lease_s / 3, self._worker.heartbeat)),
+            asyncio.create_task(self._every(self._lease_s / 10, self._worker.heartbeat)),
             asyncio.create_task(self._warm_up()),
         ]
         if recover:
@@ -370,14 +371,7 @@ class Runtime:
         )
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
-        sent = await self._worker.begin(new, busy)
-        if sent.id != new.id and sent.request.message != new.request.message:
-            raise KeyReused(
-                f"the idempotency_key {request.idempotency_key!r:.80} belongs to another message, of "
-                f"{sent.id}: use a new key for each message",
-                continuation_id=sent.id,
-            )
-        return sent
+        return _same(new, await self._worker.begin(new, busy))
 
     async def record_turn(
         self,
@@ -387,16 +381,17 @@ class Runtime:
         *,
         owner: str = DEFAULT_OWNER,
         metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> Continuation:
         """Add a turn that somebody else has answered, without running the agent.
 
         Without an `ai_response` it is not answered yet: `amend_turn` gives it one.
         """
-        request = read_recorded(self._max_message_bytes, user_message, metadata)
+        request = read_recorded(self._max_message_bytes, user_message, metadata, idempotency_key)
         answer = None if ai_response is None else read_answer(self._max_message_bytes, ai_response)
         now = self._clock.now()
         new = Continuation(self._engine.new_id(), session_id, owner, "running", now, now, request)
-        return await self._worker.record(new, answer)
+        return _same(new, await self._worker.record(new, answer))
 
     async def amend_turn(
         self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
@@ -833,3 +828,14 @@ class Runtime:
                 f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
                 "start another session"
             )
+
+
+def _same(new: Continuation, kept: Continuation) -> Continuation:
+    """Return what is kept under the idempotency key of a new turn, if that was the same one."""
+    if kept.id != new.id and kept.request.message != new.request.message:
+        raise KeyReused(
+            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to another message, of "
+            f"{kept.id}: use a new key for each message",
+            continuation_id=kept.id,
+        )
+    return kept

@@ -69,6 +69,8 @@ OWN_OPTIONS = frozenset(
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
+# Under this key a session's context says that it ends with its first turn.
+ONE_QUESTION = "one_question"
 
 
 @dataclass(frozen=True, slots=True)

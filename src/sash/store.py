@@ -27,7 +27,7 @@ from sash.errors import (
     SessionEnded,
     SessionExists,
 )
-from sash.sessions import Session, SessionStatus
+from sash.sessions import ONE_QUESTION, Session, SessionStatus
 from sash.state import ConversationWindow, MessageEntry
 from sash.stats import NO_STATS, Stats
 from sash.steps import (
@@ -283,12 +283,18 @@ class Store(Protocol):
         """
 
     async def finish(self, lease: Lease, end: Finish) -> Finished:
-        """End a continuation, with the messages it adds to the transcript and what they evict."""
+        """End a continuation, with the messages it adds to the transcript and what they evict.
 
-    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+        A session that is there for one question (`ONE_QUESTION`) ends with it, as by `cancel`.
+        """
+
+    async def record(
+        self, new: Continuation, end: Finish, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
         """Write a turn that is over as it begins, unless the session has changed (`SessionChanged`).
 
         `session` is as it was when the end was made of it. If another turn holds the session: `SessionBusy`.
+        The turn that has the same idempotency key is returned instead, without steps.
         """
 
     async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
@@ -492,8 +498,10 @@ def after_turn(session: Session, end: Finish, now: datetime) -> Session:
     memory = session.memory
     if end.cut is not None:
         memory = replace(memory, digest=end.cut.digest, cut_at=now)
+    is_over = session.status == "active" and session.context.get(ONE_QUESTION) is True
     return replace(
         session,
+        status="ended" if is_over else session.status,
         memory=memory,
         stats=session.stats + end.stats,
         updated_at=now,

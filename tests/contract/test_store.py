@@ -19,7 +19,7 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ids import new_id
-from sash.sessions import Pin, Session, SessionMemory
+from sash.sessions import ONE_QUESTION, Pin, Session, SessionMemory
 from sash.state import MessageEntry
 from sash.stats import Stats
 from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
@@ -992,15 +992,17 @@ async def test_what_is_open_is_listed_without_what_is_over(store, start, begin, 
 
 @pytest.fixture
 def record(store, clock):
-    async def record(session, question, answer, *, cut=None, **fields):
+    async def record(session, question, answer, *, cut=None, key=None, **fields):
         """Record a turn of a question and an answer in a session as it is now."""
-        request = ContinuationRequest(question, metadata={"source": "test"})
+        request = ContinuationRequest(question, idempotency_key=key, metadata={"source": "test"})
         new = Continuation(new_id(), session.id, session.owner, "running", clock.now(), clock.now(), request)
         messages = (*said(question), *said(answer, role="assistant"))
         end = completed(*messages, cut=cut, stats=Stats(turns=1, local_turns=1))
         end = replace(end, response=ContinuationResponse(answer), **fields)
         current = await store.get_session(session.owner, session.id)
-        return new.id, messages, await store.record(new, end, current)
+        recorded, steps = await store.record(new, end, current)
+        assert recorded == await store.get_continuation(session.owner, recorded.id)
+        return recorded.id, messages, steps
 
     return record
 
@@ -1013,14 +1015,13 @@ async def test_a_turn_that_is_over_is_recorded_whole(store, start, begin, record
     await store.finish(turn.lease, completed(*first))
     clock.advance(5)
     cut = without(first[0], first[1], turn_starts=("x",), digest="- one")
-    recorded, messages, finished = await record(session, "the boiler?", "It leaks.", cut=cut)
-    assert [(s.n, s.cursor, s.ts) for s in finished.steps] == [(1, 3, clock.now())]
-    assert not finished.next_waits
+    recorded, messages, written = await record(session, "the boiler?", "It leaks.", cut=cut)
+    assert [(s.n, s.cursor, s.ts) for s in written] == [(1, 3, clock.now())]
     async for opened in now_and_later():
         ended, steps = await opened.journal("ann", recorded)
         assert (ended.status, ended.response.final_message) == ("completed", "It leaks.")
         assert (ended.request.metadata, ended.updated_at) == ({"source": "test"}, clock.now())
-        assert (ended.stats, steps) == (Stats(turns=1, local_turns=1), finished.steps)
+        assert (ended.stats, steps) == (Stats(turns=1, local_turns=1), written)
         assert [m.message for m in await opened.messages("ann", session.id)] == [*first, *messages]
         assert [m.continuation_id for m in await opened.messages("ann", session.id, after=2)] == [
             recorded
@@ -1041,6 +1042,34 @@ async def test_several_steps_of_a_recorded_turn_are_kept(store, start, record, r
     recorded, _, _ = await record(session, "q", "a", steps=steps)
     opened = await reopen()
     assert [s.type for s in (await opened.journal("ann", recorded))[1]] == ["plan", "summary"]
+
+
+async def test_a_turn_is_recorded_once_under_its_key(store, start, begin, record, now_and_later):
+    session = await start()
+    first, messages, _ = await record(session, "q", "a", key="k")
+    await begin(session)
+    for question in ("q", "another"):
+        again, _, steps = await record(session, question, "b", key="k")
+        assert (again, steps) == (first, ())
+    async for opened in now_and_later():
+        assert [m.message for m in await opened.messages("ann", session.id)] == list(messages)
+
+
+@pytest.mark.parametrize("how", ["finish", "cancel"])
+async def test_a_session_for_one_question_ends_with_it_in_one_commit(store, start, begin, how, now_and_later):
+    asked = await start(context={ONE_QUESTION: True})
+    other = await start(context={ONE_QUESTION: "yes"})
+    for session in (asked, other):
+        turn = (await begin(session)).turn
+        if how == "finish":
+            await store.finish(turn.lease, completed(*said("q")))
+        else:
+            await store.cancel("ann", turn.continuation.id, "enough")
+    async for opened in now_and_later():
+        over = await opened.get_session("ann", asked.id)
+        assert (over.status, over.version) == ("ended", 2)
+        assert (await opened.get_session("ann", other.id)).status == "active"
+        assert await opened.count_active("ann") == 1
 
 
 async def test_nothing_is_recorded_in_a_session_that_is_held_or_over_or_has_changed(

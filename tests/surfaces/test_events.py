@@ -118,7 +118,8 @@ async def test_there_is_an_end_to_subscribers(tmp_path):
     async with serving(tmp_path, max_subscribers=1) as served:
         session_id = await served.start()
         async with served.client.stream("GET", f"/events/{session_id}") as first:
-            await anext(first.aiter_lines())
+            lines = first.aiter_lines()  # One that nobody keeps would close the stream.
+            await anext(lines)
             refused = await served.client.get(f"/events/{session_id}")
             problem(refused, 429, "too_many_subscribers")
         async with asyncio.timeout(WAIT_S):

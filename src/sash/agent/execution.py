@@ -25,7 +25,10 @@ _logger = logging.getLogger(__name__)
 
 
 class Execution:
-    """Runs one turn to its end. `unwritten` is an end that the store could not take."""
+    """Runs one turn to its end. `unwritten` is an end that the store could not take.
+
+    It is `lost` if somebody else has ended it, or goes on with it.
+    """
 
     _known: KnownWindow
 
@@ -39,7 +42,7 @@ class Execution:
         self._asking = Asking(engine, turn, self.progress, self.journal)
         self.unwritten: Finish | None = None
         self.ended: Continuation | None = None
-        self.next_waits = False
+        self.next_waits = self.lost = False
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
@@ -74,7 +77,7 @@ class Execution:
                 _logger.error("turn %s failed: %s", turn.continuation.id, trace)
                 await self._fail("internal_error", f"{type(error).__name__}: {error}")
         except LeaseLost:
-            self.unwritten = None
+            self.unwritten, self.lost = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)

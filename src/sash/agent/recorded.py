@@ -10,7 +10,7 @@ from sash.errors import SessionChanged
 from sash.sessions import Session
 from sash.stats import Stats
 from sash.steps import Continuation, ContinuationResponse, NewStep, Step
-from sash.store import MOST_CHANGES, Finish, after_turn, ended, keeps_changing
+from sash.store import MOST_CHANGES, Finish, after_turn, keeps_changing
 
 RECORDED_TAG = frozenset({"recorded"})
 # No model was asked, and nobody has waited.
@@ -25,7 +25,10 @@ class Recorder:
         self._one_at_a_time: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def record(self, new: Continuation, answer: str | None) -> tuple[Continuation, tuple[Step, ...]]:
-        """Add a turn with its answer, or with none yet; those of one session come one after the other."""
+        """Add a turn with its answer, or with none yet; those of one session come one after the other.
+
+        What was added before under the same idempotency key is returned without steps.
+        """
         turn = self._one_at_a_time.setdefault(new.session_id, asyncio.Lock())
         async with turn:
             for n in range(MOST_CHANGES):
@@ -60,11 +63,11 @@ class Recorder:
             cut=closing.cut,
             stats=RECORDED,
         )
-        finished = await engine.store.record(new, end, session)
-        at = finished.steps[-1].ts
-        settle(engine, after_turn(session, end, at), known, closing)
-        engine.hub.wake(session.id)
-        return ended(new, end, at), finished.steps
+        recorded, steps = await engine.store.record(new, end, session)
+        if recorded.id == new.id:
+            settle(engine, after_turn(session, end, recorded.updated_at), known, closing)
+            engine.hub.wake(session.id)
+        return recorded, steps
 
     async def _read(self, new: Continuation) -> tuple[Session, KnownWindow]:
         """Return the session and its window as this process knows them, or as the store does."""

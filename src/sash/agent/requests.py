@@ -26,24 +26,26 @@ MOST_OBJECT_BYTES = 16 << 10
 
 def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationRequest:
     """Return a request of which a message may have so many bytes, and so may its attachments."""
-    key, model = options["idempotency_key"], options["model"]
+    model = options["model"]
     return ContinuationRequest(
         message=redact(_check_message(message, most_bytes)),
         allow_tools=check_flag("allow_tools", options["allow_tools"]),
         max_steps=_check_budget("max_steps", options["max_steps"]),
         time_budget_ms=_check_budget("time_budget_ms", options["time_budget_ms"]),
         planner_hints=read_object("planner_hints", options["planner_hints"]),
-        idempotency_key=None if key is None else read_label("idempotency_key", key),
+        idempotency_key=_read_key(options["idempotency_key"]),
         model=None if model is None else read_model(model),
         attachments=_check_attachments(options["attachments"], most_bytes) if options["attachments"] else (),
         metadata=read_object("metadata", options["metadata"]),
     )
 
 
-def read_recorded(most_bytes: int, message: Any, metadata: Any) -> ContinuationRequest:
+def read_recorded(most_bytes: int, message: Any, metadata: Any, key: Any) -> ContinuationRequest:
     """Return the request of a turn that Sash does not run."""
     asked = redact(_check_message(message, most_bytes))
-    return ContinuationRequest(asked, metadata=read_object("metadata", metadata))
+    return ContinuationRequest(
+        asked, idempotency_key=_read_key(key), metadata=read_object("metadata", metadata)
+    )
 
 
 def read_answer(most_bytes: int, answer: Any) -> str:
@@ -59,6 +61,10 @@ def read_object(name: str, value: Any) -> dict[str, Any]:
     clean: dict[str, Any] = redact_json(check_json(name, value))
     check_size(len(json.dumps(clean)), MOST_OBJECT_BYTES)
     return clean
+
+
+def _read_key(key: Any) -> str | None:
+    return None if key is None else read_label("idempotency_key", key)
 
 
 def read_label(what: str, label: Any) -> str:

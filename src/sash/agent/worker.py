@@ -23,22 +23,18 @@ from sash.errors import (
     LeaseLost,
     ModelKeyRefused,
     ModelUnknown,
-    SashError,
     SessionBusy,
     SessionNotFound,
     ShuttingDown,
     StoreUnavailable,
 )
-from sash.sessions import Session
 from sash.stats import Stats
 from sash.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
-from sash.store import Begun, Finish, Hands, Turn, change_session
+from sash.store import Begun, Finish, Hands, Turn
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
-# Under this key a session's context says that it ends with its first turn.
-ONE_QUESTION = "one_question"
 MOST_RESUMES = 10
 HOPELESS = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
@@ -141,8 +137,8 @@ class Worker:
                     raise
                 await self._write_end(error.continuation_id)
                 continue
-            if self._on_turn is not None:
-                self._on_turn(Result(recorded, steps))
+            if recorded.id == new.id:
+                self._tell(Result(recorded, steps))
             return recorded
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
@@ -217,8 +213,6 @@ class Worker:
         if running is not None:
             await _stop([running.task])
         self._tell(Result(replace(cancelled, stats=stats), ()))
-        with suppress(SessionNotFound):
-            await self._leave(await self._store.get_session(owner, cancelled.session_id))
         return cancelled
 
     def _tell(self, result: Result) -> None:
@@ -229,14 +223,6 @@ class Worker:
             self._on_turn(result)
         except Exception as error:
             _logger.warning("turn %s was not counted: %s", result.continuation.id, error)
-
-    async def _leave(self, session: Session) -> None:
-        """End a session that was there for one question."""
-        if session.context.get(ONE_QUESTION) and session.status == "active":
-            with suppress(SashError):
-                await change_session(
-                    self._store, session.owner, session.id, lambda known: replace(known, status="ended")
-                )
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
         """Return what a turn that nobody works on here has taken, by its journal."""
@@ -287,7 +273,6 @@ class Worker:
         try:
             await execution.run()
             if execution.ended:
-                await self._leave(turn.session)
                 result = Result(execution.ended, tuple(execution.journal.steps))
             elif execution.unwritten:
                 self._unwritten[continuation.id] = (turn, execution.unwritten)
@@ -298,7 +283,7 @@ class Worker:
             self._end(continuation.id, continuation.session_id)
         if result is not None:
             self._tell(result)
-        if execution.next_waits and not self._draining:
+        if execution.next_waits or execution.lost:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> Result:
@@ -353,7 +338,10 @@ class Worker:
         running = dict(self._running)
         if running:
             held = await self._store.renew(self._id, tuple(running), lease_s=self._lease_s)
-            await _stop([running[lost].task for lost in running.keys() - held])
+            lost = [running[gone] for gone in running.keys() - held]
+            await _stop([turn.task for turn in lost])
+            for turn in lost:
+                await self.serve_next(turn.turn.session.id)
         for continuation_id in tuple(self._unwritten):
             await self._write_end(continuation_id)
 

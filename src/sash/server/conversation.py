@@ -91,10 +91,12 @@ class Conversations:
         user_message: str,
         ai_response: str | None = None,
         metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> dict[str, Any]:
         """Add a turn; the oldest is pushed out of the window if that is full."""
         caller.need("converse")
-        turn = await self._record(caller, conversation_id, user_message, ai_response, metadata=metadata)
+        kept = {"metadata": metadata, "idempotency_key": idempotency_key}
+        turn = await self._record(caller, conversation_id, user_message, ai_response, **kept)
         past = await self._past(caller, conversation_id)
         return {
             "status": "success",
@@ -178,11 +180,17 @@ class Conversations:
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
     async def say(
-        self, caller: Caller, conversation_id: str, text: str, language: str | None = None
+        self,
+        caller: Caller,
+        conversation_id: str,
+        text: str,
+        language: str | None = None,
+        idempotency_key: str | None = None,
     ) -> dict[str, Any]:
         """Let the agent answer, behind what is under way; who has to wait too long is told so."""
         caller.need("converse")
-        sent = await self._send(caller, conversation_id, text, language)
+        message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
+        sent = await self._send(caller, conversation_id, message, language)
         try:
             result = await self._runtime.await_continuation(
                 sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
@@ -195,7 +203,7 @@ class Conversations:
         return {"response_text": _reply(turn), "conversation_id": conversation_id, "extra": _extra(turn)}
 
     async def _send(
-        self, caller: Caller, conversation_id: str, text: str, language: str | None
+        self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
     ) -> Acknowledged:
         """Send a message, whoever clears the conversation at the same time."""
         for _ in range(MOST_TRIES):
@@ -203,9 +211,7 @@ class Conversations:
             try:
                 if language is not None and session.preferences.get("language") != language:
                     await self._desk.set_preferences(caller, session.id, {"language": language})
-                return await self._desk.send_message(
-                    caller, session.id, SendMessage(message=text, busy="enqueue")
-                )
+                return await self._desk.send_message(caller, session.id, message)
             except _OVERTAKEN:
                 continue
         raise keeps_changing(conversation_id)

@@ -47,6 +47,7 @@ class AddTurn:
     ai_response: str | None = None
     metadata: Object | None = None
     conversation_id: Name | None = None
+    idempotency_key: Label | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +70,7 @@ class Say:
     text: Text
     conversation_id: Name | None = None
     language: Label | None = None
+    idempotency_key: Label | None = None
 
 
 def _like(example: Any) -> dict[int | str, dict[str, Any]]:
@@ -95,11 +97,15 @@ def _conversations(request: Request) -> Conversations:
 async def add_turn(
     request: Request, who: Who, body: AddTurn, conversation_id: ConversationId = DEFAULT
 ) -> Response:
-    """Add a turn that was answered elsewhere; the oldest leaves the window when it is full."""
+    """Add a turn that was answered elsewhere; the oldest leaves the window when it is full.
+
+    Who does not know whether a turn was added sends it again with the same `idempotency_key`.
+    """
     name = body.conversation_id or conversation_id
-    return reply(
-        await _conversations(request).add_turn(who, name, body.user_message, body.ai_response, body.metadata)
+    added = await _conversations(request).add_turn(
+        who, name, body.user_message, body.ai_response, body.metadata, body.idempotency_key
     )
+    return reply(added)
 
 
 @router.get(
@@ -196,6 +202,7 @@ async def clear(request: Request, who: Who, conversation_id: ConversationId = DE
     ),
 )
 async def say(request: Request, who: Who, body: Say, conversation_id: ConversationId = DEFAULT) -> Response:
-    """Say something to the agent, and wait for its answer."""
+    """Say something to the agent, and wait for its answer; the same `idempotency_key` brings the same one."""
     name = body.conversation_id or conversation_id
-    return reply(await _conversations(request).say(who, name, body.text, body.language))
+    said = await _conversations(request).say(who, name, body.text, body.language, body.idempotency_key)
+    return reply(said)

@@ -260,13 +260,16 @@ class _FileLedgers(Ledgers):
             self._write_turn_soon(ledger, entry)
         return finished
 
-    def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+    def record(
+        self, new: Continuation, end: Finish, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
         with self._change(new.session_id) as ledger:
-            finished = super().record(new, end, session)
-            entry = ledger.entry(new.id)
-            self._log(ledger, entry, len(end.steps), end, new=True)
-            self._write_turn_soon(ledger, entry)
-        return finished
+            recorded, steps = super().record(new, end, session)
+            if recorded.id == new.id:
+                entry = ledger.entry(new.id)
+                self._log(ledger, entry, len(steps), end, new=True)
+                self._write_turn_soon(ledger, entry)
+        return recorded, steps
 
     def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
         with self._change(self._find(continuation_id)) as ledger:

@@ -141,7 +141,11 @@ class Ledger:
         self.take_in(entry.continuation.id, end, now)
         return Finished(written, self.next_pending() is not None)
 
-    def record(self, new: Continuation, end: Finish, session: Session, now: datetime) -> Finished:
+    def record(
+        self, new: Continuation, end: Finish, session: Session, now: datetime
+    ) -> tuple[Continuation, tuple[Step, ...]]:
+        if same := self._of_key.get(new.request.idempotency_key or ""):
+            return same.continuation, ()
         check_version(self.session, session)
         check_begin(self.session)
         if holder := self.holder():
@@ -151,7 +155,7 @@ class Ledger:
         written = self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(new.id, end, now)
-        return Finished(written, self.next_pending() is not None)
+        return entry.continuation, written
 
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None

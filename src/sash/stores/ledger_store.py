@@ -95,7 +95,9 @@ class LedgerStore(ABC):
     async def finish(self, lease: Lease, end: Finish) -> Finished:
         return await self._do(lambda ledgers: ledgers.finish(lease, end))
 
-    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
+    async def record(
+        self, new: Continuation, end: Finish, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
         return await self._do(lambda ledgers: ledgers.record(new, end, session))
 
     async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:

@@ -115,10 +115,12 @@ class Ledgers:
     def finish(self, lease: Lease, end: Finish) -> Finished:
         return self._leased(lease).finish(lease, end, self._clock.now())
 
-    def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
-        finished = self._ledger(new.owner, new.session_id).record(new, end, session, self._clock.now())
-        self._session_of[new.id] = new.session_id
-        return finished
+    def record(
+        self, new: Continuation, end: Finish, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
+        recorded = self._ledger(new.owner, new.session_id).record(new, end, session, self._clock.now())
+        self._session_of[recorded[0].id] = new.session_id
+        return recorded
 
     def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)

@@ -46,6 +46,7 @@ from sash.store import (
     cancelled_steps,
     check_begin,
     check_version,
+    ended,
     lease_end,
     number_steps,
 )
@@ -222,13 +223,18 @@ class SqliteStore:
 
         return await self._write(job)
 
-    async def record(self, new: Continuation, end: Finish, session: Session) -> Finished:
-        def job(db: sqlite3.Connection) -> Finished:
+    async def record(
+        self, new: Continuation, end: Finish, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
+        def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
             where = {"session_id": new.session_id, "owner": new.owner}
             found = db.execute(rows.SQL["place_of_turn"], where).fetchone()
             if found is None:
                 raise rows.no_session(new.session_id)
-            key, version, positions, cursor, holder, pending = found
+            key, version, positions, cursor, holder, _ = found
+            same = rows.find_same(db, key, new.request.idempotency_key)
+            if same is not None:
+                return same, ()
             check_version(replace(session, version=version), session)
             check_begin(session)
             if holder is not None:
@@ -241,7 +247,7 @@ class SqliteStore:
             rows.insert_continuation(db, key, over, cursor, ending=ending, answer_at=answer_at)
             place = rows.Place(key, cursor, positions)
             rows.take_in(db, place, new.id, end, written, session.stats, now)
-            return Finished(written, bool(pending))
+            return ended(new, end, now), written
 
         return await self._write(job)
 

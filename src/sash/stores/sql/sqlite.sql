@@ -49,7 +49,9 @@ UPDATE cuts SET digest = :digest, cut_at = :cut_at
 WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 
 -- name: add_stats
-UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1 WHERE id = :session_id;
+UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1,
+    status = CASE WHEN status = 'active' AND json_type(body, '$.context.one_question') = 'true' THEN 'ended' ELSE status END
+WHERE id = :session_id;
 
 -- name: touch_session
 UPDATE sessions SET updated_at = :now, version = version + 1 WHERE key = :session;
@@ -189,7 +191,10 @@ DELETE FROM steps WHERE session = :session AND cursor > :first_cursor AND contin
 UPDATE continuations SET swept = 1 WHERE id = :id;
 
 -- name: end_turn
-UPDATE sessions SET updated_at = ?, version = version + 1, cursor = ?, positions = ?, stats = ? WHERE key = ?;
+-- A session that was there for one question is over with it.
+UPDATE sessions SET updated_at = ?, version = version + 1, cursor = ?, positions = ?, stats = ?,
+    status = CASE WHEN status = 'active' AND json_type(body, '$.context.one_question') = 'true' THEN 'ended' ELSE status END
+WHERE key = ?;
 
 -- name: set_positions
 UPDATE sessions SET positions = :positions WHERE key = :session;
