@@ -272,9 +272,9 @@ class Desk:
         return Erased(await self.runtime.erase(owner=caller.owner))
 
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """Return a session's events behind a cursor; that there is such a session is known by then."""
+        """Return a session's events behind a cursor; by then it is known that there are both."""
         caller.need("read")
-        await self.runtime.get_session(session_id, owner=caller.owner)
+        await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
     def _budgets(self, wanted: Budgets | None) -> Budgets:

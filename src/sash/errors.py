@@ -263,6 +263,12 @@ class TooManySessions(SashError):
     code = "too_many_sessions"
 
 
+class CursorUnknown(SashError):
+    """A cursor that a session has not given yet: its events would be missed up to there."""
+
+    code = "cursor_unknown"
+
+
 class TooManySubscribers(SashError):
     code = "too_many_subscribers"
 

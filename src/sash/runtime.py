@@ -42,6 +42,7 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     ContinuationOpen,
+    CursorUnknown,
     InvalidConfig,
     InvalidInput,
     KeyReused,
@@ -761,7 +762,7 @@ class Runtime:
         Durable events come from the store, so that none is missed or doubled however slow the reader is, and
         whichever process has written them.
         """
-        await self.store.get_session(owner, session_id)
+        await self.check_cursor(session_id, after, owner=owner)
         with (
             self._hub.subscribe(session_id) as subscriber,
             self._feeds.read(owner, session_id, after) as feed,
@@ -788,6 +789,16 @@ class Runtime:
             except StoreUnavailable:
                 if not self._worker.closing:
                     raise
+
+    async def check_cursor(self, session_id: str, cursor: int, *, owner: str = DEFAULT_OWNER) -> None:
+        """Refuse a cursor that the session has not given: it is of another one, or of a later backup."""
+        last = await self.store.last_cursor(owner, session_id)
+        if cursor > last:
+            raise CursorUnknown(
+                f"session {session_id} has given no cursor {cursor}, its last is {last}: listen from there",
+                session_id=session_id,
+                last_cursor=last,
+            )
 
     async def recover(self) -> list[Continuation]:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""

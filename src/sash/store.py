@@ -337,6 +337,9 @@ class Store(Protocol):
     ) -> list[StoredStep]:
         """Return a session's steps behind a cursor."""
 
+    async def last_cursor(self, owner: str, session_id: str) -> int:
+        """Return the greatest cursor that a session has given, even if its step was swept."""
+
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:

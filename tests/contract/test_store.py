@@ -1044,6 +1044,22 @@ async def test_several_steps_of_a_recorded_turn_are_kept(store, start, record, r
     assert [s.type for s in (await opened.journal("ann", recorded))[1]] == ["plan", "summary"]
 
 
+async def test_the_last_cursor_is_known_even_when_its_step_is_swept(store, start, begin, clock, reopen):
+    session = await start()
+    assert await store.last_cursor("ann", session.id) == 0
+    turn = (await begin(session)).turn
+    await store.append(turn.lease, [PLAN, PLAN])
+    assert await store.last_cursor("ann", session.id) == 2
+    await store.finish(turn.lease, completed(*said("q")))
+    clock.advance(10)
+    swept = await store.sweep(idle_before=session.created_at, ended_before=clock.now())
+    assert swept.steps == 3
+    opened = await reopen()
+    assert await opened.last_cursor("ann", session.id) == 3
+    with pytest.raises(SessionNotFound):
+        await opened.last_cursor("bob", session.id)
+
+
 async def test_a_turn_is_recorded_once_under_its_key(store, start, begin, record, now_and_later):
     session = await start()
     first, messages, _ = await record(session, "q", "a", key="k")

@@ -14,6 +14,7 @@ from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
     InvalidInput,
+    KeyReused,
     MessageTooLarge,
     SessionBusy,
     SessionEnded,
@@ -48,6 +49,23 @@ async def test_a_recorded_turn_is_in_the_transcript_and_no_model_was_asked(run, 
     stats = (await runtime.get_session(session.id)).stats
     assert (stats.turns, stats.local_turns, stats.model_calls, stats.durations) == (1, 1, 0, {})
     assert (await runtime.statistics())["local_count"] == 1
+
+
+async def test_a_turn_is_recorded_once_under_its_key(run):
+    counted = []
+    runtime = await run("ok", on_turn=counted.append)
+    session = await runtime.start_session()
+    first, *again = await asyncio.gather(
+        *(runtime.record_turn(session.id, "hi", "hello", idempotency_key="k") for _ in range(5))
+    )
+    assert again == [first] * 4
+    assert [result.continuation for result in counted] == [first]
+    await turn(runtime, session, "and now?")
+    assert await runtime.record_turn(session.id, "hi", "hello", idempotency_key="k") == first
+    assert said(runtime._engine.model.requests[-1]) == ["hi", "hello", "and now?"]
+    assert len(await transcript(runtime, session)) == 4
+    with pytest.raises(KeyReused, match=first.id):
+        await runtime.record_turn(session.id, "something else", idempotency_key="k")
 
 
 async def test_the_model_sees_what_was_recorded(run):

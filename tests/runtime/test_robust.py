@@ -93,6 +93,27 @@ async def test_a_turn_that_was_cancelled_elsewhere_leaves_no_trace_in_the_next_p
     assert said(model.requests[-1]) == ["one", "first", "three"]
 
 
+@pytest.mark.parametrize("noticed", ["by the next write", "by the heartbeat"])
+async def test_what_waits_goes_on_when_another_process_cancels_what_runs(tmp_path, noticed):
+    path, model = tmp_path / "sash.db", WaitingModel("an answer", "an answer")
+    async with Runtime(SqliteStore(path), model) as runtime:
+        session = await runtime.start_session()
+        running = await runtime.send_message(session.id, "one")
+        queued = await runtime.send_message(session.id, "two", busy="enqueue")
+        await asyncio.wait_for(model.asked.wait(), WAIT_S)
+        other = Runtime(SqliteStore(path), ScriptedModel("x"))
+        await other.store.open()
+        await other.drain()  # As one that is here for a moment: it runs no turn.
+        await other.cancel(running.id)
+        await other.close()
+        if noticed == "by the heartbeat":
+            await runtime._worker.heartbeat()
+        model.go_on.set()
+        served = await runtime.await_continuation(queued.id, timeout_s=WAIT_S)
+        assert served.response.final_message == "an answer"
+        assert (await runtime.await_continuation(running.id, timeout_s=WAIT_S)).status == "cancelled"
+
+
 async def test_a_window_that_was_forgotten_on_the_way_is_read_again(run, monkeypatch):
     runtime = await run("first", "second")
     session = await runtime.start_session()

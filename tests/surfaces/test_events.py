@@ -110,6 +110,17 @@ async def test_an_odd_cursor_is_refused(served, cursor):
     problem(asked, 422, "invalid_input")
 
 
+async def test_a_cursor_that_was_never_given_is_refused_rather_than_waited_for(served):
+    """As of a client that has heard more than a server which was restored from a backup."""
+    session_id = await served.start()
+    await served.wait(await served.send(session_id))
+    [*_, last] = await listen(served.client, session_id, is_final)
+    beyond = str(int(last["id"]) + 1)
+    for how in ({"headers": {"Last-Event-ID": beyond}}, {"params": {"after": beyond}}):
+        told = problem(await served.client.get(f"/events/{session_id}", **how), 409, "cursor_unknown")
+        assert told["last_cursor"] == int(last["id"])
+
+
 async def test_a_session_that_is_not_there_has_no_events(served):
     problem(await served.client.get("/events/none"), 404, "session_not_found")
 
@@ -125,6 +136,27 @@ async def test_there_is_an_end_to_subscribers(tmp_path):
         async with asyncio.timeout(WAIT_S):
             while (await _status(served, session_id)) != 200:
                 await asyncio.sleep(0.01)
+
+
+async def test_no_burst_passes_the_end_to_subscribers(tmp_path):
+    async with serving(tmp_path, max_subscribers=3) as served:
+        session_id = await served.start()
+        held = asyncio.Event()
+
+        async def subscribe():
+            async with served.client.stream("GET", f"/events/{session_id}") as stream:
+                statuses.append(stream.status_code)
+                if stream.status_code == 200:
+                    await held.wait()
+
+        statuses: list[int] = []
+        async with asyncio.timeout(WAIT_S), asyncio.TaskGroup() as group:
+            for _ in range(20):
+                group.create_task(subscribe())
+            while len(statuses) < 20:
+                await asyncio.sleep(0.01)
+            held.set()
+        assert sorted(statuses) == [200] * 3 + [429] * 17
 
 
 async def _status(served, session_id):

@@ -148,6 +148,18 @@ async def test_the_agent_answers_in_the_same_conversation(tmp_path):
         assert german.status_code == 200 and session.preferences["language"] == "de"
 
 
+async def test_what_is_sent_twice_under_one_key_is_there_once(tmp_path):
+    async with serving(tmp_path, "One.", "Two.") as served:
+        turns = [await add(served, idempotency_key="t") for _ in range(2)]
+        assert turns[0] == turns[1]
+        said = {"text": "Say something", "idempotency_key": "s"}
+        answers = [(await served.client.post("/conversation", json=said)).json() for _ in range(2)]
+        assert answers[0] == answers[1] and answers[0]["response_text"] == "One."
+        assert (await served.client.get("/conversation/stats")).json()["statistics"]["total_turns_ever"] == 2
+        other = await served.client.post("/conversation", json=said | {"text": "Something else"})
+        problem(other, 409, "key_reused")
+
+
 async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
     model = Waiting()
     async with serving(tmp_path, model=model) as served:

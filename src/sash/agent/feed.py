@@ -86,7 +86,7 @@ class Feed:
         """Read the store for one who has not seen the beginning of what is kept."""
         stored = await self._store.events(self._owner, self._session_id, after=cursor, limit=_PAGE)
         if not self._recent and len(stored) < _PAGE:
-            # Nothing is where the feed began: it was begun at a cursor that there is not yet.
+            # Nothing is where the feed began: those steps were swept.
             self._start = min(self._start, stored[-1].step.cursor if stored else cursor)
         return [await self._event(item) for item in stored]
 

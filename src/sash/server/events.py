@@ -1,14 +1,15 @@
 """Server-sent events: a session's events, by cursor, without a gap or a double."""
 
 import json
-from collections.abc import AsyncIterator, Callable
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
 from typing import Annotated
 from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Header, Query, Request
 from sse_starlette import EventSourceResponse
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.events import Event
@@ -42,46 +43,65 @@ class Streams:
         self._metrics = metrics
         self._open = 0
 
-    def check(self) -> None:
-        """Refuse one more than there may be."""
+    @contextmanager
+    def one_more(self) -> Iterator[None]:
+        """Count a stream for as long as it is open, unless there are as many as there may be."""
         if self._open >= self._most:
             raise TooManySubscribers(
                 f"{self._most} streams are open already: close some, or raise max_subscribers",
                 limit=self._most,
             )
-
-    async def frames(
-        self, events: AsyncIterator[Event], after: int, still: Callable[[], object]
-    ) -> AsyncIterator[bytes]:
-        """Give a stream's frames; the first is only the id behind which it goes on.
-
-        Who may not listen any more, by `still`, is told nothing more.
-        """
         self._open += 1
         self._metrics.subscribers.inc()
         try:
-            yield f"id: {after}\r\n\r\n".encode()
-            async with aclosing(events):  # type: ignore[type-var]
-                async for event in events:
-                    still()
-                    yield frame(event)
-        except Unauthorized:
-            return
+            yield
         finally:
             self._open -= 1
             self._metrics.subscribers.dec()
 
 
-_frames: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
+class Stream(EventSourceResponse):
+    """A response that is counted from its first byte to its last."""
+
+    def __init__(self, streams: Streams, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(
+            frames,
+            ping=HEARTBEAT_S,
+            send_timeout=SEND_TIMEOUT_S,
+            headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
+        )
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._streams.one_more():
+            await super().__call__(scope, receive, send)
+
+
+async def _frames(
+    events: AsyncIterator[Event], after: int, still: Callable[[], object]
+) -> AsyncIterator[bytes]:
+    """Give a stream's frames; the first is only the id behind which it goes on.
+
+    Who may not listen any more, by `still`, is told nothing more.
+    """
+    yield f"id: {after}\r\n\r\n".encode()
+    with suppress(Unauthorized):
+        async with aclosing(events):  # type: ignore[type-var]
+            async for event in events:
+                still()
+                yield frame(event)
+
+
+_written: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
 
 
 def frame(event: Event) -> bytes:
     """Return an event as it is sent: one that is kept is written once for all who listen."""
     if event.cursor is None:
         return _write(event)
-    if event not in _frames:
-        _frames[event] = _write(event)
-    return _frames[event]
+    if event not in _written:
+        _written[event] = _write(event)
+    return _written[event]
 
 
 def _write(event: Event) -> bytes:
@@ -115,12 +135,5 @@ async def events(
     The id of an event is its cursor. Who was cut off sends the last one, and misses and sees twice nothing.
     """
     start = int(last_event_id) if last_event_id else after
-    streams: Streams = request.app.state.streams
     found = await request.app.state.desk.events(who, session_id, start)
-    streams.check()
-    return EventSourceResponse(
-        streams.frames(found, start, request.scope["still"]),
-        ping=HEARTBEAT_S,
-        send_timeout=SEND_TIMEOUT_S,
-        headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
-    )
+    return Stream(request.app.state.streams, _frames(found, start, request.scope["still"]))

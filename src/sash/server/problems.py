@@ -44,6 +44,7 @@ _STATUS = {
     "body_too_large": 413,
     "host_refused": 421,
     "too_many_sessions": 429,
+    "cursor_unknown": 409,
     "too_many_subscribers": 429,
     "model_error": 502,
     "model_key_refused": 502,
@@ -95,7 +96,7 @@ def problem(
 
 def of_error(error: SashError) -> Response:
     """Return one of our errors as a problem."""
-    names = ("session_id", "continuation_id", "scope", "limit", "size", "option")
+    names = ("session_id", "continuation_id", "scope", "limit", "size", "option", "last_cursor")
     data = {name: error.data[name] for name in names if name in error.data}
     return problem(status_of(error.code), error.code, error.message, **data)
 

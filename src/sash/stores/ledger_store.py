@@ -142,6 +142,9 @@ class LedgerStore(ABC):
     ) -> list[StoredStep]:
         return await self._do(lambda ledgers: ledgers.events(owner, session_id, after, limit))
 
+    async def last_cursor(self, owner: str, session_id: str) -> int:
+        return await self._do(lambda ledgers: ledgers.last_cursor(owner, session_id))
+
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         return await self._do(lambda ledgers: ledgers.window(owner, session_id))
 

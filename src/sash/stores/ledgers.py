@@ -167,6 +167,9 @@ class Ledgers:
     def events(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredStep]:
         return self._ledger(owner, session_id).events(after, limit)
 
+    def last_cursor(self, owner: str, session_id: str) -> int:
+        return self._ledger(owner, session_id).cursor
+
     def window(self, owner: str, session_id: str) -> ConversationWindow:
         return self._ledger(owner, session_id).window()
 

@@ -329,6 +329,15 @@ class SqliteStore:
 
         return await self._read(job)
 
+    async def last_cursor(self, owner: str, session_id: str) -> int:
+        def job(db: sqlite3.Connection) -> int:
+            row = db.execute(rows.SQL["last_cursor"], {"session_id": session_id, "owner": owner}).fetchone()
+            if row is None:
+                raise rows.no_session(session_id)
+            return int(row[0])
+
+        return await self._read(job)
+
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         def job(db: sqlite3.Connection) -> ConversationWindow:
             return rows.get_window(db, rows.get_session(db, owner, session_id))

@@ -73,6 +73,10 @@ SELECT s.key, s.version, s.positions,
         AND status IN ('pending', 'interrupted') AND status = 'pending')
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
+-- name: last_cursor
+SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0))
+FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
+
 -- name: held
 -- What a lease holds: its session, how many steps there are, the session's last cursor, stats and number of
 -- messages, and whether somebody waits.
