@@ -25,6 +25,7 @@ _CODES = {
     "continuation_final": CONFLICT,
     "continuation_open": CONFLICT,
     "not_awaiting_approval": CONFLICT,
+    "cursor_unknown": CONFLICT,
     "too_many_sessions": CONFLICT,
     "too_many_subscribers": LATER,
     "shutting_down": LATER,
