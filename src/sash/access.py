@@ -16,7 +16,7 @@ from typing import Literal, get_args
 from sash.checks import check_label
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter
-from sash.errors import Forbidden, InvalidInput, NoteNotFound, StoreUnavailable, Unauthorized
+from sash.errors import Forbidden, InvalidInput, StoreUnavailable, TokenNotFound, Unauthorized
 from sash.stores.disk import sync_folder
 from sash.stores.lock import FileLock
 
@@ -101,7 +101,7 @@ class Tokens:
         with self._alone():
             tokens = dict(self._load())
             if token_id not in tokens:
-                raise NoteNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
+                raise TokenNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
             revoked = tokens.pop(token_id)
             self._save(tokens)
         return revoked

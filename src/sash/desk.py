@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from sash.access import Caller
 from sash.codec import adapter
-from sash.errors import ContinuationFinal, ContinuationNotFound, Forbidden, NoteNotFound
+from sash.errors import ContinuationFinal, Forbidden, NoteNotFound
 from sash.events import Event
 from sash.runtime import Runtime
 from sash.sessions import Budgets, Fact, Pin, Session, SessionPolicy, SessionStatus
@@ -140,8 +140,6 @@ class Desk:
         why = {} if reason is None else {"reason": reason}
         try:
             await self.runtime.cancel(continuation_id, owner=caller.owner, **why)
-        except ContinuationNotFound:
-            return Cancelled("not_found")
         except ContinuationFinal:
             return Cancelled("already_final")
         return Cancelled("cancelled")
@@ -165,6 +163,7 @@ class Desk:
 
     async def ask(self, caller: Caller, question: Ask) -> ContinuationShown:
         caller.need("converse")
+        caller.need("read")
         result = await self.runtime.ask(
             question.message,
             owner=caller.owner,
@@ -177,8 +176,9 @@ class Desk:
         return shown_result(result)
 
     async def put_question(self, caller: Caller, question: Ask) -> Acknowledged:
-        """Ask without waiting for the answer."""
+        """Ask without waiting for the answer, which who asks may read."""
         caller.need("converse")
+        caller.need("read")
         asked = await self.runtime.put_question(
             question.message,
             owner=caller.owner,
@@ -193,6 +193,8 @@ class Desk:
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
     ) -> Any:
         caller.need("read")
+        if session_id is not None:
+            caller.need("converse")  # What a tool keeps is kept there.
         return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(

@@ -2,6 +2,9 @@
 
 from typing import Any, ClassVar
 
+# What of an error's data is worth telling whoever is far away.
+TOLD = ("session_id", "continuation_id", "scope", "limit", "size", "option", "last_cursor")
+
 
 class SashError(Exception):
     """Base of all errors; surfaces map `code` to a status, never the message."""
@@ -18,6 +21,11 @@ class SashError(Exception):
         if name in data:
             return data[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """What may be told beside the message."""
+        return {name: self.data[name] for name in TOLD if name in self.data}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.message, self.data)
@@ -148,9 +156,13 @@ class NotAwaitingApproval(InvalidInput):
 
 
 class NoteNotFound(SashError):
-    """No pin of that id."""
+    """No pin or fact of that id."""
 
     code = "note_not_found"
+
+
+class TokenNotFound(SashError):
+    code = "token_not_found"
 
 
 class ModelFixed(InvalidInput):

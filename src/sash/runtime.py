@@ -408,12 +408,6 @@ class Runtime:
         turns = await self.store.window_turns(owner, session_id)
         return turns if most is None else turns[max(0, len(turns) - check_count("most", most)) :]
 
-    async def in_window(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> bool:
-        """Say whether a model still sees something of a turn."""
-        turn = await self.store.get_continuation(owner, continuation_id)
-        turns = await self.store.window_turns(owner, turn.session_id)
-        return any(seen.id == turn.id for seen in turns)
-
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
     ) -> Result:

@@ -89,6 +89,11 @@ class Settings:
             )
 
     @property
+    def origins(self) -> tuple[str, ...]:
+        """The origins that may call, as a browser writes them."""
+        return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
+
+    @property
     def folder(self) -> Path:
         """Where everything is kept."""
         return self.data or default_data()

@@ -66,14 +66,17 @@ class Feed:
         """Read what is new, and let go of what is old."""
         self._news.clear()
         end = (self._recent[-1].cursor if self._recent else None) or self._start
-        stored = await self._store.events(self._owner, self._session_id, after=end, limit=_PAGE)
+        stored = await self._behind_in_store(end)
+        over = not stored and await self._is_over()
+        if over:
+            stored = await self._behind_in_store(end)  # Another process may have ended it between the two.
         self._recent += [await self._event(item) for item in stored]
         while len(self._recent) > KEPT:
             self._start = self._recent.popleft().cursor or self._start
         if stored:
             self._news.set()  # There may be more; and whether it is over is not what somebody waits for.
             return
-        self.over = await self._is_over()
+        self.over = over
         self._read_at = asyncio.get_running_loop().time()
 
     async def _is_over(self) -> bool:
@@ -84,11 +87,14 @@ class Feed:
 
     async def _behind(self, cursor: int) -> list[Event]:
         """Read the store for one who has not seen the beginning of what is kept."""
-        stored = await self._store.events(self._owner, self._session_id, after=cursor, limit=_PAGE)
+        stored = await self._behind_in_store(cursor)
         if not self._recent and len(stored) < _PAGE:
             # Nothing is where the feed began: those steps were swept.
             self._start = min(self._start, stored[-1].step.cursor if stored else cursor)
         return [await self._event(item) for item in stored]
+
+    async def _behind_in_store(self, cursor: int) -> list[StoredStep]:
+        return await self._store.events(self._owner, self._session_id, after=cursor, limit=_PAGE)
 
     async def _event(self, item: StoredStep) -> Event:
         step, session_id = item.step, self._session_id

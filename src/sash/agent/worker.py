@@ -85,10 +85,11 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._beginning: set[asyncio.Future[None]] = set()
         self._recorder = Recorder(engine)
-        self._draining = self.closing = False
+        self.open()
 
     def open(self) -> None:
-        self._draining = self.closing = False
+        """Be ready for turns."""
+        self._draining = self.closing = self._closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
         """Begin no more turns, and stop those that take longer than `grace_s`.
@@ -107,6 +108,7 @@ class Worker:
         await _stop(self._tasks)
         for running in under_way:
             await running.execution.put_down()
+        self._closed = True
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
         """Begin a turn and run it; it is safe in the store when this returns."""
@@ -287,7 +289,10 @@ class Worker:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> Result:
-        """Wait for the end of a turn: of this process by its task, of another by news and by asking again."""
+        """Wait for the end of a turn: of this process by its task, of another by news and by asking again.
+
+        When this process runs no more turns it is returned as it stands.
+        """
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
             ended = await asyncio.shield(running.ended)
@@ -295,15 +300,17 @@ class Worker:
                 return ended
         if continuation_id in self._unwritten:
             await self._write_end(continuation_id)
-        result = await self.result(owner, continuation_id)
-        with self._hub.subscribe(result.continuation.session_id) as subscriber:
-            while result.status not in SETTLED:
+        session_id = (await self._store.get_continuation(owner, continuation_id)).session_id
+        with self._hub.subscribe(session_id) as subscriber:
+            while True:
+                subscriber.news.clear()
+                is_last_look = self._closed
+                result = await self.result(owner, continuation_id)
+                if is_last_look or result.status in SETTLED:
+                    return result
                 with suppress(TimeoutError):
                     async with asyncio.timeout(self._lease_s / 10):
                         await subscriber.news.wait()
-                subscriber.news.clear()
-                result = await self.result(owner, continuation_id)
-        return result
 
     async def result(self, owner: str, continuation_id: str) -> Result:
         continuation, steps = await self._store.journal(owner, continuation_id)

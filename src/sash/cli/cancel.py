@@ -20,14 +20,12 @@ def cancel(
     from sash.cli.console import make_console, say
     from sash.cli.opening import read
     from sash.desk import Desk
-    from sash.errors import ContinuationFinal, ContinuationNotFound
+    from sash.errors import ContinuationFinal
 
     async def end(desk: Desk, caller: Caller) -> str:
         return (await desk.cancel(caller, continuation, reason)).status
 
     status = read(Place(data, store, config, owner), end)
-    if status == "not_found":
-        raise ContinuationNotFound(f"there is no continuation {continuation!r:.80}")
     if status == "already_final":
         raise ContinuationFinal(f"continuation {continuation} is over already")
     say(make_console(), "Cancelled.")

@@ -1,6 +1,7 @@
 """A conversation in the terminal: lines are read, turns are shown, and Ctrl-C ends the turn that runs."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from sash.access import Caller
@@ -104,7 +105,8 @@ class Conversation:
         try:
             turn = turns.take_up(waiting) if waiting else turns.follow(self.session.id, continuation_id)
         except KeyboardInterrupt:
-            self._cancel(continuation_id)
+            with suppress(KeyboardInterrupt):  # Who presses it twice wants no more than that.
+                self._cancel(continuation_id)
             return
         self._screen.end(turn)
         if turn.status == "awaiting_approval":

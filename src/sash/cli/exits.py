@@ -13,6 +13,7 @@ _CODES = {
     "session_not_found": NOT_FOUND,
     "continuation_not_found": NOT_FOUND,
     "note_not_found": NOT_FOUND,
+    "token_not_found": NOT_FOUND,
     "artifact_not_found": NOT_FOUND,
     "tool_not_found": NOT_FOUND,
     "entity_not_found": NOT_FOUND,

@@ -12,7 +12,6 @@ from sash.events import Event
 from sash.shapes import Approve, ContinuationShown, WaitingCall
 from sash.steps import UNDER_WAY
 
-MOST_SHOWN = 500
 # What ends a stretch of a turn: somebody has to look where it stands.
 _STOPS = frozenset({"approval_requested", "interrupted"})
 

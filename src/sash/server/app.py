@@ -1,6 +1,6 @@
 """The web application: routes over one desk, behind one gate."""
 
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -26,6 +26,8 @@ DESCRIPTION = (
     "Conversations with an agent that remember exactly, cost little, and never lose or repeat anything. "
     "Errors are problem+json with a stable `code`."
 )
+# Stands for the server's address, which is as whoever asks has written it; the gate has looked at that.
+ANY_BASE = "http://sash.invalid"
 TAGS = {
     "sessions": "A conversation that lives for weeks, with its model, budgets, policy and memory.",
     "continuations": "One turn each: a message, what was done about it, and the answer.",
@@ -66,7 +68,7 @@ def make_app(
     if settings.allowed_origins:
         app.add_middleware(
             CORSMiddleware,
-            allow_origins=[origin.rstrip("/") for origin in settings.allowed_origins],
+            allow_origins=settings.origins,
             allow_methods=["*"],
             allow_headers=["*"],
         )
@@ -77,9 +79,9 @@ def make_app(
 
 
 def _add_pages(app: FastAPI, tokens: Tokens) -> None:
-    @lru_cache(maxsize=8)
-    def rendered(base: str, token: bool) -> str:
-        return docs_page(app.openapi(), base, token=token)
+    @cache
+    def rendered(token: bool) -> str:
+        return docs_page(app.openapi(), ANY_BASE, token=token)
 
     @app.get("/", include_in_schema=False)
     async def page() -> Response:
@@ -87,7 +89,8 @@ def _add_pages(app: FastAPI, tokens: Tokens) -> None:
 
     @app.get("/docs", include_in_schema=False)
     async def docs(request: Request) -> Response:
-        return HTMLResponse(rendered(str(request.base_url), bool(tokens.list())), headers=HEADERS)
+        page = rendered(bool(tokens.list())).replace(ANY_BASE, str(request.base_url).rstrip("/"))
+        return HTMLResponse(page, headers=HEADERS)
 
 
 def _add_health(app: FastAPI, desk: Desk, metrics: Metrics) -> None:

@@ -4,6 +4,7 @@ A conversation is a session that has the conversation's id for its name. It know
 the JSON object of its route.
 """
 
+import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -189,6 +190,7 @@ class Conversations:
     ) -> dict[str, Any]:
         """Let the agent answer, behind what is under way; who has to wait too long is told so."""
         caller.need("converse")
+        caller.need("read")
         message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
         sent = await self._send(caller, conversation_id, message, language)
         try:
@@ -257,22 +259,24 @@ class Conversations:
 
     async def _record(self, caller: Caller, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
         """Add a turn to a conversation, whoever clears it at the same time."""
+        until = asyncio.get_running_loop().time() + ANSWER_S
         for _ in range(MOST_TRIES):
             session = await self.session(caller, conversation_id)
             try:
                 await self._desk.check_act(caller, session.id)
                 return await self._runtime.record_turn(session.id, *said, owner=caller.owner, **kept)
             except SessionBusy as busy:
-                await self._let_end(caller, busy)
+                await self._let_end(caller, busy, until)
             except _OVERTAKEN:
                 continue
         raise keeps_changing(conversation_id)
 
-    async def _let_end(self, caller: Caller, busy: SessionBusy) -> None:
+    async def _let_end(self, caller: Caller, busy: SessionBusy, until: float) -> None:
         """Wait for the turn that holds a conversation; one that waits for somebody may take too long."""
+        left_s = max(0.0, until - asyncio.get_running_loop().time())
         with suppress(ContinuationNotFound):
             held = await self._runtime.await_continuation(
-                busy.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
+                busy.continuation_id, owner=caller.owner, timeout_s=left_s
             )
             if not held.continuation.is_final and held.status != "interrupted":
                 raise SessionBusy(
@@ -326,5 +330,7 @@ def _past_turn(turn: Continuation) -> PastTurn:
 
 def _total(session: Session) -> int:
     """Return how many turns a conversation has ever had; a turn that failed is none."""
-    stats, before = session.stats, session.context.get(TURNS_BEFORE, 0)
-    return int(before) + stats.turns - stats.failed_turns - stats.cancelled_turns
+    stats, before = session.stats, session.context.get(TURNS_BEFORE)
+    if not isinstance(before, int):  # It has none, or was imported with something else.
+        before = 0
+    return before + stats.turns - stats.failed_turns - stats.cancelled_turns

@@ -42,6 +42,7 @@ class Streams:
         self._most = most
         self._metrics = metrics
         self._open = 0
+        self._written: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
 
     @contextmanager
     def one_more(self) -> Iterator[None]:
@@ -59,6 +60,28 @@ class Streams:
             self._open -= 1
             self._metrics.subscribers.dec()
 
+    async def frames(
+        self, events: AsyncIterator[Event], after: int, still: Callable[[], object]
+    ) -> AsyncIterator[bytes]:
+        """Give a stream's frames; the first is only the id behind which it goes on.
+
+        Who may not listen any more, by `still`, is told nothing more.
+        """
+        yield f"id: {after}\r\n\r\n".encode()
+        with suppress(Unauthorized):
+            async with aclosing(events):  # type: ignore[type-var]
+                async for event in events:
+                    still()
+                    yield self._frame(event)
+
+    def _frame(self, event: Event) -> bytes:
+        """Return an event as it is sent: one that is kept is written once for all who listen."""
+        if event.cursor is None:
+            return _write(event)
+        if event not in self._written:
+            self._written[event] = _write(event)
+        return self._written[event]
+
 
 class Stream(EventSourceResponse):
     """A response that is counted from its first byte to its last."""
@@ -75,33 +98,6 @@ class Stream(EventSourceResponse):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         with self._streams.one_more():
             await super().__call__(scope, receive, send)
-
-
-async def _frames(
-    events: AsyncIterator[Event], after: int, still: Callable[[], object]
-) -> AsyncIterator[bytes]:
-    """Give a stream's frames; the first is only the id behind which it goes on.
-
-    Who may not listen any more, by `still`, is told nothing more.
-    """
-    yield f"id: {after}\r\n\r\n".encode()
-    with suppress(Unauthorized):
-        async with aclosing(events):  # type: ignore[type-var]
-            async for event in events:
-                still()
-                yield frame(event)
-
-
-_written: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
-
-
-def frame(event: Event) -> bytes:
-    """Return an event as it is sent: one that is kept is written once for all who listen."""
-    if event.cursor is None:
-        return _write(event)
-    if event not in _written:
-        _written[event] = _write(event)
-    return _written[event]
 
 
 def _write(event: Event) -> bytes:
@@ -135,5 +131,6 @@ async def events(
     The id of an event is its cursor. Who was cut off sends the last one, and misses and sees twice nothing.
     """
     start = int(last_event_id) if last_event_id else after
+    streams: Streams = request.app.state.streams
     found = await request.app.state.desk.events(who, session_id, start)
-    return Stream(request.app.state.streams, _frames(found, start, request.scope["still"]))
+    return Stream(streams, streams.frames(found, start, request.scope["still"]))

@@ -20,7 +20,9 @@ from sash.settings import LOOPBACK, Settings, is_loopback
 
 MOST_DEPTH = 64
 LARGE = 1 << 16
-BODY_S = 30.0
+# A body has so many seconds, and more the larger it may be.
+BODY_S = 20.0
+SLOWEST_BYTES_S = 100_000
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/docs", "/openapi.json"})
 IMPORT_PATH = "/v1/sessions/import"
 LOCAL = Caller(DEFAULT_OWNER)
@@ -51,7 +53,7 @@ class Gate:
         self._hosts = {host.lower() for host in (*settings.allowed_hosts, *LOOPBACK, settings.host)}
         if not is_loopback(settings.host):
             self._hosts.add(socket.gethostname().lower())
-        self._origins = {origin.rstrip("/").lower() for origin in settings.allowed_origins}
+        self._origins = settings.origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -69,6 +71,8 @@ class Gate:
         except SashError as error:
             await of_error(error)(scope, receive, send)
             return
+        if scope["method"] == "HEAD" and scope["path"] in OPEN_PATHS:
+            scope = {**scope, "method": "GET"}  # The server leaves the body out, by the scope that it has.
         await self._app(scope, receive, send)
 
     def _check_host(self, headers: Headers) -> str:
@@ -108,14 +112,15 @@ class Gate:
         """Read the body before anybody parses it, and no more of it than is allowed."""
         settings = self._settings
         limit = settings.max_import_bytes if scope["path"] == IMPORT_PATH else settings.max_body_bytes
+        patience = BODY_S + limit / SLOWEST_BYTES_S
         declared = headers.get("content-length", "0")
         if not declared.isdigit() or int(declared) > limit:
             raise _too_large(limit)
         try:
-            async with asyncio.timeout(BODY_S):
+            async with asyncio.timeout(patience):
                 body = await _body(receive, limit)
         except TimeoutError as error:
-            raise Refused("body_too_slow", f"the body did not come within {BODY_S} seconds") from error
+            raise Refused("body_too_slow", f"the body did not come within {patience:.0f} seconds") from error
         if body is None:
             return _gone
         if await asyncio.to_thread(_too_deep, body) if len(body) > LARGE else _too_deep(body):

@@ -68,7 +68,7 @@ _logger = logging.getLogger(__name__)
 
 
 def status_of(code: str) -> int:
-    """Return the HTTP status of an error's code; what is not in the table is wrong input."""
+    """Return the HTTP status of an error's code; what is not in the table is wrong input, or ours."""
     return _STATUS.get(
         code, 422 if code.startswith(("invalid_", "orphan_", "duplicate_", "unknown_")) else 500
     )
@@ -96,9 +96,7 @@ def problem(
 
 def of_error(error: SashError) -> Response:
     """Return one of our errors as a problem."""
-    names = ("session_id", "continuation_id", "scope", "limit", "size", "option", "last_cursor")
-    data = {name: error.data[name] for name in names if name in error.data}
-    return problem(status_of(error.code), error.code, error.message, **data)
+    return problem(status_of(error.code), error.code, error.message, **error.told)
 
 
 def install(app: FastAPI) -> None:

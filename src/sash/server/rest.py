@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from sash.errors import ContinuationNotFound, InvalidJson
+from sash.errors import InvalidJson
 from sash.server.wire import ERRORS, At, Who, reply
 from sash.sessions import Fact, Pin, SessionStatus
 from sash.shapes import (
@@ -216,10 +216,7 @@ async def get_continuation(
 @router.post("/continuations/{continuation_id}/cancel", response_model=Cancelled, tags=["continuations"])
 async def cancel(desk: At, who: Who, continuation_id: Id, body: Why | None = None) -> Response:
     """End a turn, at once and for good; one that was over already stays as it was."""
-    cancelled = await desk.cancel(who, continuation_id, body.reason if body else None)
-    if cancelled.status == "not_found":
-        raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
-    return reply(cancelled)
+    return reply(await desk.cancel(who, continuation_id, body.reason if body else None))
 
 
 @router.post(

@@ -73,8 +73,11 @@ async def listening(
     server = Server(config, runtime)
     with _bound(settings) as bound:
         serving = asyncio.create_task(server.serve([bound]))
+        serving.add_done_callback(lambda _: server.listens.set())
         try:
             await server.listens.wait()
+            if serving.done():
+                raise InvalidConfig("the server could not start: see its log") from serving.exception()
             yield _address(bound)
         finally:
             server.should_exit = True

@@ -15,6 +15,8 @@ from sash.errors import InvalidConfig
 from sash.steps import Step
 
 SERVICE = "sash"
+# How long a collector may take for what it is sent, and for the last of it when the server stops.
+SEND_S = 2
 
 
 class Tracing:
@@ -31,7 +33,7 @@ class Tracing:
                 f"spans need more packages: pip install 'sash[otel]' ({error})", option="otel_endpoint"
             ) from error
         self._provider = TracerProvider(resource=Resource.create({"service.name": SERVICE}))
-        exporter = exporter or OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces")
+        exporter = exporter or OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces", timeout=SEND_S)
         self._provider.add_span_processor(BatchSpanProcessor(exporter))
         self.tracer = self._provider.get_tracer(SERVICE)
 
@@ -82,7 +84,7 @@ class Traced:
 
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         with self._tracer.start_as_current_span(
-            f"HTTP {scope['method']}", extract(headers), kind=SpanKind.SERVER
+            f"HTTP {scope['method']}", extract(headers), kind=SpanKind.SERVER, record_exception=False
         ) as span:
             span.set_attribute("http.request.method", scope["method"])
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from sash.codec import adapter, decode
 from sash.errors import ArtifactNotFound, SashError
+from sash.ids import is_ulid
 from sash.steps import ArtifactRef
 from sash.store import Artifact
 from sash.stores.disk import replace
@@ -34,7 +35,7 @@ class ArtifactFiles:
     def read(self, owner: str, artifact_id: str) -> Artifact:
         path = self._folder / artifact_id
         try:
-            if not artifact_id.isalnum():
+            if not is_ulid(artifact_id):
                 raise FileNotFoundError(artifact_id)
             about = json.loads(path.with_suffix(".json").read_bytes())
             if about["owner"] != owner:

@@ -29,6 +29,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sash.clock import Clock, SystemClock
 from sash.codec import adapter, decode, encode
 from sash.errors import SashError, StoreUnavailable
+from sash.ids import is_ulid
 from sash.sessions import Session, SessionStatus
 from sash.state import MessageEntry
 from sash.stats import NO_STATS, Stats
@@ -387,7 +388,7 @@ class _FileLedgers(Ledgers):
         return self._ledgers.get(session_id)
 
     def _is_session(self, session_id: str) -> bool:
-        return session_id.isalnum() and (self._folder / "sessions" / session_id / "session.json").exists()
+        return is_ulid(session_id) and (self._folder / "sessions" / session_id / "session.json").exists()
 
     def _load_all(self) -> None:
         for folder in sorted((self._folder / "sessions").iterdir()):

@@ -367,7 +367,8 @@ class SqliteStore:
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        words = " ".join(f'"{word.replace(chr(34), chr(34) * 2)}"' for word in query.split())
+        quoted = query.replace("\0", " ").replace('"', '""')
+        words = " ".join(f'"{word}"' for word in quoted.split())
         words = words and f"text : ({words})"
 
         def job(db: sqlite3.Connection) -> list[StoredMessage]:

@@ -7,7 +7,7 @@ from sash.access import Tokens
 from sash.assembly import TOKENS_FILE
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
-from sash.settings import LOOPBACK, Settings
+from sash.settings import Settings, is_loopback
 
 
 def check_bind(settings: Settings) -> Finding:
@@ -19,7 +19,7 @@ def check_bind(settings: Settings) -> Finding:
         return Finding("server", "wrong", error.message)
     now = datetime.now(UTC)
     good = [token for token in tokens if token.expires_at is None or token.expires_at > now]
-    if settings.host not in LOOPBACK and not tokens:
+    if not is_loopback(settings.host) and not tokens:
         found = f"{where} can be reached by others and there is no token: `sash serve` would be refused"
         return Finding("server", "wrong", found, "make one with `sash token create`, or listen at 127.0.0.1")
     if tokens and not good:

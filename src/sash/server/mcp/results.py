@@ -8,15 +8,13 @@ import mcp.types as t
 
 from sash.agent.redaction import redact
 from sash.codec import adapter
-from sash.errors import SashError
+from sash.errors import TOLD, SashError
 from sash.server.mcp.shapes import Awaited, awaited
 from sash.shapes import ContinuationShown
 from sash.steps import ArtifactRef
 from sash.store import Artifact
 
 FAILED = frozenset({"failed", "expired"})
-# What of an error's data is worth telling.
-_TOLD = ("session_id", "continuation_id", "scope", "limit", "size", "option")
 
 
 def of_value(value: Any, *more: t.ContentBlock, is_error: bool = False) -> t.CallToolResult:
@@ -36,8 +34,7 @@ def of_turn(turn: ContinuationShown) -> t.CallToolResult:
 
 def of_error(error: SashError) -> t.CallToolResult:
     """Return an error for the model to mend: what was wrong, and what to do."""
-    data = {name: error.data[name] for name in _TOLD if name in error.data}
-    told = {"code": error.code, "message": redact(error.message), **data}
+    told = {"code": error.code, "message": redact(error.message), **error.told}
     return t.CallToolResult(
         content=[t.TextContent(text=told["message"])], structured_content=told, is_error=True
     )
@@ -48,7 +45,7 @@ def or_error(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
-    error = {"code": text, "message": text, **{name: {} for name in _TOLD}}
+    error = {"code": text, "message": text, **{name: {} for name in TOLD}}
     return {
         **{key: value for key, value in schema.items() if key != "required"},
         "properties": {**error, **schema.get("properties", {})},

@@ -1,8 +1,6 @@
 """MCP over one desk: a request is looked up, done, and its answer written. It knows no transport."""
 
-import asyncio
 from collections.abc import Iterable
-from contextlib import suppress
 from itertools import count
 from typing import Any
 
@@ -17,16 +15,12 @@ from sash.desk import Desk
 from sash.errors import HomeUnavailable, SashError
 from sash.home.answers import ANSWERS
 from sash.server.mcp import prompts, resources, results, tools
-from sash.server.mcp.safety import to_the_end
 from sash.server.mcp.tasks import Tasks, created, declared
 from sash.server.mcp.tools import Tool, Visit
-from sash.server.mcp.waiting import Tell, wait
+from sash.server.mcp.waiting import Tell, to_the_end, wait
 from sash.steps import FINAL
 
 LIST_TTL_MS = 60_000
-# How long the calls of a client that says no more may take, and how soon a call that was read begins.
-SETTLE_S = 50.0
-BEGIN_S = 0.05
 DOTTED = "ha_agent."
 # Nobody should wait for a turn that has ended, or goes on only when it is told to.
 STANDS_STILL = FINAL | {"interrupted"}
@@ -45,7 +39,6 @@ class Mcp:
     def __init__(self, desk: Desk, local: Caller | None = None) -> None:
         self._desk = desk
         self._local = local
-        self._calls: set[asyncio.Task[Any] | None] = set()
         self._tools = {tool.name: tool for tool in (*tools.AGENT_TOOLS, *tools.house_tools(desk))}
         self._listed = [_listed(tool) for tool in self._tools.values()]
 
@@ -77,22 +70,11 @@ class Mcp:
         self, ctx: Context, params: t.CallToolRequestParams
     ) -> t.CallToolResult | dict[str, Any]:
         """Call a tool; what goes wrong in it is a result, for the model to mend."""
-        visit, call = Visit(self._desk, self._caller(ctx)), asyncio.current_task()
-        self._calls.add(call)
+        visit = Visit(self._desk, self._caller(ctx))
         try:
             return await self._call(ctx, self._find(params.name), visit, params.arguments or {})
         except SashError as error:
             return results.of_error(error)
-        finally:
-            self._calls.discard(call)
-
-    async def settle(self) -> None:
-        """Let the calls that were made come to their answers, for as long as one waits for an answer."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(SETTLE_S):
-                await asyncio.sleep(BEGIN_S)
-                while calls := [call for call in self._calls if call is not None]:
-                    await asyncio.wait(calls)
 
     async def list_resources(self, ctx: Context, params: object) -> t.ListResourcesResult:
         listed = list(resources.RESOURCES)

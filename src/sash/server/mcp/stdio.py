@@ -5,9 +5,14 @@ import os
 import signal
 import threading
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from typing import Any, cast
 
+import anyio
+import mcp.types as t
+from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 from sash.access import Caller
 from sash.assembly import make_runtime
@@ -18,6 +23,8 @@ from sash.settings import Settings
 
 STDIN = 0
 CHUNK = 1 << 16
+# How long who says no more waits for the answers that it has not got yet.
+SETTLE_S = 50.0
 
 
 def serve_stdio(settings: Settings, owner: str = DEFAULT_OWNER) -> None:
@@ -47,16 +54,75 @@ async def _break_off(talking: asyncio.Task[None]) -> None:
 
 
 async def _talk(mcp: Mcp) -> None:
-    server = mcp.server()
-    async with stdio_server(stdin=cast(Any, _lines(STDIN, mcp))) as (received, sent):
-        await server.run(received, sent, server.create_initialization_options())
+    server, talk = mcp.server(), _Talk()
+    to_server, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    answers, from_server = anyio.create_memory_object_stream[SessionMessage]()
+    async with (
+        stdio_server(stdin=cast(Any, _lines(STDIN))) as (received, sent),
+        asyncio.TaskGroup() as group,
+    ):
+        group.create_task(talk.hear(cast(Any, received), to_server, cast(Any, sent)))
+        group.create_task(talk.answer(from_server, cast(Any, sent)))
+        await server.run(asked, answers, server.create_initialization_options())
 
 
-async def _lines(descriptor: int, mcp: Mcp) -> AsyncIterator[str]:
-    """Give the lines of an input, read by a thread that nobody has to wait for when it is time to go.
+class _Talk:
+    """Carries what is said, and knows what was asked and has no answer yet."""
 
-    Who has said all that it has to say may still wait for answers: it gets them before this ends.
-    """
+    def __init__(self) -> None:
+        self._unanswered: set[t.RequestId] = set()
+        self._answered = asyncio.Event()
+
+    async def hear(
+        self,
+        received: ObjectReceiveStream[SessionMessage | Exception],
+        to_server: ObjectSendStream[SessionMessage | Exception],
+        sent: ObjectSendStream[SessionMessage],
+    ) -> None:
+        """Pass on what the client says; when it has said all, it still gets its answers."""
+        async with to_server:
+            async for item in received:
+                if isinstance(item, Exception):
+                    await sent.send(_not_understood())
+                    continue
+                self._note(item.message)
+                await to_server.send(item)
+            with suppress(TimeoutError):
+                async with asyncio.timeout(SETTLE_S):
+                    while self._unanswered:
+                        self._answered.clear()
+                        await self._answered.wait()
+
+    async def answer(
+        self, from_server: ObjectReceiveStream[SessionMessage], sent: ObjectSendStream[SessionMessage]
+    ) -> None:
+        """Pass on what the server says."""
+        async with from_server, sent:
+            async for item in from_server:
+                await sent.send(item)
+                if isinstance(item.message, t.JSONRPCResponse | t.JSONRPCError):
+                    self._forget(item.message.id)
+
+    def _note(self, message: t.JSONRPCMessage) -> None:
+        if isinstance(message, t.JSONRPCRequest):
+            self._unanswered.add(message.id)
+        elif isinstance(message, t.JSONRPCNotification) and message.method == "notifications/cancelled":
+            self._forget((message.params or {}).get("requestId"))
+
+    def _forget(self, request_id: Any) -> None:
+        self._unanswered.discard(request_id)
+        self._answered.set()
+
+
+def _not_understood() -> SessionMessage:
+    error = t.ErrorData(
+        code=t.PARSE_ERROR, message="This line is no JSON-RPC message: send one in each line."
+    )
+    return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=None, error=error))
+
+
+async def _lines(descriptor: int) -> AsyncIterator[str]:
+    """Give the lines of an input, read by a thread that nobody has to wait for when it is time to go."""
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(1)
     loop = asyncio.get_running_loop()
 
@@ -65,13 +131,13 @@ async def _lines(descriptor: int, mcp: Mcp) -> AsyncIterator[str]:
 
     def read() -> None:
         rest = b""
-        while chunk := os.read(descriptor, CHUNK):
-            *whole, rest = (rest + chunk).split(b"\n")
-            for line in whole:
-                put(line)
+        with suppress(OSError):  # An input that cannot be read has ended.
+            while chunk := os.read(descriptor, CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    put(line)
         put(None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
     while (line := await lines.get()) is not None:
         yield line.decode(errors="replace")
-    await mcp.settle()

@@ -19,8 +19,8 @@ from sash.desk import Desk
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.results import of_turn
-from sash.server.mcp.safety import to_the_end
 from sash.server.mcp.shapes import TO_DO
+from sash.server.mcp.waiting import to_the_end
 from sash.shapes import Approve, ContinuationShown, WaitingCall
 
 EXTENSION = "io.modelcontextprotocol/tasks"

@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from sash.access import Caller
 from sash.codec import adapter
 from sash.desk import Desk
-from sash.errors import HomeUnavailable, InvalidInput
+from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
 from sash.server.mcp.schemas import input_schema, output_schema
 from sash.server.mcp.shapes import (
     Awaited,
@@ -181,7 +181,10 @@ async def _ask(visit: Visit, question: Question) -> str:
 
 
 async def _cancel(visit: Visit, turn: TurnToCancel) -> Cancelled:
-    return await visit.desk.cancel(visit.caller, turn.continuation_id, turn.reason)
+    try:
+        return await visit.desk.cancel(visit.caller, turn.continuation_id, turn.reason)
+    except ContinuationNotFound:
+        return Cancelled("not_found")
 
 
 async def _approve(visit: Visit, answer: TurnToApprove) -> str:

@@ -1,9 +1,9 @@
-"""Waiting for a turn, and telling meanwhile what it does."""
+"""Waiting for a turn, and telling meanwhile what it does; and for what must not stop half way."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable
 from contextlib import aclosing
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.access import Caller
 from sash.desk import Desk
@@ -14,6 +14,7 @@ from sash.steps import Step
 
 LONGEST = 120
 
+T = TypeVar("T")
 Tell = Callable[[str], Awaitable[None]]
 
 _EVENTS = {
@@ -21,6 +22,11 @@ _EVENTS = {
     "interrupted": "It was interrupted",
     "sent_back": "It looks at its answer again",
 }
+
+
+async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
+    """Do something short that is done whole, also for who has gone away meanwhile."""
+    return await asyncio.shield(asyncio.create_task(work))
 
 
 async def wait(
