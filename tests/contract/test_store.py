@@ -371,8 +371,9 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
     assert [m.message.text for m in await store.search("bob", "größe")] == ["Größe ÄÖÜ"]
     assert await store.search("bob", "kitchen", session_id="other") == []
     assert await store.search("carl", "kitchen") == []
-    for odd in ("", " ", '"', "a AND", "NEAR(", "*", "x OR y -z", "col:x"):
+    for odd in ("", " ", '"', "a AND", "NEAR(", "*", "x OR y -z", "col:x", "\0", '"\0"'):
         assert await store.search("bob", odd) == []
+    assert len(await store.search("bob", "kitchen\0light")) == 1
 
 
 async def test_nothing_crosses_owners(store, start, begin):

@@ -484,6 +484,31 @@ async def test_what_another_process_writes_is_heard(tmp_path, monkeypatch):
         await stream.aclose()
 
 
+async def test_the_last_event_is_heard_when_another_process_ends_the_session_while_it_is_read(
+    tmp_path, monkeypatch
+):
+    path = tmp_path / "sash.db"
+    async with (
+        Runtime(SqliteStore(path), ScriptedModel("a")) as a,
+        Runtime(SqliteStore(path), ScriptedModel("b")) as b,
+    ):
+        session = await a.start_session()
+        read, over = a.store.events, False
+
+        async def while_it_is_read(*args, **options):
+            nonlocal over
+            found = await read(*args, **options)
+            if not over:
+                over = True
+                await turn(b, session)
+                await b.end_session(session.id)
+            return found
+
+        monkeypatch.setattr(a.store, "events", while_it_is_read)
+        async with asyncio.timeout(WAIT_S):
+            assert [event.type async for event in a.events(session.id)] == ["final"]
+
+
 async def test_a_live_turn_of_another_process_is_left_alone(tmp_path):
     path, model = tmp_path / "sash.db", WaitingModel("done")
     first = Runtime(SqliteStore(path), ScriptedModel("x"))

@@ -76,6 +76,7 @@ async def test_nothing_but_mcp_is_on_its_output(tmp_path):
         listed = await sash.ask("tools/list")
         assert listed["result"]["tools"][0]["name"] == "ha_agent_list_sessions"
         sash.process.stdin.write(b"this is no JSON \xff\n\n")
+        assert "error" in json.loads(await asyncio.wait_for(sash.process.stdout.readline(), WAIT_S))
         asked = await sash.call("ha_agent_ask", message="Is the kitchen light on?")
         assert asked["status"] == "completed"
         sash.process.stdin.write_eof()
@@ -125,6 +126,42 @@ async def test_a_wrong_setting_is_explained_where_people_look(tmp_path):
         )
 
 
+async def test_a_line_that_is_no_message_is_answered_so(tmp_path):
+    async with running(tmp_path, SASH_HOME="none") as sash:
+        for line, request_id, code in (
+            (b"hello", None, -32700),
+            (b"\xff\xfe", None, -32700),
+            (b"[" * 100_000, None, -32700),
+            (b"{}", None, -32600),
+            (b'[{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}]', None, -32600),
+            (b'{"jsonrpc": "2.0", "id": 1}', 1, -32600),
+            (b'{"jsonrpc": "2.0", "id": "a", "method": "tools/list", "params": []}', "a", -32600),
+        ):
+            sash.process.stdin.write(line + b"\n")
+            answer = json.loads(await asyncio.wait_for(sash.process.stdout.readline(), WAIT_S))
+            assert (answer["id"], answer["error"]["code"]) == (request_id, code), line
+        assert "result" in await sash.ask("tools/list")
+
+
+async def test_an_input_that_cannot_be_read_has_ended(tmp_path):
+    start = program(tmp_path, SASH_HOME="none")
+    with (tmp_path / "out").open("wb") as only_written:
+        process = await asyncio.create_subprocess_exec(
+            start.command,
+            *start.args,
+            env={"PATH": "/usr/bin:/bin", "HOME": str(tmp_path), **start.env},
+            stdin=only_written,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        try:
+            said, complaint = await asyncio.wait_for(process.communicate(), WAIT_S)
+        finally:
+            if process.returncode is None:
+                process.kill()
+    assert (process.returncode, said, complaint) == (0, b"", b"")
+
+
 async def test_who_has_said_all_still_gets_the_answers(tmp_path):
     start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     ask = {"name": "ha_agent_ask", "arguments": {"message": "What time is it?"}}
@@ -132,6 +169,7 @@ async def test_who_has_said_all_still_gets_the_answers(tmp_path):
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ask},
+        {"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": "sash://sessions"}},
     ]
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "sash", "mcp", "--data", str(tmp_path)),
@@ -144,4 +182,5 @@ async def test_who_has_said_all_still_gets_the_answers(tmp_path):
     out, told = await asyncio.wait_for(process.communicate(said), 60)
     answers = {one["id"]: one for one in map(json.loads, out.splitlines())}
     assert answers[2]["result"]["structuredContent"]["status"] == "completed", told.decode()
+    assert answers[3]["result"]["contents"]
     assert b"Traceback" not in told and process.returncode == 0

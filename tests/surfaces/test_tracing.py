@@ -62,6 +62,35 @@ async def test_a_turn_is_seen_with_its_calls_and_the_request_that_began_it(tmp_p
         assert "4711" not in str(spans)
 
 
+async def test_what_goes_wrong_is_seen_without_what_was_said(tmp_path, monkeypatch):
+    async with collector() as (endpoint, spans):
+        tracing = Tracing(endpoint)
+        async with serving(tmp_path, tracing=tracing) as served:
+
+            async def broken(*args, **options):
+                raise RuntimeError("the driver said: the password is 4711")
+
+            monkeypatch.setattr(served.runtime.store, "list_sessions", broken)
+            assert (await served.client.get("/v1/sessions")).status_code == 500
+        await asyncio.to_thread(tracing.close)
+        [span] = spans
+        assert span.status.code == span.status.STATUS_CODE_ERROR
+        assert "4711" not in str(spans), spans
+
+
+async def test_a_collector_that_says_nothing_does_not_hold_up_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("sash.server.tracing.SEND_S", 0.1)
+    hung: set[asyncio.StreamWriter] = set()
+    async with await asyncio.start_server(lambda _, writer: hung.add(writer), "127.0.0.1", 0) as silent:
+        tracing = Tracing(f"http://127.0.0.1:{silent.sockets[0].getsockname()[1]}")
+        async with serving(tmp_path, tracing=tracing) as served:
+            await served.client.get("/health")
+        await asyncio.wait_for(asyncio.to_thread(tracing.close), 5)
+        assert hung
+        for writer in hung:
+            writer.close()
+
+
 async def test_a_trace_of_the_caller_goes_on(tmp_path):
     async with collector() as (endpoint, spans):
         tracing = Tracing(endpoint)

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import httpx
+import httpx2
 import openai
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -140,7 +140,7 @@ class Endpoint:
                         yield delta
         except openai.APIConnectionError as error:
             raise (_cut_off(model) if begun else clear_error(error, model)) from error
-        except (openai.OpenAIError, httpx.HTTPError, ValueError) as error:
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
             raise clear_error(error, model) from error
         if not begun and "event-stream" not in events.response.headers.get("content-type", ""):
             raise ModelError(f"model {model} sent no stream: check base_url, and that the server can stream")
@@ -209,7 +209,7 @@ def clear_error(error: Exception, model: str) -> ModelError:
         return failure(model, code, f"HTTP {error.status_code}: {said:.500}")
     if isinstance(error, openai.APIError):
         return failure(model, code, error.message)
-    if isinstance(error, httpx.HTTPError | json.JSONDecodeError):
+    if isinstance(error, httpx2.HTTPError | json.JSONDecodeError):
         return _cut_off(model)
     return ModelError(f"model {model} cannot be asked: {str(error) or type(error).__name__:.500}")
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-import httpx
+import httpx2
 import openai
 
 from sash.errors import ModelError
@@ -32,7 +32,7 @@ class OpenAIEmbedder:
                 model=model, input=list(texts), encoding_format="float", **wanted
             )
             vectors = [item.embedding for item in sorted(made.data, key=lambda item: item.index)]
-        except (openai.OpenAIError, httpx.HTTPError, ValueError, TypeError, AttributeError) as error:
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
             raise clear_error(error, model) from error
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} made {len(vectors)} vectors of {len(texts)} texts")

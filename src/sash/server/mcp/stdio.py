@@ -1,6 +1,7 @@
 """`sash mcp`: MCP on standard input and output, until the input ends or somebody says that it is enough."""
 
 import asyncio
+import json
 import os
 import signal
 import threading
@@ -58,7 +59,9 @@ async def _talk(mcp: Mcp) -> None:
     to_server, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
     answers, from_server = anyio.create_memory_object_stream[SessionMessage]()
     async with (
-        stdio_server(stdin=cast(Any, _lines(STDIN))) as (received, sent),
+        asked,
+        answers,
+        stdio_server(stdin=cast(Any, talk.lines(STDIN))) as (received, sent),
         asyncio.TaskGroup() as group,
     ):
         group.create_task(talk.hear(cast(Any, received), to_server, cast(Any, sent)))
@@ -72,6 +75,14 @@ class _Talk:
     def __init__(self) -> None:
         self._unanswered: set[t.RequestId] = set()
         self._answered = asyncio.Event()
+        self._line = ""
+
+    async def lines(self, descriptor: int) -> AsyncIterator[str]:
+        """Give the lines that the client writes; the next is read when the last was passed on."""
+        async for line in _lines(descriptor):
+            if line.strip():
+                self._line = line
+                yield line
 
     async def hear(
         self,
@@ -80,10 +91,10 @@ class _Talk:
         sent: ObjectSendStream[SessionMessage],
     ) -> None:
         """Pass on what the client says; when it has said all, it still gets its answers."""
-        async with to_server:
+        async with received, to_server:
             async for item in received:
                 if isinstance(item, Exception):
-                    await sent.send(_not_understood())
+                    await sent.send(_not_understood(self._line))
                     continue
                 self._note(item.message)
                 await to_server.send(item)
@@ -114,11 +125,17 @@ class _Talk:
         self._answered.set()
 
 
-def _not_understood() -> SessionMessage:
-    error = t.ErrorData(
-        code=t.PARSE_ERROR, message="This line is no JSON-RPC message: send one in each line."
-    )
-    return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=None, error=error))
+def _not_understood(line: str) -> SessionMessage:
+    """Say that a line is no message, to whoever waits for its answer."""
+    request_id: t.RequestId | None = None
+    code = t.PARSE_ERROR
+    with suppress(ValueError, RecursionError):
+        match json.loads(line):
+            case {"id": str() | int() as known}:
+                request_id = known
+        code = t.INVALID_REQUEST
+    error = t.ErrorData(code=code, message="This line is no JSON-RPC message: send one in each line.")
+    return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
 
 
 async def _lines(descriptor: int) -> AsyncIterator[str]:

@@ -1,0 +1,45 @@
+"""What the code imports is what the project asks for: an environment without the test packages lacks nothing."""
+
+import ast
+import re
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+# What only tests and benchmarks need is not there for those who use Sash.
+NOT_FOR_USERS = {"dev", "bench"}
+
+
+def imported():
+    """The packages that the code imports, each with a file that does."""
+    found = {}
+    for path in sorted((ROOT / "src" / "sash").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            else:
+                names = [node.module] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                found.setdefault(name.partition(".")[0], path.relative_to(ROOT))
+    return found
+
+
+def asked_for():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = [*project["dependencies"], *(r for e in extras.keys() - NOT_FOR_USERS for r in extras[e])]
+    return {re.match(r"[\w.-]+", requirement)[0].lower() for requirement in wanted}
+
+
+def test_every_package_that_is_imported_is_asked_for():
+    distributions = packages_distributions()
+    missing = {
+        name: str(path)
+        for name, path in imported().items()
+        if name not in sys.stdlib_module_names
+        and name != "sash"
+        and not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & asked_for()
+    }
+    assert missing == {}
