@@ -145,7 +145,7 @@ class Approve:
     __pydantic_config__ = exact({"call_id": "call_1", "approved": True})
 
     call_id: Label
-    approved: Flag = True
+    approved: Flag
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -357,7 +357,9 @@ def _in_words(would: Any) -> str:
         return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
     things = ", ".join(map(_thing, would.get("entities") or ()))
     given = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
-    return " ".join(part for part in (would["service"], things, given) if part)
+    effects = (*would.get("acts_on", ()), *would.get("calls", ()))
+    beside = f"which acts on {', '.join(effects)}" if effects else ""
+    return " ".join(part for part in (would["service"], things, given, beside) if part)
 
 
 def _thing(entity: Any) -> str:

@@ -117,7 +117,7 @@ async def test_an_action_outside_the_policy_is_a_result_for_the_model(live, capl
     assert actions(result) == [("call_service", "denied", None)]
     assert runtime.house.calls == []
     shown = runtime.model.requests[-1].messages[-1]["content"]
-    assert shown == "not done: actions are off in this session (allow_actuation is false)"
+    assert shown == "not done: actions are off in this session: its policy has to say allow_actuation"
     assert "call_service was not done" in caplog.text
 
 
@@ -150,14 +150,14 @@ async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
             {"allowlisted_services": ("light", "homeassistant.*")},
             "homeassistant.turn_on",
             "switch.kettle",
-            "switch.turn_on is not on the allowlist",
+            "switch.turn_on is not on the session's allowlist (allowlisted_services)",
             "denied",
         ),
         (
             {"allowlisted_services": ("light",)},
             "switch.turn_on",
             "switch.kettle",
-            "is not on the allowlist",
+            "is not on the session's allowlist (allowlisted_services)",
             "denied",
         ),
         ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'", "failed"),

@@ -16,6 +16,7 @@ from sash.errors import ContextTooLong
 from sash.home.demo import demo_home
 from sash.models.offline import OfflineModel
 from sash.server.mcp.tools import AGENT_TOOLS
+from sash.server.mcp.waiting import WRITES
 from sash.settings import Settings
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
@@ -277,7 +278,7 @@ async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
         assert sorted(told) == [(1, "Calling look"), (2, "look has answered")]
     numbers, messages = zip(*sorted(first), strict=True)
     assert numbers == (*range(1, len(first) + 1),)
-    steps = [message for message in messages if message != "Looking into the hall"]
+    steps = [message for message in messages if message not in ("Looking into the hall", WRITES)]
     assert steps == ["Calling look", "look has answered"]
 
 
@@ -311,11 +312,11 @@ async def test_who_waits_in_a_long_session_is_told_of_the_new_turn_only(tmp_path
             )
         )
         async with asyncio.timeout(WAIT_S):
-            while not read:
+            while len(read) < 2:
                 await asyncio.sleep(0.01)
         model.go.set()
         await waits
-        assert read == [3]
+        assert read == [3, WRITES]
 
 
 @pytest.mark.parametrize("modern", [True, False])
@@ -359,7 +360,9 @@ async def test_a_message_is_sent_though_its_sender_goes_while_it_is_written(serv
     await asyncio.wait_for(begun.wait(), WAIT_S)
     sending.cancel()
     await asyncio.gather(sending, return_exceptions=True)
-    await asyncio.sleep(0.1)
+    async with asyncio.timeout(WAIT_S):
+        while 'route="/mcp"' not in (await served.client.get("/metrics")).text:  # for the server it is over
+            await asyncio.sleep(0.01)
     go.set()
     async with asyncio.timeout(WAIT_S):
         while not (await served.client.get(f"/v1/sessions/{session_id}/messages")).json()["messages"]:
@@ -444,8 +447,9 @@ async def test_a_call_that_needs_a_yes_gets_it(locked, era):
         assert stands["status"] == "awaiting_approval" and "ha_agent_approve" in stands["to_do"]
         [waits] = stands["waiting_calls"]
         assert waits["name"] == "lock_unlock" and waits["reason"]
-        assert await refused(mcp, "ha_agent_approve", call_id="none", **named) == ("not_awaiting_approval")
-        done = await call(mcp, "ha_agent_approve", call_id=waits["call_id"], **named)
+        wrong = await refused(mcp, "ha_agent_approve", call_id="none", approved=True, **named)
+        assert wrong == "not_awaiting_approval"
+        done = await call(mcp, "ha_agent_approve", call_id=waits["call_id"], approved=True, **named)
         assert done["response"]["actions"][0]["outcome"] == "done"
 
 
@@ -462,7 +466,7 @@ async def test_a_question_that_needs_a_yes_ends_its_session_after_it(tmp_path):
         assert (await call(mcp, "ha_agent_get_session", **session))["session"]["status"] == "active"
         [waits] = stands["waiting_calls"]
         named = {"continuation_id": stands["continuation_id"], "call_id": waits["call_id"]}
-        assert (await call(mcp, "ha_agent_approve", **named))["status"] == "completed"
+        assert (await call(mcp, "ha_agent_approve", approved=True, **named))["status"] == "completed"
         assert (await call(mcp, "ha_agent_get_session", **session))["session"]["status"] == "ended"
 
 
@@ -591,7 +595,7 @@ async def test_an_owner_reaches_nothing_of_another(locked):
         "ha_agent_await_continuation": of_turn,
         "ha_agent_resume": of_turn,
         "ha_agent_retry": of_turn,
-        "ha_agent_approve": {**of_turn, "call_id": "call"},
+        "ha_agent_approve": {**of_turn, "call_id": "call", "approved": True},
     }
     for tasks in (True, False):
         for name, given in arguments.items():
@@ -652,7 +656,7 @@ NEEDS = [
     ("ha_agent_resume", {"continuation_id": "x"}, "converse"),
     ("ha_agent_retry", {"continuation_id": "x"}, "converse"),
     ("ha_agent_end_session", {"session_id": "x"}, "converse"),
-    ("ha_agent_approve", {"continuation_id": "x", "call_id": "x"}, "act"),
+    ("ha_agent_approve", {"continuation_id": "x", "call_id": "x", "approved": True}, "act"),
     ("ha_agent_start_session", {"policy": {"allow_actuation": True}}, "act"),
     ("get_states", {"entity_ids": ["light.hallway"]}, "read"),
 ]

@@ -3,11 +3,13 @@
 import asyncio
 import json
 
+import httpx
 import pytest
 
+from sash.server.protocol import Protocol
 from sash.testing import calling
 from tests.runtime.test_turns import tool
-from tests.surfaces.serving import WAIT_S, serving
+from tests.surfaces.serving import REQUEST_S, WAIT_S, serving, until
 
 
 @pytest.fixture
@@ -182,10 +184,12 @@ async def test_a_call_that_needs_a_yes_gets_it(tmp_path):
         shown = await served.wait(sent)
         assert shown["status"] == "awaiting_approval"
         asked = shown["steps"][-1]["detail"]
-        wrong = await served.client.post(f"/v1/continuations/{sent}/approve", json={"call_id": "no such"})
+        wrong = await served.client.post(
+            f"/v1/continuations/{sent}/approve", json={"call_id": "no such", "approved": True}
+        )
         problem(wrong, 409, "not_awaiting_approval")
         yes = await served.client.post(
-            f"/v1/continuations/{sent}/approve", json={"call_id": asked["call_id"]}
+            f"/v1/continuations/{sent}/approve", json={"call_id": asked["call_id"], "approved": True}
         )
         assert yes.status_code == 202
         done = await served.wait(sent)
@@ -338,14 +342,27 @@ async def test_the_server_says_how_it_is(served):
     assert (await served.client.get("/docs")).status_code == 200
 
 
+def watch(runtime):
+    """Return a list that shows which turns the runtime was asked to wait for."""
+    waited_for, wait = [], runtime.await_continuation
+
+    def await_continuation(continuation_id, **options):
+        waited_for.append(continuation_id)
+        return wait(continuation_id, **options)
+
+    runtime.await_continuation = await_continuation
+    return waited_for
+
+
 async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         session_id = await served.start(policy={"resume_interrupted": False})
         sent = await served.send(session_id)
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
+        waited_for = watch(served.runtime)
         waits = asyncio.create_task(served.wait(sent))
-        await asyncio.sleep(0)
+        await until(lambda: waited_for == [sent], waits)
         draining = asyncio.create_task(served.runtime.drain(grace_s=0.05))
         assert (await waits)["status"] == "interrupted"
         await draining
@@ -359,12 +376,47 @@ async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
         assert (await served.wait(sent))["response"]["final_message"] == "Here I am again."
 
 
-async def test_a_turn_goes_on_when_its_client_has_gone(waiting):
+async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, monkeypatch):
+    """Of a turn that was under way, and of one in the queue, which is left there."""
+    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.05)
+    model, shown = Waiting(), {}
+    async with httpx.AsyncClient(timeout=REQUEST_S) as client:
+        async with serving(tmp_path, model=model) as served:
+            session_id = await served.start(policy={"resume_interrupted": False})
+            first = await served.send(session_id, "one")
+            await asyncio.wait_for(model.asked.wait(), WAIT_S)
+            second = await served.send(session_id, "two", busy="enqueue")
+            waited_for = watch(served.runtime)
+            for turn in (first, second):
+                at = f"{served.url}/v1/continuations/{turn}"
+                waits = client.get(at, params={"wait_ms": WAIT_S * 1000})
+                shown[turn] = asyncio.create_task(waits)
+                await until(lambda turn=turn: turn in waited_for, shown[turn])
+            await until(lambda: served.runtime._hub._subscribers, shown[second])
+        answers = [await shown[turn] for turn in (first, second)]
+    assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [
+        (200, "interrupted"),
+        (200, "pending"),
+    ]
+
+
+async def test_a_turn_goes_on_when_its_client_has_gone(waiting, monkeypatch):
     served, model = waiting
+    gone, connection_lost = asyncio.Event(), Protocol.connection_lost
+
+    def note(connection, error):
+        connection_lost(connection, error)
+        gone.set()
+
+    monkeypatch.setattr(Protocol, "connection_lost", note)
     session_id = await served.start()
     sent = await served.send(session_id)
+    waited_for = watch(served.runtime)
     waits = asyncio.create_task(served.wait(sent))
+    await until(lambda: waited_for == [sent], waits)
     await asyncio.wait_for(model.asked.wait(), WAIT_S)
     waits.cancel()
+    await asyncio.gather(waits, return_exceptions=True)
+    await asyncio.wait_for(gone.wait(), WAIT_S)
     model.go.set()
     assert (await served.wait(sent))["status"] == "completed"

@@ -7,7 +7,7 @@ import pytest
 
 from sash.home.demo import demo_home
 from sash.models.offline import OfflineModel
-from tests.surfaces.serving import serving
+from tests.surfaces.serving import WAIT_S, serving
 from tests.surfaces.test_rest import Waiting, problem
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -130,7 +130,7 @@ async def test_conversations_are_apart_and_outlive_the_server(tmp_path):
 
 async def test_the_agent_answers_in_the_same_conversation(tmp_path):
     async with serving(tmp_path, model=OfflineModel(), home=demo_home()) as served:
-        await served.runtime.home_ready(timeout_s=30)
+        await served.runtime.home_ready(timeout_s=WAIT_S)
         body = {"text": "Is the front door locked?", "conversation_id": "hall", "language": "en"}
         said = await served.client.post("/conversation", json=body)
         assert said.status_code == 200
@@ -166,7 +166,7 @@ async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
         saying = [
             asyncio.create_task(served.client.post("/conversation", json={"text": str(n)})) for n in range(3)
         ]
-        await asyncio.wait_for(model.asked.wait(), 10)
+        await asyncio.wait_for(model.asked.wait(), WAIT_S)
         model.go.set()
         for said in await asyncio.gather(*saying):
             assert said.json()["response_text"] == "Let me see what there is."
@@ -187,15 +187,54 @@ async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
 async def test_what_needs_a_yes_asks_for_it(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
-        await served.runtime.home_ready(timeout_s=30)
+        await served.runtime.home_ready(timeout_s=WAIT_S)
         said = (await served.client.post("/conversation", json={"text": "Unlock the front door"})).json()
         assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith(
             "May I use call_service: lock.unlock Front door lock"
         )
         [asked] = said["extra"]["waiting_calls"]
         turn = said["extra"]["continuation_id"]
-        await served.client.post(f"/v1/continuations/{turn}/approve", json={"call_id": asked["call_id"]})
+        path, yes = f"/v1/continuations/{turn}/approve", {"call_id": asked["call_id"], "approved": True}
+        problem(await served.client.post(path, json={"call_id": asked["call_id"]}), 422, "invalid_input")
+        await served.client.post(path, json=yes)
         assert (await served.wait(turn))["response"]["actions"][0]["verified"] is True
+
+
+async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
+    options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+
+        async def say(text, **headers):
+            answer = await served.client.post("/conversation", json={"text": text}, headers=headers)
+            return answer.json()
+
+        asked = await say("Unlock the front door")
+        assert asked["response_text"].endswith("Say yes or no.")
+        again = await say("What time is it?")
+        assert again == asked, "nothing else is heard before"
+        declined = await say("No, thanks.")
+        assert declined["extra"]["continuation_id"] == asked["extra"]["continuation_id"]
+        assert [action["outcome"] for action in declined["extra"]["actions"]] == ["denied"]
+        await say("Unlock the front door")
+        done = await say("Yes, please!")
+        [action] = done["extra"]["actions"]
+        assert (action["arguments"]["service"], action["verified"]) == ("lock.unlock", True)
+        turns = (await served.client.get("/conversation")).json()["turns"]
+        assert [turn["user_message"] for turn in turns] == ["Unlock the front door"] * 2
+        free = await say("Yes")
+        assert free["extra"]["continuation_id"] != done["extra"]["continuation_id"]
+
+
+async def test_only_who_may_act_says_yes(tmp_path):
+    options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        anna, child = served.token("anna"), served.token("anna", "read", "converse")
+        body = {"text": "Unlock the front door"}
+        await served.client.post("/conversation", json=body, headers=anna)
+        said = await served.client.post("/conversation", json={"text": "yes"}, headers=child)
+        problem(said, 403, "forbidden")
 
 
 @pytest.mark.parametrize(

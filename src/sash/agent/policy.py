@@ -53,9 +53,9 @@ def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
     if _may_match(service, policy.denylisted_services):
         return Verdict("deny", f"{service} is on the denylist")
     if not policy.allow_actuation:
-        return Verdict("deny", "actions are off in this session (allow_actuation is false)")
+        return Verdict("deny", "actions are off in this session: its policy has to say allow_actuation")
     if not within and not _matches(service, policy.allowlisted_services):
-        return Verdict("deny", f"{service} is not on the allowlist")
+        return Verdict("deny", f"{service} is not on the session's allowlist (allowlisted_services)")
     if _may_match(service, policy.require_confirmation):
         return Verdict("confirm", f"{service} needs a yes")
     return Verdict("allow")

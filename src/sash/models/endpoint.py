@@ -35,7 +35,12 @@ OPENAI_URL = "https://api.openai.com/v1"
 # What the SDK raises, with which code, what it is, and what to do about it.
 _ERRORS: tuple[tuple[type[Exception], tuple[str, ...], type[ModelError], str], ...] = (
     (openai.APITimeoutError, (), ModelUnreachable, "did not answer in time: try again, or raise timeout_s"),
-    (openai.APIConnectionError, (), ModelUnreachable, "cannot be reached: check the network and base_url"),
+    (
+        openai.APIConnectionError,
+        (),
+        ModelUnreachable,
+        "cannot be reached: check the network, and the address (api_base)",
+    ),
     (openai.AuthenticationError, (), ModelKeyRefused, "refused the key: check api_key"),
     (openai.PermissionDeniedError, (), ModelKeyRefused, "refused the key: check api_key and its rights"),
     (
@@ -45,7 +50,12 @@ _ERRORS: tuple[tuple[type[Exception], tuple[str, ...], type[ModelError], str], .
         "has no quota left: check the provider's billing",
     ),
     (openai.RateLimitError, (), ModelQuotaReached, "is asked too often: wait a moment, or raise the limit"),
-    (openai.NotFoundError, (), ModelUnknown, "is not at this address: check its name and base_url"),
+    (
+        openai.NotFoundError,
+        (),
+        ModelUnknown,
+        "is not at this address: check its name, and the address (api_base)",
+    ),
     (
         openai.BadRequestError,
         ("context_length_exceeded", "string_above_max_length"),
@@ -143,7 +153,9 @@ class Endpoint:
         except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
             raise clear_error(error, model) from error
         if not begun and "event-stream" not in events.response.headers.get("content-type", ""):
-            raise ModelError(f"model {model} sent no stream: check base_url, and that the server can stream")
+            raise ModelError(
+                f"model {model} sent no stream: check the address (api_base), and that the server can stream"
+            )
         if not ended:
             raise _cut_off(model)
 

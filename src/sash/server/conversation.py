@@ -22,8 +22,9 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
+from sash.intents.consent import consent
 from sash.sessions import Session, WindowLimits
-from sash.shapes import Acknowledged, ContinuationShown, SendMessage, shown_result
+from sash.shapes import Acknowledged, Approve, ContinuationShown, SendMessage, shown_result
 from sash.steps import UNDER_WAY, Continuation
 from sash.store import keeps_changing
 
@@ -191,18 +192,45 @@ class Conversations:
         """Let the agent answer, behind what is under way; who has to wait too long is told so."""
         caller.need("converse")
         caller.need("read")
-        message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
-        sent = await self._send(caller, conversation_id, message, language)
+        session = await self.session(caller, conversation_id)
+        asking = await self._asking(caller, session.id)
         try:
-            result = await self._runtime.await_continuation(
-                sent.continuation_id, owner=caller.owner, timeout_s=ANSWER_S
-            )
+            if asking is None:
+                message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
+                sent = await self._send(caller, conversation_id, message, language)
+                turn = await self._answer(caller, sent.continuation_id)
+            else:
+                turn = await self._take(caller, asking, consent(text))
         except ContinuationNotFound as error:
             raise SessionChanged(
                 f"conversation {conversation_id} was cleared while the agent answered: say it again"
             ) from error
-        turn = shown_result(result)
         return {"response_text": _reply(turn), "conversation_id": conversation_id, "extra": _extra(turn)}
+
+    async def _asking(self, caller: Caller, session_id: str) -> ContinuationShown | None:
+        """Return the turn that waits for a yes, if there is one."""
+        for turn in await self._runtime.open_continuations(session_id, owner=caller.owner):
+            if turn.status == "awaiting_approval":
+                return await self._answer(caller, turn.id)
+        return None
+
+    async def _take(
+        self, caller: Caller, asking: ContinuationShown, answer: bool | None
+    ) -> ContinuationShown:
+        """Take a yes or no as the answer to all that was asked; to anything else it is asked again."""
+        turn = asking
+        for call in asking.waiting_calls if answer is not None else ():
+            if call in turn.waiting_calls:
+                approved = Approve(call_id=call.call_id, approved=bool(answer))
+                await self._desk.approve(caller, asking.continuation_id, approved)
+                turn = await self._answer(caller, asking.continuation_id)
+        return turn
+
+    async def _answer(self, caller: Caller, continuation_id: str) -> ContinuationShown:
+        """Wait for a turn, but not so long that whoever waits gives up."""
+        return shown_result(
+            await self._runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=ANSWER_S)
+        )
 
     async def _send(
         self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
@@ -279,8 +307,9 @@ class Conversations:
                 busy.continuation_id, owner=caller.owner, timeout_s=left_s
             )
             if not held.continuation.is_final and held.status != "interrupted":
+                waits = "waits for a yes: give an answer" if held.status == "awaiting_approval" else "runs"
                 raise SessionBusy(
-                    f"the conversation is busy with {held.continuation.id}: cancel that, or try again later",
+                    f"{held.continuation.id} of the conversation {waits}, cancel it, or try again later",
                     continuation_id=held.continuation.id,
                 ) from busy
 
@@ -308,7 +337,8 @@ def _reply(turn: ContinuationShown) -> str:
     if turn.error is not None:
         return turn.error.message
     if turn.waiting_calls:
-        return " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
+        asked = " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
+        return f"{asked} Say yes or no."
     if turn.status in UNDER_WAY:
         return "I am still working on it."
     return f"It was {turn.status}."

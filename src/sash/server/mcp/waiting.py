@@ -13,6 +13,7 @@ from sash.shapes import ContinuationShown
 from sash.steps import Step
 
 LONGEST = 120
+WRITES = "It writes its answer"
 
 T = TypeVar("T")
 Tell = Callable[[str], Awaitable[None]]
@@ -92,6 +93,8 @@ class _Telling:
     async def _tell_of(self, event: Event) -> None:
         if event.type == "progress":
             await self._say(event.payload["message"])
+        elif event.type == "partial" and WRITES not in self._said:
+            await self._say(WRITES)
         elif event.cursor is not None:
             step = event.payload["step"]
             await self._step(event.cursor, step["type"], step["detail"])
