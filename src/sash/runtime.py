@@ -43,6 +43,7 @@ from sash.errors import (
     ContinuationNotFound,
     ContinuationOpen,
     CursorUnknown,
+    HomeUnavailable,
     InvalidConfig,
     InvalidInput,
     KeyReused,
@@ -707,6 +708,9 @@ class Runtime:
         rendered = [engine.render(message) for message in window.messages]
         known = engine.windows.last(session_id, session.version)
         asked, told = (known.asked, known.told) if known else (None, None)
+        if told is None:
+            with suppress(HomeUnavailable):
+                told = engine.overview(session)
         context = engine.contexts.build(
             session,
             Window.restore(window),

@@ -577,6 +577,8 @@ async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
 async def test_the_context_report_shows_the_house(live):
     runtime = await live("one")
     session = await runtime.start_session()
+    before = await runtime.context_report(session.id)
+    assert "house" in [part["name"] for part in before["parts"]], "also before a model was asked"
     await turn(runtime, session, "a story")
     report = await runtime.context_report(session.id)
     parts = {part["name"]: part for part in report["parts"]}

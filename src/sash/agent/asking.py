@@ -15,7 +15,7 @@ from sash.agent.redaction import redact
 from sash.agent.windows import KnownWindow
 from sash.digest import DIGEST_TOKENS
 from sash.errors import HomeUnavailable, ModelError, SashError
-from sash.home.overview import MOST_CHANGED_TOKENS, MOST_TOKENS, changes, overview
+from sash.home.overview import MOST_CHANGED_TOKENS, changes
 from sash.intents.base import Heard, ToolResult
 from sash.models.base import Answer, ModelRequest, collect, names_of
 from sash.sessions import last_k_for
@@ -149,9 +149,7 @@ class Asking:
         if known.told is not None and known.told.changed_tokens > MOST_CHANGED_TOKENS:
             known.tell_anew()
         if known.told is None:
-            most = min(MOST_TOKENS, (known.window.limits.max_tokens or 2 * MOST_TOKENS) // 2)
-            at = engine.written(engine.clock.now())
-            known.told = overview(index, message, at, engine.counter.count_text, most)
+            known.told = engine.overview(self._turn.session, message)
         elif news := changes(index, known.told, message):
             told = {"event": "told", "text": f"In the house, since you were told last:\n{news}"}
             [step] = self._journal.write([NewStep("observed_event", told)])

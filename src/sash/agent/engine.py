@@ -12,6 +12,7 @@ from sash.agent.windows import KnownWindow, KnownWindows
 from sash.clock import Clock
 from sash.events import Hub
 from sash.home.known import KnownHome
+from sash.home.overview import MOST_TOKENS, Told, overview
 from sash.ids import Ulids
 from sash.intents.base import Intents
 from sash.models.base import Model, name_of
@@ -66,6 +67,14 @@ class Engine:
     def written(self, at: datetime) -> str:
         """Write a time as a model is told it."""
         return f"{at.astimezone(self.time_zone):%a %Y-%m-%d %H:%M}"
+
+    def overview(self, session: Session, message: str = "") -> Told | None:
+        """Return what a model is told of the house as it is now, what the message speaks of first."""
+        if self.home is None:
+            return None
+        most = min(MOST_TOKENS, (session.window.max_tokens or 2 * MOST_TOKENS) // 2)
+        at = self.written(self.clock.now())
+        return overview(self.home.index, message, at, self.counter.count_text, most)
 
     def render(self, message: MessageEntry) -> dict[str, Any]:
         """Return a message as a model is shown it: the user's with the time at which it was sent."""
