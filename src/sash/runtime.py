@@ -215,8 +215,10 @@ class Runtime:
     async def open(self, *, recover: bool = True) -> None:
         """Open the store, take stock of what a dead process left behind, and start the housekeeping.
 
-        Without `recover` that is left to other processes: one that is here for a moment takes nothing over.
+        Without `recover` that is only marked: one that may have another model or house, or is here for a
+        moment, takes nothing over.
         """
+        look_after = self.recover if recover else self.store.interrupt_lost
         await self.store.open()
         self._worker.open()
         try:
@@ -225,8 +227,7 @@ class Runtime:
             self._engine.ulids.go_behind(await self.store.last_id())
             if self._home is not None:
                 await self._home.open()
-            if recover:
-                await self.recover()
+            await look_after()
         except BaseException:
             if self._home is not None:
                 await self._home.close()
@@ -235,12 +236,9 @@ class Runtime:
         self._background = [
             asyncio.create_task(self._every(self._lease_s / 10, self._worker.heartbeat)),
             asyncio.create_task(self._warm_up()),
+            asyncio.create_task(self._every(self._lease_s, look_after)),
+            asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
         ]
-        if recover:
-            self._background += [
-                asyncio.create_task(self._every(self._lease_s, self.recover)),
-                asyncio.create_task(self._every(SWEEP_EVERY_S, self.sweep)),
-            ]
 
     async def close(self) -> None:
         """Stop. Turns under way are marked as interrupted, for the next process to go on with."""
@@ -766,7 +764,8 @@ class Runtime:
             self._feeds.read(owner, session_id, after) as feed,
         ):
             try:
-                while not self._worker.closing:
+                while True:
+                    is_last_look = self._worker.closed
                     subscriber.news.clear()
                     new = await feed.after(after)
                     progress, subscriber.progress = subscriber.progress, []
@@ -779,7 +778,7 @@ class Runtime:
                         continue
                     for event in self._hub.partials(session_id, subscriber):
                         yield event
-                    if feed.over:
+                    if feed.over or is_last_look:
                         return
                     await feed.news(subscriber)
             except (SessionNotFound, ContinuationNotFound):

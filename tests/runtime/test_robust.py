@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shutil
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ import sash.agent.worker
 import sash.runtime
 from sash import Runtime
 from sash.agent.redaction import MARK
-from sash.errors import InvalidExport, InvalidInput, SashError, SessionEnded, StoreUnavailable
+from sash.errors import InvalidExport, InvalidInput, SashError, SessionEnded, ShuttingDown, StoreUnavailable
 from sash.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from sash.stores.files import FilesStore
 from sash.stores.sqlite import SqliteStore
@@ -507,6 +508,63 @@ async def test_the_last_event_is_heard_when_another_process_ends_the_session_whi
         monkeypatch.setattr(a.store, "events", while_it_is_read)
         async with asyncio.timeout(WAIT_S):
             assert [event.type async for event in a.events(session.id)] == ["final"]
+
+
+async def test_who_listens_is_told_of_a_turn_that_is_put_down(run):
+    model = WaitingModel("never said")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    heard = asyncio.create_task(_all_events(runtime, session))
+    await runtime.send_message(session.id, "hi")
+    await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    await runtime.drain()
+    [event] = await asyncio.wait_for(heard, WAIT_S)
+    assert event.payload["step"]["detail"] == {"event": "interrupted"}
+    with pytest.raises(ShuttingDown):
+        await runtime.record_turn(session.id, "late", "too late")
+
+
+async def _all_events(runtime, session):
+    return [event async for event in runtime.events(session.id)]
+
+
+@pytest.mark.parametrize("then", ["moved", "deleted", "replaced"])
+async def test_nothing_is_accepted_when_the_file_is_gone(tmp_path, then):
+    folder = tmp_path / "data"
+    async with Runtime(SqliteStore(folder / "sash.db"), ScriptedModel("ok", "ok")) as runtime:
+        session = await runtime.start_session()
+        await turn(runtime, session)
+        folder.rename(tmp_path / "away")
+        if then == "replaced":
+            shutil.copytree(tmp_path / "away", folder)
+        if then == "deleted":
+            shutil.rmtree(tmp_path / "away")
+        for attempt in (
+            runtime.send_message(session.id, "lost?"),
+            runtime.start_session(),
+            runtime.get_session(session.id),
+            runtime.check(),
+        ):
+            with pytest.raises(StoreUnavailable, match="is not there any more"):
+                await attempt
+        if then == "moved":
+            (tmp_path / "away").rename(folder)
+            assert (await turn(runtime, session)).status == "completed"
+
+
+async def test_who_takes_nothing_over_marks_what_is_lost(tmp_path):
+    path, model = tmp_path / "sash.db", WaitingModel("never said")
+    first = Runtime(SqliteStore(path), model)
+    await first.open()
+    session = await first.start_session(policy=SessionPolicy(resume_interrupted=True))
+    sent = await first.send_message(session.id, "one")
+    queued = await first.send_message(session.id, "two", busy="enqueue")
+    await first.close()
+    second = Runtime(SqliteStore(path), ScriptedModel("by another model"))
+    await second.open(recover=False)
+    statuses = [(await second.store.get_continuation("local", c.id)).status for c in (sent, queued)]
+    assert statuses == ["interrupted", "pending"]
+    await second.close()
 
 
 async def test_a_live_turn_of_another_process_is_left_alone(tmp_path):

@@ -71,6 +71,8 @@ class Execution:
                 else:
                     engine.windows.remember(session, self._known)
             except SashError as error:
+                if self.unwritten is not None and not error.data.get("refused"):
+                    raise
                 await self._give_up(error)
             except Exception as error:
                 trace = redact("".join(traceback.format_exception(error)))
@@ -90,13 +92,16 @@ class Execution:
         return self._stats(cancelled_turns=1) + self._asking.purse.lost()
 
     async def put_down(self) -> None:
-        """Leave a turn that was stopped in the journal as interrupted, if it was not over."""
-        if self.ended is not None or self.unwritten is not None:
+        """Leave a turn that was stopped in the journal as interrupted, or with the end that it has come to."""
+        if self.ended is not None:
             return
         try:
-            await self.journal.hand_back(list(INTERRUPTED_STEPS), "interrupted", self._stats())
+            if self.unwritten is not None:
+                await self.journal.finish(self.unwritten)
+            else:
+                await self.journal.hand_back(list(INTERRUPTED_STEPS), "interrupted", self._stats())
         except LeaseLost:
-            return  # it waits for a yes, or somebody has cancelled it
+            return  # it is over, or waits for a yes, or somebody has cancelled it
         except SashError as error:
             _logger.error("turn %s could not be marked: %s", self._turn.continuation.id, error)
 
@@ -157,12 +162,13 @@ class Execution:
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )
         await self.journal.stop()
-        self.unwritten = end
         await self._finish(end)
-        self.unwritten = None
 
     async def _finish(self, end: Finish) -> datetime:
-        finished = await self.journal.finish(end)
+        """Write the end of the turn; one that the store cannot take now is written later, as it is."""
+        self.unwritten = await self.journal.whole(end)
+        finished = await self.journal.finish(self.unwritten)
+        self.unwritten = None
         at = finished.steps[-1].ts
         self.ended = ended(self._turn.continuation, end, at)
         self.next_waits = finished.next_waits

@@ -59,12 +59,16 @@ class Journal:
         self.write(steps)
         await self._append(give_back, stats)
 
-    async def finish(self, end: Finish) -> Finished:
-        """End the turn; steps that are unwritten yet are written with its end."""
+    async def whole(self, end: Finish) -> Finish:
+        """Return the end of the turn with the steps that are unwritten yet, which are written with it."""
         if self._flushing is not None:
             await self.settle()
         steps, self._unwritten = (*self._unwritten, *end.steps), []
-        finished = await self._store.finish(self._turn.lease, replace(end, steps=steps))
+        return replace(end, steps=steps)
+
+    async def finish(self, end: Finish) -> Finished:
+        """End the turn."""
+        finished = await self._store.finish(self._turn.lease, end)
         self.steps += finished.steps
         return finished
 

@@ -23,6 +23,7 @@ from sash.errors import (
     LeaseLost,
     ModelKeyRefused,
     ModelUnknown,
+    SashError,
     SessionBusy,
     SessionNotFound,
     ShuttingDown,
@@ -30,7 +31,7 @@ from sash.errors import (
 )
 from sash.stats import Stats
 from sash.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
-from sash.store import Begun, Finish, Hands, Turn
+from sash.store import Begun, Finish, Hands, Turn, ended
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
@@ -89,7 +90,7 @@ class Worker:
 
     def open(self) -> None:
         """Be ready for turns."""
-        self._draining = self.closing = self._closed = False
+        self._draining = self.closing = self.closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
         """Begin no more turns, and stop those that take longer than `grace_s`.
@@ -108,7 +109,10 @@ class Worker:
         await _stop(self._tasks)
         for running in under_way:
             await running.execution.put_down()
-        self._closed = True
+        for continuation_id in tuple(self._unwritten):
+            with suppress(SashError):
+                await self._write_end(continuation_id)
+        self.closed = True
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
         """Begin a turn and run it; it is safe in the store when this returns."""
@@ -131,6 +135,7 @@ class Worker:
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
         """Add a turn that somebody else has answered, or will."""
+        self.check_open()
         while True:
             try:
                 recorded, steps = await self._recorder.record(new, answer)
@@ -304,7 +309,7 @@ class Worker:
         with self._hub.subscribe(session_id) as subscriber:
             while True:
                 subscriber.news.clear()
-                is_last_look = self._closed
+                is_last_look = self.closed
                 result = await self.result(owner, continuation_id)
                 if is_last_look or result.status in SETTLED:
                     return result
@@ -336,7 +341,8 @@ class Worker:
         """Try again to write the end of a turn that the store could not take."""
         turn, end = self._unwritten[continuation_id]
         with suppress(LeaseLost):
-            await self._store.finish(turn.lease, end)
+            finished = await self._store.finish(turn.lease, end)
+            self._tell(Result(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps))
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
         await self.serve_next(turn.session.id)

@@ -32,7 +32,6 @@ async def talking(settings: Settings) -> AsyncIterator[Desk]:
     runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
     await _open(runtime, settings, runtime.open(recover=False))
     try:
-        await runtime.store.interrupt_lost()
         yield Desk(runtime)
     finally:
         await runtime.close()

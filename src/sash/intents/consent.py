@@ -14,8 +14,8 @@ _YES = (
 )
 _NO = (
     r"no|nope|nah|do not|don['’]t(?: do it)?|better not|never|stop|cancel(?: it| that)?"
-    r"|nein|nee|nö|(?:lieber |bitte )?nicht|niemals|abbrechen|lass (?:das|es)|non|annule|nunca|cancela|annulla"
-    r"|não|nej(?: tak)?|nei|ei|nie|ne|nem|нет|ні|hayır|όχι|不|不要|不用|いいえ|いや|だめ|아니|아니요"
+    r"|nein|nee|nö|(?:lieber |bitte )?nicht|niemals|abbrechen|lass (?:das|es)|non|annule|nunca|cancela"
+    r"|annulla|não|nej(?: tak)?|nei|ei|nie|ne|nem|нет|ні|hayır|όχι|不|不要|不用|いいえ|いや|だめ|아니|아니요"
 )
 _POLITE = r"please|bitte|thanks|thank you|danke|merci|gracias|grazie|obrigado|dank je|sash"
 

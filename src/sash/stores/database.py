@@ -44,6 +44,29 @@ class _Waiting:
     error: BaseException | None = None
 
 
+class _File:
+    """Knows a file again: what is written into one that was moved or deleted, nobody finds."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._known: tuple[int, int] | None = None
+
+    def note(self) -> None:
+        self._known = self._identity()
+
+    def check(self) -> None:
+        try:
+            is_same = self._identity() == self._known
+        except FileNotFoundError:
+            is_same = False
+        if not is_same:
+            raise OSError("the file that was opened is not there any more: put it back, or start again")
+
+    def _identity(self) -> tuple[int, int]:
+        found = self.path.stat()
+        return found.st_dev, found.st_ino
+
+
 class Database:
     """A SQLite file that several processes may open.
 
@@ -52,6 +75,7 @@ class Database:
 
     def __init__(self, path: Path, synchronous: Synchronous, when_alone: Job[None]) -> None:
         self._path = path
+        self._file = _File(path)
         self._when_alone = when_alone
         self._synchronous = synchronous
         self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
@@ -105,12 +129,13 @@ class Database:
             if not hasattr(self._local, "db"):
                 self._local.db = self._connect(reader=True)
                 self._reading.append(self._local.db)
+            self._file.check()
             self._local.db.execute("BEGIN")
             try:
                 return job(self._local.db)
             finally:
                 self._local.db.execute("ROLLBACK")
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             raise _unavailable(self._path, error) from error
 
     async def empty_log(self) -> None:
@@ -144,6 +169,7 @@ class Database:
                 db = self._connect()
                 undo.callback(db.close)
                 _make_ready(db)
+                self._file.note()
             except (sqlite3.Error, OSError) as error:
                 raise _unavailable(self._path, error) from error
             undo.pop_all()
@@ -163,17 +189,18 @@ class Database:
                 if waiting is None:
                     break
                 batch.append(waiting)
-            _commit(db, batch, self._path)
+            _commit(db, batch, self._file)
             _tell(batch)
             if waiting is not None:
                 waiting = self._jobs.get()
         db.close()
 
 
-def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
+def _commit(db: sqlite3.Connection, batch: list[_Waiting], file: _File) -> None:
     """Run the jobs in one transaction; if it cannot be committed none of them has happened."""
     try:
         db.execute("BEGIN IMMEDIATE")
+        file.check()
         for waiting in batch:
             _run_job(db, waiting, alone=len(batch) == 1)
         if db.in_transaction:
@@ -182,7 +209,7 @@ def _commit(db: sqlite3.Connection, batch: list[_Waiting], path: Path) -> None:
         with suppress(sqlite3.Error):
             db.rollback()
         for waiting in batch:
-            waiting.error = waiting.error or _unavailable(path, error)
+            waiting.error = waiting.error or _unavailable(file.path, error)
 
 
 def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
@@ -194,7 +221,9 @@ def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
     except sqlite3.Error as error:
         if not isinstance(error, _REFUSALS):
             raise
-        waiting.error = StoreUnavailable(f"the store refused a write: {error}", cause=str(error))
+        waiting.error = StoreUnavailable(
+            f"the store refused a write: {error}", cause=str(error), refused=True
+        )
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     except BaseException as error:
         waiting.error = error
@@ -238,8 +267,7 @@ def _migrate(db: sqlite3.Connection) -> None:
 
 
 def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
-    return StoreUnavailable(
-        f"the store {path.name} cannot be used: {error}. Check that the disk has room, that the file may be "
-        "written, and that no other program holds it",
-        cause=str(error),
-    )
+    advice = "Check that the disk has room, that the file may be written, and that no other program holds it"
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        advice = "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
+    return StoreUnavailable(f"the store {path.name} cannot be used: {error}. {advice}", cause=str(error))

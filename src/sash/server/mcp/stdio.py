@@ -37,7 +37,10 @@ async def _serve(settings: Settings, caller: Caller) -> None:
     enough = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, enough.set)
-    async with make_runtime(settings) as runtime:
+    runtime = make_runtime(settings)
+    # A client starts this with its own settings: turns that a server has accepted are not for these.
+    await runtime.open(recover=False)
+    try:
         stopping = asyncio.create_task(enough.wait())
         talking = asyncio.create_task(_talk(Mcp(Desk(runtime), caller)))
         await asyncio.wait((talking, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -46,6 +49,8 @@ async def _serve(settings: Settings, caller: Caller) -> None:
         else:
             stopping.cancel()
             await talking
+    finally:
+        await runtime.close()
 
 
 async def _break_off(talking: asyncio.Task[None]) -> None:
@@ -153,6 +158,8 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
                 *whole, rest = (rest + chunk).split(b"\n")
                 for line in whole:
                     put(line)
+        if rest:
+            put(rest)
         put(None)
 
     threading.Thread(target=read, name="stdin", daemon=True).start()
