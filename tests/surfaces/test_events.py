@@ -1,12 +1,15 @@
 """Server-sent events over a real socket: by cursor, without a gap or a double, however often one is cut off."""
 
 import asyncio
+import socket
+from contextlib import aclosing
+from pathlib import Path
 
 import pytest
 
 from sash.testing import calling
 from tests.runtime.test_turns import tool
-from tests.surfaces.serving import WAIT_S, is_final, listen, serving
+from tests.surfaces.serving import WAIT_S, is_final, listen, serving, until
 from tests.surfaces.test_rest import Waiting, problem
 
 
@@ -84,8 +87,7 @@ async def test_the_headers_let_every_event_through_at_once(served):
 async def test_a_stream_ends_with_its_session(served):
     session_id = await served.start()
     listening = asyncio.create_task(listen(served.client, session_id, lambda e: False))
-    while not served.runtime._hub._subscribers:
-        await asyncio.sleep(0.01)
+    await until(lambda: served.runtime._hub._subscribers, listening)
     await served.client.post(f"/v1/sessions/{session_id}/end")
     assert await asyncio.wait_for(listening, WAIT_S) == [{"id": "0"}]
 
@@ -94,8 +96,12 @@ async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path, monkeypatch):
     monkeypatch.setattr("sash.server.events.HEARTBEAT_S", 0.05)
     async with serving(tmp_path) as served:
         session_id = await served.start()
-        async with asyncio.timeout(WAIT_S), served.client.stream("GET", f"/events/{session_id}") as stream:
-            async for line in stream.aiter_lines():
+        async with (
+            asyncio.timeout(WAIT_S),
+            served.client.stream("GET", f"/events/{session_id}") as stream,
+            aclosing(stream.aiter_lines()) as lines,
+        ):
+            async for line in lines:
                 if line.startswith(":"):
                     return
         pytest.fail("no heartbeat")
@@ -128,8 +134,10 @@ async def test_a_session_that_is_not_there_has_no_events(served):
 async def test_there_is_an_end_to_subscribers(tmp_path):
     async with serving(tmp_path, max_subscribers=1) as served:
         session_id = await served.start()
-        async with served.client.stream("GET", f"/events/{session_id}") as first:
-            lines = first.aiter_lines()  # One that nobody keeps would close the stream.
+        async with (
+            served.client.stream("GET", f"/events/{session_id}") as first,
+            aclosing(first.aiter_lines()) as lines,
+        ):
             await anext(lines)
             refused = await served.client.get(f"/events/{session_id}")
             problem(refused, 429, "too_many_subscribers")
@@ -162,6 +170,25 @@ async def test_no_burst_passes_the_end_to_subscribers(tmp_path):
 async def _status(served, session_id):
     async with served.client.stream("GET", f"/events/{session_id}") as stream:
         return stream.status_code
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux drops what nobody takes")
+async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_path, monkeypatch):
+    monkeypatch.setattr("sash.server.serve.UNREAD_MS", 500)
+    monkeypatch.setattr("sash.server.events.SEND_TIMEOUT_S", 0.2)
+    async with serving(tmp_path, lambda request: "word " * 400_000) as served:
+        session_id = await served.start()
+        host, port = served.url.removeprefix("http://").split(":")
+        with socket.socket() as reader:
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+            reader.connect((host, int(port)))
+            reader.sendall(f"GET /events/{session_id} HTTP/1.1\r\nHost: {host}:{port}\r\n\r\n".encode())
+            theirs = f":{int(port):04X} 0100007F:{reader.getsockname()[1]:04X} "
+            assert theirs in Path("/proc/net/tcp").read_text()
+            await served.wait(await served.send(session_id))
+            async with asyncio.timeout(WAIT_S):
+                while theirs in Path("/proc/net/tcp").read_text():
+                    await asyncio.sleep(0.05)
 
 
 async def test_a_reader_that_reads_nothing_slows_no_turn(tmp_path):

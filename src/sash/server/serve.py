@@ -27,6 +27,7 @@ from sash.settings import Settings
 GRACE_S = 3.0
 CONNECTIONS_S = 1
 BACKLOG = 2048
+UNREAD_MS = 30_000
 MOST_HEADER_BYTES = 32 * 1024
 
 
@@ -141,6 +142,8 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
     # With its protocol named, the loop knows that answers need not wait for each other (TCP_NODELAY).
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # What nobody takes is dropped, and with it the connection.
+            bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MS)
         try:
             bound.bind((settings.host, settings.port))
         except OSError as error:
