@@ -815,7 +815,7 @@ async def test_a_task_that_has_failed_is_completed_with_an_error(tmp_path):
         assert task["statusMessage"] == "too much was said"
 
 
-async def test_a_task_that_was_interrupted_says_how_to_go_on(tmp_path, monkeypatch):
+async def test_a_task_that_was_interrupted_asks_whether_to_go_on(tmp_path, monkeypatch):
     model = Waiting()
     monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
     async with serving(tmp_path, model=model) as served:
@@ -824,11 +824,16 @@ async def test_a_task_that_was_interrupted_says_how_to_go_on(tmp_path, monkeypat
     async with serving(tmp_path, "Here I am again.") as served:
         named = {"taskId": created["taskId"]}
         task = (await rpc(served, "tasks/get", named))["result"]
-        assert task["status"] == "working" and "ha_agent_resume" in task["statusMessage"]
+        assert task["status"] == "input_required"
+        assert "Shall it go on?" in task["inputRequests"]["resume"]["params"]["message"]
         turn = {"continuation_id": created["taskId"]}
         plain = (await use(served, "ha_agent_await_continuation", turn))["structuredContent"]
         assert plain["status"] == "interrupted" and "ha_agent_resume" in plain["to_do"]
-        await use(served, "ha_agent_resume", turn)
+        for answer in ({"action": "decline"}, {"action": "accept", "content": {"approved": False}}):
+            await rpc(served, "tasks/update", named | {"inputResponses": {"resume": answer}})
+            assert (await rpc(served, "tasks/get", named))["result"]["status"] == "input_required"
+        yes = {"action": "accept", "content": {"approved": True}}
+        await rpc(served, "tasks/update", named | {"inputResponses": {"resume": yes}})
         assert (await settled(served, created["taskId"]))["status"] == "completed"
 
 

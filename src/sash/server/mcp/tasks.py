@@ -1,9 +1,9 @@
 """MCP's extension Tasks: a turn is a task, and its continuation id is the task's.
 
-A task that needs input is a turn that waits for a yes: the answer is an approval.
+A task that needs input is a turn that waits for a yes, to a call or to being resumed.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
@@ -19,19 +19,21 @@ from sash.desk import Desk
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.results import of_turn
-from sash.server.mcp.shapes import TO_DO
 from sash.server.mcp.waiting import to_the_end
-from sash.shapes import Approve, ContinuationShown, WaitingCall
+from sash.shapes import Approve, ContinuationShown
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 REVISION = "2026-07-28"
 TTL_MS = 86_400_000
 POLL_MS = 500
+# The name of the question whether an interrupted turn shall go on; the others have the names of their calls.
+RESUME = "resume"
 
 Context = ServerRequestContext[Any, Any]
 
 _STATUS = {
     "awaiting_approval": "input_required",
+    "interrupted": "input_required",
     "completed": "completed",
     "failed": "completed",
     "expired": "completed",
@@ -85,16 +87,18 @@ class Tasks:
             result = of_turn(turn)
             task["result"] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         elif task["status"] == "input_required":
-            task["inputRequests"] = {call.call_id: _question(call) for call in turn.waiting_calls}
+            task["inputRequests"] = _questions(turn)
         return task
 
     async def update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
         """Take the answers that a task waits for; others are not for it."""
-        turn = await self._find(ctx, params)
+        turn, answers = await self._find(ctx, params), params.input_responses
         for call in turn.waiting_calls:
-            if call.call_id in params.input_responses:
-                answer = Approve(call_id=call.call_id, approved=_is_yes(params.input_responses[call.call_id]))
-                await self._approve(self._caller(ctx), turn.continuation_id, answer)
+            if call.call_id in answers:
+                approved = Approve(call_id=call.call_id, approved=_is_yes(answers[call.call_id]))
+                await self._do(self._desk.approve(self._caller(ctx), turn.continuation_id, approved))
+        if turn.status == "interrupted" and _is_yes(answers.get(RESUME)):
+            await self._do(self._desk.resume(self._caller(ctx), turn.continuation_id))
         return {}
 
     async def cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
@@ -115,10 +119,10 @@ class Tasks:
         with protocol_error():
             return await self._desk.await_continuation(self._caller(ctx), params.task_id)
 
-    async def _approve(self, caller: Caller, continuation_id: str, answer: Approve) -> None:
+    async def _do(self, work: Coroutine[Any, Any, object]) -> None:
         somebody_else_was_first = suppress(NotAwaitingApproval, ContinuationFinal, SessionBusy)
         with protocol_error(), somebody_else_was_first:
-            await to_the_end(self._desk.approve(caller, continuation_id, answer))
+            await to_the_end(work)
 
 
 def _check_name(ctx: Context, task_id: str) -> None:
@@ -138,17 +142,26 @@ def _task(turn: ContinuationShown) -> dict[str, Any]:
     }
     if turn.error is not None:
         task["statusMessage"] = turn.error.message
-    elif turn.status == "interrupted":
-        task["statusMessage"] = TO_DO["interrupted"]
     elif task["status"] == "working":
         task["statusMessage"] = f"The turn is {turn.status}"
     return task
 
 
-def _question(call: WaitingCall) -> dict[str, Any]:
-    """Return the question to the user whether a call may be made."""
-    message = f"The agent wants to use {call.in_words} ({call.reason}). May it?"
-    approved = {"type": "boolean", "title": "Approve", "description": "Whether the call may be made."}
+def _questions(turn: ContinuationShown) -> dict[str, Any]:
+    """Return what a turn waits to be told, by the name of each answer."""
+    if turn.status == "interrupted":
+        return {
+            RESUME: _question("The agent was interrupted. Shall it go on? What was done is not done again.")
+        }
+    return {
+        call.call_id: _question(f"The agent wants to use {call.in_words} ({call.reason}). May it?")
+        for call in turn.waiting_calls
+    }
+
+
+def _question(message: str) -> dict[str, Any]:
+    """Return a question to the user that takes a yes or a no."""
+    approved = {"type": "boolean", "title": "Yes", "description": "Whether it may."}
     schema = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}
