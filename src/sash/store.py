@@ -45,6 +45,8 @@ from sash.window import Reason
 Waiting = Literal["awaiting_approval", "interrupted"]
 
 LEASE_S = 30.0
+# One that would last longer was taken before the clock was set back.
+LONGEST_LEASE = timedelta(hours=1)
 MOST_CHANGES = 20
 
 
@@ -542,6 +544,11 @@ def amended_steps(text: str) -> tuple[NewStep, ...]:
 
 INTERRUPTED_STEPS = (NewStep("observed_event", {"event": "interrupted"}),)
 EXPIRED_STEPS = (NewStep("summary", {"status": "expired"}),)
+
+
+def is_over(lease_until: datetime, now: datetime) -> bool:
+    """Whether a lease has run out."""
+    return not now < lease_until <= now + LONGEST_LEASE
 
 
 def lease_end(now: datetime, lease_s: float) -> datetime:

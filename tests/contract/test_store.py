@@ -991,6 +991,15 @@ async def test_what_is_open_is_listed_without_what_is_over(store, start, begin, 
         await opened.list_continuations("bob", session.id, open_only=True)
 
 
+async def test_a_lease_does_not_last_for_as_long_as_the_clock_was_set_back(store, start, begin, clock):
+    dead, alive = [(await begin(await start())).turn for _ in range(2)]
+    clock.advance(-86_400)
+    await store.renew(alive.lease.worker, [alive.continuation.id])
+    assert [c.id for c in await store.interrupt_lost()] == [dead.continuation.id]
+    clock.advance(29)
+    assert await store.interrupt_lost() == []
+
+
 @pytest.fixture
 def record(store, clock):
     async def record(session, question, answer, *, cut=None, key=None, **fields):

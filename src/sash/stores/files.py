@@ -49,6 +49,7 @@ from sash.store import (
     Turn,
     Vector,
     Waiting,
+    is_over,
     parts_exist,
 )
 from sash.stores import disk
@@ -294,7 +295,7 @@ class _FileLedgers(Ledgers):
         now, lost = self._clock.now(), []
         for ledger in self._ledgers.values():
             for entry in ledger.entries.values():
-                gone = entry.lease_until is None or entry.lease_until <= now
+                gone = entry.lease_until is None or is_over(entry.lease_until, now)
                 if entry.continuation.status == "running" and gone:
                     lost.append(ledger.interrupt(entry, now))
                     self._log(ledger, entry, 1)

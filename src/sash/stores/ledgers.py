@@ -26,6 +26,7 @@ from sash.store import (
     Turn,
     Vector,
     Waiting,
+    is_over,
     lease_end,
     name_taken,
     page_of_sessions,
@@ -145,7 +146,7 @@ class Ledgers:
             ledger.interrupt(entry, now)
             for ledger in self._ledgers.values()
             for entry in ledger.entries.values()
-            if entry.lease_until is not None and entry.lease_until <= now
+            if entry.lease_until is not None and is_over(entry.lease_until, now)
         ]
 
     def waiting(self) -> list[Continuation]:

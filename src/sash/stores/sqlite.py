@@ -26,6 +26,7 @@ from sash.store import (
     EXPIRED_STEPS,
     INTERRUPTED_STEPS,
     LEASE_S,
+    LONGEST_LEASE,
     Artifact,
     Begun,
     Bundle,
@@ -287,7 +288,9 @@ class SqliteStore:
 
     async def interrupt_lost(self) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
-            where = {"now": self._clock.now().timestamp(), "dead": json.dumps(self._dead)}
+            now = self._clock.now()
+            times = {"now": now.timestamp(), "latest": (now + LONGEST_LEASE).timestamp()}
+            where = {**times, "dead": json.dumps(self._dead)}
             lost = map(rows.read_continuation, db.execute(rows.SQL["lost"], where).fetchall())
             return [self._close(db, continuation, "interrupted", INTERRUPTED_STEPS) for continuation in lost]
 

@@ -127,7 +127,7 @@ WHERE s.id = :session_id ORDER BY c.id LIMIT 1;
 -- name: lost
 SELECT body, status, updated_at, ending FROM continuations INDEXED BY one_holder
 WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL
-    AND (lease_until <= :now OR worker IN (SELECT value FROM json_each(:dead)));
+    AND (lease_until <= :now OR lease_until > :latest OR worker IN (SELECT value FROM json_each(:dead)));
 
 -- name: workers
 SELECT DISTINCT worker FROM continuations INDEXED BY one_holder
