@@ -362,16 +362,47 @@ async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
     assert room.state("light.kitchen_ceiling").state == "off"
 
 
-@pytest.mark.parametrize(
-    ("service", "entity_id", "data"),
-    [
-        ("media_player.media_next_track", "media_player.tv", {}),
-        ("light.turn_on", "light.kitchen_counter", {}),  # it was on already
-    ],
-)
-async def test_what_has_changed_nothing_that_is_known_cannot_be_undone(room, service, entity_id, data):
-    await room.do(service, [entity_id], **data)
-    with pytest.raises(InvalidInput, match="cannot be undone"):
+async def test_what_has_changed_nothing_that_is_known_cannot_be_undone(room):
+    await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    await room.do("media_player.media_next_track", ["media_player.tv"])
+    with pytest.raises(InvalidInput, match=r"media_next_track, which cannot be undone"):
+        await room.take_back()
+
+
+async def test_what_was_so_already_is_passed_over_by_undo(room):
+    await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    await room.do("light.turn_on", ["light.kitchen_ceiling"])
+    await room.do("light.turn_on", ["light.kitchen_counter"])  # it was on before
+    await room.do("lock.lock", ["lock.front_door"])  # as it was
+    await room.take_back()
+    assert room.state("light.kitchen_ceiling").state == "off"
+    assert room.state("light.kitchen_counter").state == "on"
+    with pytest.raises(InvalidInput, match=r"^there is nothing to undo"):
+        await room.take_back()
+
+
+async def test_if_nothing_was_changed_that_is_said(room):
+    await room.do("light.turn_on", ["light.kitchen_counter"])
+    with pytest.raises(
+        InvalidInput, match=r"light\.turn_on has changed nothing, and there is nothing to undo"
+    ):
+        await room.take_back()
+
+
+async def test_what_is_not_kept_may_have_changed(room):
+    await room.do("switch.turn_on", ["switch.kettle"])
+    same = {"climate.living_room": {"state": "heat", "attributes": {}}}
+    arguments = {"service": "climate.set_humidity", "data": {"humidity": 60}}
+    room.past.append(("x", Action("x", "call_service", arguments, "done", True, same, same)))
+    with pytest.raises(InvalidInput, match=r"set_humidity, which cannot be undone"):
+        await room.take_back()
+
+
+async def test_a_group_that_was_on_may_still_have_changed_what_is_in_it(room):
+    await room.do("switch.turn_on", ["switch.kettle"])
+    room.home.set_state("light.kitchen_counter", "on", entity_id=["light.living_room"])
+    await room.do("light.turn_on", ["light.kitchen_counter"])
+    with pytest.raises(InvalidInput, match=r"light\.turn_on, which cannot be undone"):
         await room.take_back()
 
 

@@ -157,6 +157,30 @@ def test_mistakes_are_forgiven_within_reason(word, known, found):
     assert bool(search.search(word, 1).ids) is found
 
 
+@pytest.mark.parametrize(
+    ("query", "meant"),
+    [("what's the kettle doing", ["kettle"]), ("l'entree", ["hall"]), ("the children's lamp", ["children"])],
+)
+def test_what_an_apostrophe_joins_to_a_word_is_no_word(query, meant):
+    names = {"children": "Children's lamp", "hall": "Lampe de l'entrée", "kettle": "Kettle", "l": "Lamp L"}
+    search = WordSearch({key: [(name, 1.0)] for key, name in names.items()}, {})
+    assert search.search(query, 1).ids == meant
+    assert "children" not in search.search("what's up", 5).ids
+
+
+def test_a_short_word_that_begins_otherwise_is_another_word():
+    search = WordSearch({"it": [("hall", 1.0)]}, {})
+    assert search.search("ball", 1).ids == []
+    assert search.search("hasl", 1).ids == ["it"]
+
+
+def test_the_words_that_something_was_not_found_by_are_told():
+    known = index()
+    assert known.unmatched("the back door lock", "lock.front_door") == ["back"]
+    assert known.unmatched("kichen lamp", "light.kitchen_ceiling") == []
+    assert known.unmatched("kitchen and bedroom", "fan.bedroom") == ["kitchen"]
+
+
 def test_only_the_best_are_returned_and_all_are_counted():
     best, total = index().search("kitchen", most=2)
     assert (len(best), total) == (2, 4)

@@ -2,6 +2,7 @@
 
 import socket
 from datetime import UTC
+from time import perf_counter
 
 import pytest
 
@@ -144,7 +145,7 @@ async def test_it_knows_what_it_was_asked_to_remember(talk):
 
 
 async def test_it_knows_the_time(talk):
-    assert (await talk("What time is it?")).response.final_message == "It is 2026-01-01 00:00."
+    assert (await talk("What time is it?")).response.final_message == "It is Thursday, 2026-01-01 00:00."
 
 
 async def test_it_says_plainly_what_it_cannot_do(talk):
@@ -186,16 +187,48 @@ async def test_what_is_not_in_the_house_it_cannot_answer_and_says_so(talk, quest
     assert CANNOT in (await talk(question)).response.final_message
 
 
-async def test_of_several_that_are_meant_the_one_with_something_wrong_is_told_of():
-    from sash import Runtime
-    from sash.home.demo import demo_home
-    from sash.stores.memory import MemoryStore
-    from sash.testing import FakeClock
+@pytest.mark.parametrize("question", ["What is my favourite colour?", "What do you remember about colours?"])
+async def test_what_tools_returned_is_never_told_as_if_it_was_said(talk, question):
+    """A window of a few turns has lost the looking up, which is about the same words."""
 
-    clock = FakeClock()
-    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock) as runtime:
-        await runtime.home_ready(timeout_s=30)
-        asked = await runtime.ask("Why did bedroom lights flicker last night?", timeout_s=30)
-        assert "flickers" in asked.response.final_message
-        healthy = await runtime.ask("What is wrong with the bedside lamp?", timeout_s=30)
-        assert healthy.response.final_message.startswith("light.bedside_lamp is healthy")
+    def find(arguments):
+        return {"entities": [HOUSE["light.kitchen"] | {"name": f"colour lamp {n}"} for n in range(40)]}
+
+    asked = ["Is the favourite colour lamp on?", *(f"this is talk number {n}" for n in range(8))]
+    told = "remember that my favourite colour is blue"
+    said = await talk(
+        *asked, told, question, tools=[tool("search_index", find)], window=WindowLimits(max_turns=3)
+    )
+    assert "I was asked to remember: my favourite colour is blue" in said.response.final_message
+    assert '"entities"' not in said.response.final_message
+    assert "{" not in said.response.final_message
+
+
+async def test_what_was_said_is_told_once_and_not_at_any_length(talk):
+    long = [f"The boiler {n} leaks " + "very " * 200 for n in range(20)]
+    said = await talk("The boiler leaks", "The boiler leaks", *long, "What did I say about the boiler?")
+    lines = said.response.final_message.splitlines()
+    assert len(lines) <= 11
+    assert max(map(len, lines)) < 320
+    assert lines[-1].endswith("more")
+    assert sum(line.endswith("you: The boiler leaks") for line in lines) == 1
+
+
+async def test_what_somebody_said_of_himself_is_found_in_sight(talk):
+    said = await talk("My dog is called Rex.", "What is my dog called?", tools=[])
+    assert said.response.final_message.endswith("you: My dog is called Rex.")
+    assert (
+        await talk("My dog is called Rex.", "What is my cat called?", tools=[])
+    ).response.final_message == CANNOT
+
+
+async def test_a_state_is_asked_of_the_house_and_not_of_what_was_said(talk):
+    said = await talk("remember that my kitchen is blue", "Is my kitchen light on?")
+    assert said.response.final_message == "Kitchen light (Kitchen): on"
+
+
+@pytest.mark.parametrize("text", ["was ist ", "what did I say ", "why is the light ", "? ", "a-", "'s"])
+async def test_a_long_text_is_read_quickly(talk, text):
+    started = perf_counter()
+    assert (await talk(text * 10_000)).response.final_message
+    assert perf_counter() - started < 5

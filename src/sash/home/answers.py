@@ -75,7 +75,10 @@ _INCIDENT = _object(
 _CASCADE = _object(at=_TEXT, began_with=_TEXT, followed_by=_list(_TEXT), incidents=_COUNT)
 
 ANSWERS: dict[str, Schema] = {
-    "search_index": _object({"entities": _list(_ENTITY), "areas": _list(_AREA)}, total=_COUNT),
+    # `unmatched` are the words that the first of the entities has not.
+    "search_index": _object(
+        {"entities": _list(_ENTITY), "areas": _list(_AREA), "unmatched": _list(_TEXT)}, total=_COUNT
+    ),
     "get_states": _object({"not_found": _list(_TEXT)}, entities=_list(_WHOLE_ENTITY)),
     "get_history": _object(
         {"plot": _object(artifact=_TEXT, type=_TEXT)},

@@ -172,6 +172,10 @@ class Index:
             ids, total = all_ids[:most], len(all_ids)
         return [self.entities[entity_id] for entity_id in ids], total
 
+    def unmatched(self, query: str, entity_id: str) -> list[str]:
+        """Return the words of a query that an entity was not found by."""
+        return self._search.unmatched(query, entity_id)
+
     def _texts(self, entity: Entity) -> Iterable[tuple[str, float]]:
         state, area, device = self.states.get(entity.id), self.area(entity), self.device(entity)
         yield entity.name, BY_NAME

@@ -1,5 +1,6 @@
 """Finding things by words, also by words that are not quite right."""
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
@@ -26,6 +27,9 @@ LONGEST_WORD = 40
 COMMON = 2000
 # What it is worth to be called exactly so.
 CALLED_SO = 10.0
+
+# What is joined to a word by an apostrophe and is no word itself: what's, l'entrée.
+_joined = re.compile(r"(?<=\w)['’](?:\w|ll|re|ve)\b|\b\w['’](?=\w)")
 
 
 class Found(NamedTuple):
@@ -74,9 +78,7 @@ class WordSearch:
 
     def search(self, query: str, most: int, fits: Callable[[str], bool] | None = None) -> Found:
         """Return what fits, best first: what has more of the words, then what has the rarer ones."""
-        said = [word for word in words(query[:LONGEST_QUERY]) if len(word) <= LONGEST_WORD]
-        meant = frozenset(telling(query[:LONGEST_QUERY]))
-        asked = [word for word in said if word in meant or self._is_short_name(word)]
+        asked, said = self._asked(query)
         scores: dict[int, float] = {}
         for word in sorted(dict.fromkeys(asked or said), key=self._frequency):
             is_common = self._frequency(word) > COMMON
@@ -94,6 +96,22 @@ class WordSearch:
             scores = {number: score for number, score in scores.items() if fits(self._ids[number])}
         best = sorted(scores, key=scores.__getitem__, reverse=True)[:most]
         return Found([self._ids[number] for number in best], len(scores))
+
+    def unmatched(self, query: str, thing: str) -> list[str]:
+        """Return the words of a query that a thing has not, nor any that may be meant by them."""
+        number, asked = self._numbers[thing], self._asked(query)[0]
+        return [
+            word
+            for word in dict.fromkeys(asked)
+            if not any(number in self._postings[near] for near, _ in self._near(word))
+        ]
+
+    def _asked(self, query: str) -> tuple[list[str], list[str]]:
+        """Return the words of a query that tell something, and all of them."""
+        text = _joined.sub("", query[:LONGEST_QUERY])
+        said = [word for word in words(text) if len(word) <= LONGEST_WORD]
+        meant = frozenset(telling(text))
+        return [word for word in said if word in meant or self._is_short_name(word)], said
 
     def _frequency(self, word: str) -> int:
         """Return how many things have a word, or one that may be meant by it."""
@@ -153,6 +171,8 @@ class WordSearch:
             return []
         most = 2 if len(word) >= TWO_MISTAKES else 1
         near = {other for shorter in _deletes(word) for other in self._deletes.get(shorter, ())}
+        if len(word) == SHORTEST_MISTYPED:
+            near = {other for other in near if other[0] == word[0]}  # a ball is no hall
         measured = [(other, _mistakes(word, other, most)) for other in sorted(near)]
         return [(other, mistakes) for other, mistakes in measured if mistakes <= most]
 

@@ -78,7 +78,9 @@ class HomeTools:
         most = arguments.get("limit", FOUND)
         state = arguments.get("state")
         found, total = index.search(query, domain=domain, area_id=area_id, state=state, most=most)
-        return {"entities": [self._brief(index, entity) for entity in found], "total": total}
+        result = {"entities": [self._brief(index, entity) for entity in found], "total": total}
+        unmatched = index.unmatched(query, found[0].id) if found else []
+        return result | ({"unmatched": unmatched} if unmatched else {})
 
     async def get_states(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         """Say what entities are just now, with what matters of their attributes."""

@@ -11,6 +11,17 @@ from sash.home.restoring import KEPT, Kept, Restoring, restoring
 from sash.steps import Action
 from sash.tools import Acted, ToolContext, Use
 
+NOTHING = "there is nothing to undo in this session"
+# Of these everything is kept that a service can change, if it takes nothing else than is kept.
+_WHOLE = frozenset({*KEPT, "lock", "alarm_control_panel"})
+_KEPT_ARGUMENTS = frozenset(name for names in KEPT.values() for name in names) | {
+    "brightness_pct",
+    "hs_color",
+    "hvac_mode",
+    "position",
+    "transition",
+}
+
 
 class Undo:
     """Undoes what `Actions` has done in a session: the last first, then the one before it."""
@@ -57,16 +68,28 @@ class Undo:
         return Acted(result, done.verified, undoes=key)
 
     async def _find(self, context: ToolContext) -> tuple[str, list[Order]]:
-        """Find the last action that is not undone yet, and the orders that undo it."""
+        """Find the last action that is not undone yet and has changed something, and what undoes it."""
         undone: set[str] = set()
+        idle = ""
         async for key, action in context.past_actions():
             if action.undoes is not None:
                 undone |= {action.undoes} if action.verified is not False else set()
             elif action.outcome == "unknown" and key not in undone:
                 raise InvalidInput(f"nobody knows whether the last action, {_name(action)}, was done")
             elif action.outcome == "done" and key not in undone:
-                return key, await self._orders(action)
-        raise InvalidInput("there is nothing to undo in this session")
+                if not self._was_so_before(action):
+                    return key, await self._orders(action)
+                idle = idle or f"{_name(action)} has changed nothing, and "
+        raise InvalidInput(NOTHING if undone else f"{idle}{NOTHING}")
+
+    def _was_so_before(self, action: Action) -> bool:
+        """Whether all that an action was for was so already; what is within a group may not have been."""
+        before, after, inside = action.before, action.after, self._actions.known.index.inside
+        is_seen = action.verified is True and len(before) > 0 and before.keys() == after.keys()
+        is_whole = all(key.partition(".")[0] in _WHOLE and not inside(key)[0] for key in before)
+        if not is_seen or not is_whole or not _KEPT_ARGUMENTS.issuperset(action.arguments.get("data") or ()):
+            return False
+        return all(Kept.from_dict(was).is_same(Kept.from_dict(after[key])) for key, was in before.items())
 
     async def _orders(self, action: Action) -> list[Order]:
         """Return what brings everything back that an action has changed, the same for several at once."""

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from sash.intents.base import Heard, answering, calling
@@ -12,8 +13,16 @@ LONGEST = 80
 
 
 class _Language(NamedTuple):
+    """How it is asked for, what is said then, and what states are called that have another name."""
+
     undo: str
     undone: str
+    states: Mapping[str, str] = {}
+
+    def state(self, text: str) -> str:
+        """Say a state, which may be followed by what belongs to it: off, on (brightness 128)."""
+        state, blank, rest = text.partition(" ")
+        return f"{self.states.get(state, state)}{blank}{rest}"
 
 
 _LANGUAGES = (
@@ -26,6 +35,7 @@ _LANGUAGES = (
         r"(?:mach|mache) (?:das|es|die letzte (?:aktion|änderung))(?: wieder)? rückgängig"
         r"|rückgängig(?: machen)?|nimm das zurück",
         "Rückgängig gemacht. {}",
+        {"on": "an", "off": "aus", "open": "offen", "closed": "geschlossen"},
     ),
     _Language(r"(?:annule|défais) (?:ça|cela|la dernière action)", "Annulé. {}"),
     _Language(r"deshaz(?:lo| eso| la última acción)|deshacer", "Deshecho. {}"),
@@ -56,7 +66,7 @@ class UndoIntents:
             return calling(TOOL)
         try:
             result = json.loads(heard.results[-1].content)
-            told = [f"{entity['name']}: {entity['after']}" for entity in result["entities"]]
+            told = [f"{e['name']}: {language.state(str(e['after']))}" for e in result["entities"]]
         except (ValueError, TypeError, KeyError):
             return None
         if result.get("verified") is False or not told:

@@ -1,0 +1,273 @@
+"""What is answered about the demo house without a language model."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from sash import Runtime
+from sash.home.demo import demo_home
+from sash.models.offline import CANNOT
+from sash.models.offline_speech import GERMAN
+from sash.sessions import SessionPolicy
+from sash.stores.memory import MemoryStore
+from sash.testing import FakeClock
+
+WAIT_S = 30
+MORNING = datetime(2026, 1, 15, 10, 40, tzinfo=UTC)
+POLICY = SessionPolicy(allow_actuation=True, allowlisted_services=("light",))
+
+
+@pytest.fixture
+async def house():
+    """Ask the house in sessions of their own: the last answer, and the tools that were called for it."""
+    clock = FakeClock(MORNING)
+    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock, time_zone=UTC) as runtime:
+        await runtime.home_ready(timeout_s=WAIT_S)
+
+        async def ask(*sentences, language="en"):
+            session = await runtime.start_session(policy=POLICY, preferences={"language": language})
+            for sentence in sentences:
+                sent = await runtime.send_message(session.id, sentence)
+                result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+                assert result.status == "completed", result.continuation.error
+            ask.tools = [step.detail["name"] for step in result.steps if step.type == "tool_call"]
+            ask.actions = result.response.actions
+            return result.response.final_message
+
+        ask.home = runtime._home.home
+        yield ask
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name"),
+    [
+        ("diagnose binary_sensor.hallway_motion", "Hallway motion (Hallway) is fine."),
+        ("why did the kitchen light turn on?", "Kitchen ceiling light (Kitchen) is fine: off."),
+        ("why is the motion sensor unavailable?", "Hallway motion (Hallway) is fine."),
+        ("why is the hallway light unavailable?", "Hallway light (Hallway) is fine: off."),
+        ("What is wrong with the bedside lamp?", "Bedside lamp (Bedroom) is fine: off."),
+    ],
+)
+async def test_a_diagnosis_is_of_what_was_asked_about_and_of_nothing_else(house, sentence, name):
+    said = await house(sentence)
+    assert said.splitlines()[0] == name
+    assert house.tools.count("diagnose_entity") == 1
+    assert "Also" not in said
+
+
+async def test_of_several_that_are_meant_the_first_comes_first_and_then_what_is_wrong(house):
+    said = await house("what is wrong with the hallway?")
+    first, *others = said.split("Also: ")
+    assert first.startswith("Hallway light (Hallway) is fine")
+    assert all("is fine" not in other for other in others)
+
+
+async def test_faults_are_told_in_words(house):
+    flickers = await house("Why did bedroom lights flicker last night?")
+    assert flickers.startswith("Bedroom ceiling light (Bedroom) needs attention")
+    assert "flickers when the mains voltage dips" in flickers
+    leak = await house("why is the bathroom leak sensor unavailable?")
+    assert leak.startswith("Bathroom leak sensor (Bathroom) is not available.\n")
+
+
+async def test_why_something_was_switched_is_read_in_the_logbook(house):
+    said = await house("why did the hallway light turn on?")
+    assert "In the logbook: " in said
+    assert "Hallway light turned on (automation Hallway night light)" in said
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        (
+            "is the kitchen window open?",
+            "I know no kitchen window. The nearest: Bedroom window (Bedroom): closed.",
+        ),
+        (
+            "is the front door camera on?",
+            "I know no front door camera. The nearest: Front door (Hallway): closed.",
+        ),
+        (
+            "is the motion sensor in the attic ok?",
+            "I know no attic. The nearest: Hallway motion (Hallway): clear.",
+        ),
+        (
+            "how humid is it in the bathroom?",
+            "I find nothing that fits “humid” + “bathroom”. The nearest: Living room humidity",
+        ),
+    ],
+)
+async def test_what_is_only_near_is_not_told_as_what_was_asked_for(house, question, answer):
+    assert (await house(question)).startswith(answer)
+
+
+async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
+    said = await house("is the back door locked?")
+    assert said.startswith("I know no back door. The nearest: Front door lock (Hallway): locked; ")
+    assert "Front door (Hallway): closed" in said
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "is the disco ball on?",
+        "why is the sky blue?",
+        "Who is the president of France?",
+        "how do I cook rice in the kitchen?",
+        "turn on the disco ball",
+    ],
+)
+async def test_what_has_nothing_to_do_with_the_house_is_refused(house, question):
+    assert (await house(question)).endswith(CANNOT)
+
+
+@pytest.mark.parametrize("question", ["what is 2+2?", "what's on?", "why is it so cold?", "Who are you?"])
+async def test_what_names_no_thing_is_not_looked_for(house, question):
+    assert await house(question) == CANNOT
+    assert house.tools == []
+
+
+async def test_only_what_fits_as_well_as_the_best_is_told(house):
+    assert (await house("how much power does the house use?")).startswith("House power (Garage): ")
+    assert "alarm" not in await house("how much power does the house use?")
+    temperatures = (await house("what's the temperature?")).splitlines()
+    assert len(temperatures) == 4
+    assert all("temperature" in line for line in temperatures)
+    both = await house("is the kitchen light and the hallway light on?")
+    assert both == "Kitchen ceiling light (Kitchen): off\nHallway light (Hallway): off"
+
+
+async def test_states_have_the_words_of_their_class_and_no_unit_without_a_value(house):
+    sensors = await house("list sensors")
+    assert "Front door (Hallway): closed" in sensors
+    assert "Zigbee bridge connection (Hallway): connected" in sensors
+    assert "Bathroom leak sensor battery (Bathroom): not available\n" in sensors
+
+
+async def test_a_long_list_says_how_much_is_left_out(house):
+    *shown, more = (await house("show all lights")).splitlines()
+    assert len(shown) == 10
+    assert more == "and 1 more"
+
+
+async def test_an_id_is_read_and_a_wrong_one_is_said(house):
+    assert await house("is light.kitchen_ceiling on?") == "Kitchen ceiling light (Kitchen): off"
+    assert "there is no entity 'light.kitchn'" in await house("is light.kitchn on?")
+
+
+@pytest.mark.parametrize(
+    "question", ["what is unavailable?", "which devices are offline?", "Is anything offline?"]
+)
+async def test_what_is_not_available_is_listed(house, question):
+    said = await house(question)
+    assert said == "Not available: Bathroom leak sensor (Bathroom); Bathroom leak sensor battery (Bathroom)."
+    assert await house("which lights are unavailable?") == "Nothing like that is unavailable."
+
+
+async def test_low_batteries_are_told_with_what_they_said_last(house):
+    assert await house("which batteries are low?") == (
+        "Low: Bathroom leak sensor battery (Bathroom), which was 3 % last."
+    )
+    house.home.set_state("sensor.bathroom_leak_battery", "80")
+    assert await house("which batteries are low?") == "No battery is known to be low."
+    assert "80 %" in await house("battery levels")
+
+
+async def test_what_happened_is_read_in_the_logbook(house):
+    said = await house("what happened last night?")
+    assert house.tools == ["get_logbook"]
+    assert said.startswith("15 of ")
+    assert len(said.splitlines()) == 16
+    kitchen = await house("what happened in the kitchen today?")
+    assert house.tools == ["search_index", "get_logbook"]
+    assert "Coffee machine turned on" in kitchen
+    assert "Front door" not in kitchen
+    assert (await house("what happened in the disco?")).endswith(CANNOT)
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("when did the front door open?", "en"),
+        ("was the front door opened last night?", "en"),
+        ("Wann wurde die Haustür geöffnet?", "de"),
+    ],
+)
+async def test_how_something_was_is_not_told_by_how_it_is(house, question, language):
+    said = await house(question, language=language)
+    assert "Front door was opened" in said
+    assert "Front door (Hallway)" not in said
+
+
+async def test_the_time_is_told_of_here_only(house):
+    assert await house("what day of the week is it?") == "It is Thursday, 2026-01-15 10:40."
+    assert "10:40" not in await house("what's the time in Tokyo?")
+
+
+async def test_help_says_what_can_be_said(house):
+    for asked in ("help", "What can you do?"):
+        assert "Which batteries are low?" in await house(asked)
+    assert "Welche Batterien sind leer?" in await house("Hilfe", language="de")
+
+
+@pytest.mark.parametrize(
+    ("order", "answer"),
+    [
+        ("turn on the lamp", "Which one do you mean: Floor lamp (Living room), Bedside lamp (Bedroom)? "),
+        ("turn on the lights", "Which one do you mean: "),
+        ("turn off the kitchn light", "Do you mean Kitchen ceiling light (Kitchen)? "),
+        ("lock the back door", "I know no back door. The nearest: Front door lock (Hallway); "),
+    ],
+)
+async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(house, order, answer):
+    said = await house(order)
+    assert said.startswith(answer)
+    assert "Nothing was done" in said
+    assert house.actions == ()
+    assert set(house.tools) == {"search_index"}
+
+
+async def test_what_is_named_and_still_not_understood_is_refused(house):
+    assert await house("turn on the kitchen ceiling light for 5 minutes") == CANNOT
+
+
+@pytest.mark.parametrize(
+    ("sentence", "answer"),
+    [
+        ("Ist das Licht in der Küche an?", "Kitchen ceiling light (Kitchen): aus"),
+        ("Ist die Haustür abgeschlossen?", "Ja"),
+        ("Wie warm ist es im Wohnzimmer?", " Grad"),
+        ("Schalte das Licht in der Küche ein", "Licht eingeschaltet"),
+        ("Schalte die Lampe ein", "Was ist gemeint: Floor lamp (Living room), Bedside lamp (Bedroom)? "),
+        ("Ist der Fernseher an?", "Living room TV (Living room): aus"),
+        ("Was ist nicht verfügbar?", "Nicht verfügbar: Bathroom leak sensor (Bathroom); "),
+        ("Welche Batterien sind leer?", "Fast leer: Bathroom leak sensor battery (Bathroom), zuletzt 3 %."),
+        ("Was ist letzte Nacht passiert?", "Einträgen im Logbuch der letzten 24 Stunden"),
+        (
+            "Was ist mit dem Schlafzimmerlicht los?",
+            "Bedroom ceiling light (Bedroom): hier stimmt etwas nicht",
+        ),
+        (
+            "Warum flackert das Licht im Schlafzimmer?",
+            "Bedroom ceiling light (Bedroom): hier stimmt etwas nicht",
+        ),
+        ("Gab es heute Fehler?", " Vorfälle."),
+        ("Wer ist der Präsident von Frankreich?", GERMAN.cannot),
+        ("Erzähl mir einen Witz", GERMAN.cannot),
+        ("mach das rückgängig", "In dieser Sitzung gibt es nichts rückgängig zu machen."),
+        ("Schließe die Haustür auf", "Nicht getan: lock.unlock ist in dieser Sitzung nicht erlaubt."),
+    ],
+)
+async def test_german_is_answered_in_german(house, sentence, answer):
+    assert answer in await house(sentence, language="de")
+
+
+async def test_what_was_so_already_is_undone_in_neither_language(house):
+    on = "turn on the kitchen light"
+    assert await house(on, on, "undo") == "Undone. Kitchen ceiling light: off"
+    ein = "Schalte das Licht in der Küche ein"
+    undone = await house(ein, ein, "mach das rückgängig", language="de")
+    assert undone == "Rückgängig gemacht. Kitchen ceiling light: aus"
+    house.home.set_state("light.kitchen_ceiling", "on")
+    said = await house(ein, "mach das rückgängig", language="de")
+    assert said.startswith("light.turn_on hat nichts geändert")
