@@ -157,7 +157,8 @@ def _find(file: Path | None, environ: Mapping[str, str]) -> Path | None:
     wanted = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
     if wanted is not None:
         if not wanted.is_file():
-            raise InvalidConfig(f"there is no {wanted}: check --config and SASH_CONFIG", option="config")
+            wrong = f"{wanted} is a folder" if wanted.is_dir() else f"there is no {wanted}"
+            raise InvalidConfig(f"{wrong}: check --config and SASH_CONFIG", option="config")
         return wanted
     base = environ.get("XDG_CONFIG_HOME")
     usual = (Path(base) if base else Path.home() / ".config") / "sash" / FILE

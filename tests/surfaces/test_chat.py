@@ -1,6 +1,7 @@
 """A chat, as somebody has it in a terminal, and as a script has it through a pipe."""
 
 import asyncio
+import codecs
 import json
 import os
 import pty
@@ -13,10 +14,12 @@ import time
 
 import pytest
 
+from sash.stores.sqlite import SqliteStore
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
 from tests.surfaces.test_cli import NO_HOUSE, SASH, SENTENCE, WAIT_S, House, listed, model_at, spoken
 
-AGAIN_S = 5
+# Rarely, as a second one that comes late, while it leaves the turn, would end the chat.
+AGAIN_S = 20
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 # Keys such as Ctrl-C are for the program whose terminal it is.
 IN_A_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -53,6 +56,7 @@ class Terminal:
         os.close(slave)
         self.raw = ""
         self._read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")()
 
     def __enter__(self):
         return self
@@ -78,19 +82,23 @@ class Terminal:
     def _wait_for(self, text, within_s):
         until = time.monotonic() + within_s
         while text not in self.shown[self._read :]:
-            ready, _, _ = select.select([self._master], [], [], max(0.0, until - time.monotonic()))
-            if not ready:
+            if not self._has_more(until):
                 return False
             assert self._take(), f"it ended without {text!r}: {self.shown!r}"
         self._read = self.shown.index(text, self._read) + len(text)
         return True
+
+    def _has_more(self, until):
+        """Wait for something to read, or the end, until a time."""
+        ready, _, _ = select.select([self._master], [], [], max(0.0, until - time.monotonic()))
+        return bool(ready)
 
     def _take(self):
         try:
             new = os.read(self._master, 1 << 16)
         except OSError:  # how Linux says that the other end is closed
             return False
-        self.raw += new.decode()
+        self.raw += self._decoder.decode(new)
         return bool(new)
 
     @property
@@ -108,9 +116,11 @@ class Terminal:
         return await asyncio.to_thread(self._leaves)
 
     def _leaves(self):
-        while self._take():
-            pass
-        return self.process.wait(WAIT_S)
+        until = time.monotonic() + WAIT_S
+        while self._has_more(until):
+            if not self._take():
+                return self.process.wait(WAIT_S)
+        raise AssertionError(f"it did not leave: {self.shown!r}")
 
 
 def calls(name, **arguments):
@@ -379,6 +389,24 @@ async def test_the_next_chat_asks_for_the_yes_that_was_left_open(house):
         await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
 
 
+async def test_a_chat_whose_terminal_is_closed_marks_its_turn(house):
+    async with Wire(HANGING) as wire:
+        with Terminal(house, "chat", **model_at(wire)) as terminal:
+            await terminal.until("› ")
+            terminal.type("What is the meaning of it all?")
+            await terminal.until("Let me think about ")
+            os.killpg(terminal.process.pid, signal.SIGHUP)
+            assert await terminal.leaves() == 128 + signal.SIGHUP
+    store = SqliteStore(house.data / "sash.db")
+    await store.open()
+    try:
+        [session] = (await store.list_sessions("local")).items
+        [turn] = await store.list_continuations("local", session.id)
+        assert turn.status == "interrupted"
+    finally:
+        await store.close()
+
+
 async def killed(house, wire, **environment):
     """Kill a chat in the middle of a turn, and return the turn."""
     with Terminal(house, "chat", **model_at(wire, **environment)) as terminal:
@@ -488,3 +516,107 @@ async def test_an_error_is_red_in_a_terminal(house):
         await terminal.until("error: there is no session and no continuation 'nonsense'")
         assert await terminal.leaves() == 3
         assert "\x1b[31merror: " in terminal.raw
+
+
+async def test_a_question_that_was_left_open_is_asked_again(house):
+    with Terminal(house, "chat", "--allow", "lock") as terminal:
+        await terminal.until("› ")
+        terminal.type("Unlock the front door")
+        await terminal.until("Shall it? [y/N] ")
+        terminal.press(CTRL_D)
+        await terminal.until("or /resume asks you for it.")
+        await terminal.until("› ")
+        terminal.type("Is it open now?")
+        await terminal.until("This waits for a yes: Unlock the front door")
+        await terminal.until("Shall it? [y/N] ")
+        terminal.press(CTRL_D)
+        await terminal.until("This was not sent: Is it open now?")
+        await terminal.until("› ")
+        terminal.type("/resume")
+        await terminal.until("This waits for a yes: Unlock the front door")
+        await terminal.until("Shall it? [y/N] ")
+        terminal.type("y")
+        await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
+        await terminal.until("› ")
+        terminal.type("/resume")
+        await terminal.until("Nothing was interrupted.")
+        assert "busy" not in terminal.shown
+
+
+async def test_a_terminal_without_the_letters_of_an_earlier_line_opens(house):
+    talk(house, "Remember that the café is “closed”", **NO_HOUSE)
+    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    with Terminal(house, "chat", **NO_HOUSE, **old) as terminal:
+        await terminal.until("> Remember that the caf")
+        await terminal.until("I will remember: the caf")
+        await terminal.until("> ")
+        terminal.type("/quit")
+        assert await terminal.leaves() == 0
+
+
+async def test_who_says_neither_yes_nor_no_is_told_what_to_type(house):
+    with Terminal(house, "chat", "--allow", "lock") as terminal:
+        await terminal.until("› ")
+        terminal.type("Unlock the front door")
+        await terminal.until("Shall it? [y/N] ")
+        terminal.type("perhaps")
+        await terminal.until("Type y for yes or n for no.")
+        await terminal.until("Shall it? [y/N] ")
+
+
+def test_the_greeting_says_what_may_be_used(house):
+    assert "may use" not in talk(house)
+    assert talk(house, arguments=("--allow", "light,switch.turn_off")).endswith(
+        "offline model · may use light, switch.turn_off\n"
+    )
+
+
+async def test_a_session_beside_says_how_it_goes_on(house):
+    shown = house("chat", "--help").stdout
+    assert "unless it was begun with --new" in " ".join(shown.split())
+    with Terminal(house, "chat", "--new") as terminal:
+        await terminal.until("goes on with it later.")
+        [session] = await asyncio.to_thread(listed, house)
+        assert f"`sash chat --session {session['id']}` goes on with it later." in terminal.shown
+
+
+@pytest.mark.parametrize("word", ["exit", "QUIT", "/Quit"])
+def test_a_word_leaves(house, word):
+    assert "Yes" not in talk(house, word, "Is the front door locked?")
+
+
+def test_commands_are_the_same_in_capitals(house):
+    assert "  /switch " in talk(house, "/HELP")
+
+
+def test_what_was_not_done_is_told_with_its_reason_and_not_thrice(house):
+    shown = talk(house, "Turn on the kitchen light", arguments=("--allow", "lock"))
+    assert '✗ light.turn_on {"entity_ids": ["light.kitchen_ceiling"]}  not done: light.turn_on is' in shown
+    assert "← call_service" not in shown
+    shown = talk(house, "Unlock the front door")
+    assert '✗ lock.unlock {"entity_ids": ["lock.front_door"]}  not done\n' in shown, "nobody has said no"
+
+
+def test_what_costs_nothing_has_no_price(house):
+    shown = talk(house, "Why is the sky blue?")
+    assert " tokens · " in shown
+    assert "$" not in shown
+    assert "$" not in house("sessions").stdout
+
+
+def test_what_may_be_used_is_named_as_a_service(house):
+    for wrong in ("nonsense!!", "light.turn.on", "light, turn on"):
+        refused = house("chat", "--allow", wrong, input="")
+        assert refused.returncode == 2
+        assert "is no domain (light) and no service" in " ".join(refused.stderr.split())
+    assert listed(house) == []
+    talk(house, arguments=("--allow", "light.*, switch"))
+
+
+def test_an_area_and_a_language_that_nobody_knows_are_told(house):
+    for right in (["--area", "Kitchen"], ["--language", "de"], ["--language", "en-GB"]):
+        assert house("chat", *right, input="").stderr == ""
+    assert "there is no area 'Nirwana'" in house("chat", "--area", "Nirwana", input="").stderr
+    assert "klingon" in house("chat", "--language", "klingon", input="").stderr
+    away = house("chat", "--area", "Nirwana", input="", **NO_HOUSE)
+    assert (away.returncode, away.stderr) == (0, "")

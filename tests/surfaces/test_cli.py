@@ -10,7 +10,8 @@ import sqlite3
 import stat
 import subprocess
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.request import urlopen
@@ -22,6 +23,7 @@ from sash import errors
 from sash.cli.exits import EPILOG, exit_code
 from sash.cli.transcript import last_messages
 from tests.models.wire import Reply, Wire, chunk, failed, said
+from tests.surfaces.process import killed_if_late, running
 
 SASH = str(Path(sys.executable).with_name("sash"))
 COMMANDS = [
@@ -42,6 +44,9 @@ COMMANDS = [
     "demo",
 ]
 WAIT_S = 60
+# When nothing happens in the demo house: all is off, and locked.
+NIGHT = datetime(2026, 1, 15, 3, tzinfo=UTC)
+AT_NIGHT = Path(__file__).with_name("at_night")
 SENTENCE = "Remember that the front door is green"
 NO_HOUSE = {"SASH_HOME": "none"}
 # Input that is wrong only because of how things stand.
@@ -61,9 +66,10 @@ def run(*arguments, input=None, **environment):
 
 @dataclass
 class House:
-    """The program with a data folder of its own, a home without settings, and the demo house."""
+    """The program with a data folder of its own, a home without settings, and the demo house, at night."""
 
     folder: Path
+    shift_s: float = field(default_factory=lambda: (NIGHT - datetime.now(UTC)).total_seconds())
 
     def __call__(self, *arguments, input=None, **environment):
         return run(*arguments, input=input, **self.environment | environment)
@@ -74,7 +80,8 @@ class House:
 
     @property
     def environment(self):
-        return {"HOME": str(self.folder), "SASH_DATA": str(self.data)}
+        clock = {"PYTHONPATH": str(AT_NIGHT), "CLOCK_SHIFT_S": str(self.shift_s)}
+        return {"HOME": str(self.folder), "SASH_DATA": str(self.data), **clock}
 
 
 @pytest.fixture
@@ -285,27 +292,35 @@ async def test_a_question_without_tools_offers_none(house):
 
 
 async def test_a_question_that_takes_too_long_can_be_resumed(house):
-    async with Wire(Reply(chunks=[chunk("Fo")], then="hang"), said("Four.")) as wire:
+    async with Wire(Reply(chunks=[chunk("Fo")], then="hang")) as wire:
         late = await beside(house, "ask", "Two and two?", "--timeout", "1", "--json", **model_at(wire))
         assert late.returncode == 75
         turn = json.loads(late.stdout)
         assert turn["status"] == "interrupted"
         assert f"`sash resume {turn['continuation_id']}` goes on with it" in late.stderr
+        # Nothing hangs now, also if it was too late for the first question to be asked.
+        wire.replies = [said("Four.")]
         done = await beside(house, "resume", turn["continuation_id"], **model_at(wire))
     assert (done.returncode, done.stdout) == (0, "Four.\n"), done.stderr
     again = house("resume", turn["continuation_id"])
     assert (again.returncode, again.stdout) == (4, "")
 
 
-async def test_an_interrupted_question_is_cancelled(house):
+@pytest.mark.parametrize(("by", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+async def test_a_question_that_is_broken_off_is_cancelled(house, by, code):
     async with Wire(Reply(chunks=[chunk("Fo")], then="hang")) as wire:
         environment = house.environment | model_at(wire)
         program = await asyncio.create_subprocess_exec(SASH, "ask", "Two and two?", env=environment)
-        async with asyncio.timeout(WAIT_S):
-            while not wire.requests:
-                await asyncio.sleep(0.01)
-            program.send_signal(signal.SIGINT)
-            assert await program.wait() == 130
+        try:
+            async with asyncio.timeout(WAIT_S):
+                while not wire.requests:
+                    await asyncio.sleep(0.01)
+                program.send_signal(by)
+                assert await program.wait() == code
+        finally:
+            if program.returncode is None:
+                program.kill()
+                await program.wait()
     [session] = listed(house)
     assert (session["status"], session["stats"]["cancelled_turns"]) == ("ended", 1)
 
@@ -669,13 +684,11 @@ def test_the_files_store_is_for_one_program_at_a_time(house):
     report, checks = findings(house, SASH_STORE="files")
     assert "can be read, layout 1" in checks["store"]["found"]
     before = kept(house.data)
-    with subprocess.Popen(
-        [SASH, "chat"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        env=house.environment | {"SASH_STORE": "files"},
-    ) as holder:
-        assert holder.stdout.readline().startswith(b"Sash")
+    pipe = subprocess.PIPE
+    environment = house.environment | {"SASH_STORE": "files"}
+    with running(SASH, "chat", stdin=pipe, stdout=pipe, env=environment) as holder:
+        with killed_if_late(holder):
+            assert holder.stdout.readline().startswith("Sash")
         refused = house("sessions", SASH_STORE="files")
         _, checks = findings(house, SASH_STORE="files")
         holder.communicate(timeout=WAIT_S)
@@ -714,15 +727,11 @@ def test_a_port_that_is_taken_is_noted(house):
 
 def test_the_server_serves_the_sessions_of_the_commands(house):
     session = spoken(house)
+    pipe = subprocess.PIPE
     environment = house.environment | {"COLUMNS": "200"}
-    with subprocess.Popen(
-        [SASH, "serve", "--port", "0"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as server:
-        address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
+    with running(SASH, "serve", "--port", "0", stdout=pipe, stderr=pipe, env=environment) as server:
+        with killed_if_late(server):
+            address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
         with urlopen(f"{address}/v1/sessions", timeout=WAIT_S) as answer:
             assert [s["id"] for s in json.load(answer)["sessions"]] == [session]
         beside = house("ask", "Is the front door locked?", "--session", session)
@@ -792,3 +801,152 @@ def test_closed_input_and_a_full_disk_are_told_in_a_line(house):
     )
     assert done.returncode == 1 and "Traceback" not in done.stderr
     assert "No space left on device" in done.stderr
+
+
+def test_what_cannot_be_written_is_told_once(house):
+    spoken(house)
+    for arguments in (["sessions"], ["sessions", "--json"], ["doctor"]):
+        with Path("/dev/full").open("w") as full:
+            done = subprocess.run(
+                [SASH, *arguments],
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=WAIT_S,
+                env=house.environment | NO_HOUSE,
+            )
+        assert (done.returncode, done.stderr) == (1, "error: No space left on device: the output\n")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["sessions", "--limit", "9" * 20],
+        ["search", "cat", "--limit", "9" * 20],
+        ["show", "nonsense", "--messages", "9" * 20],
+        ["token", "create", "--expires-days", "9" * 11],
+    ],
+)
+def test_a_number_that_is_too_large_is_refused(house, arguments):
+    done = house(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert arguments[-2] in done.stderr
+
+
+def test_words_need_no_quotes(house):
+    assert house("ask", "is", "the", "front", "door", "locked?").stdout == "Yes\n"
+    assert "is the front door locked?" in house("search", "front", "door").stdout
+
+
+@pytest.mark.parametrize("columns", [30, 40, 60, 80, 120])
+def test_tables_fit_and_ids_stay_whole(house, columns):
+    house("ask", SENTENCE, **NO_HOUSE)
+    session = spoken(house)
+    sessions = house("sessions", COLUMNS=str(columns)).stdout.splitlines()
+    found = house("search", "front door", "--session", session, COLUMNS=str(columns)).stdout.splitlines()
+    for lines in (sessions, found):
+        assert max(map(len, lines)) <= columns
+        assert any(line.startswith(session) for line in lines)
+        assert all(line == line.rstrip() for line in lines)
+    told = " ".join(" ".join(sessions).split())
+    assert "chat" in told
+    assert "active" in told
+    assert SENTENCE in " ".join(" ".join(found).split())
+    assert (len(sessions) == 3) is (columns >= 40), "a line for each, if there is room"
+
+
+def test_a_pipe_gets_no_blanks_at_the_ends_of_lines(house):
+    session = spoken(house)
+    program = {"stdout": subprocess.PIPE, "text": True, "timeout": WAIT_S, "env": house.environment}
+    for arguments in (["doctor"], ["sessions"], ["search", "door"], ["show", session]):
+        lines = subprocess.run([SASH, *arguments], **program).stdout.splitlines()
+        assert lines
+        assert [line for line in lines if line != line.rstrip()] == []
+
+
+def test_who_reads_only_the_first_line_of_a_diagnosis_hears_no_alarm(house):
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {SASH} doctor | head -1"],
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+        env=house.environment | {"PATH": os.environ["PATH"]},
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_help_shows_a_flag_without_a_value(house):
+    for command in (["sessions"], ["chat"], ["token", "list"], []):
+        shown = house(*command, "--help").stdout
+        assert "--help" in shown
+        assert "<bool>" not in shown
+
+
+def test_the_shell_completes_stores(house):
+    words = {"COMP_WORDS": "sash sessions --store ", "COMP_CWORD": "3"}
+    shown = house(_SASH_COMPLETE="complete_bash", **words)
+    assert shown.stdout.split() == ["sqlite", "files", "memory"]
+
+
+def test_a_folder_is_no_configuration(house, tmp_path):
+    refused = house("sessions", "--config", tmp_path)
+    assert refused.returncode == 2
+    assert f"{tmp_path} is a folder" in refused.stderr
+
+
+def test_the_folder_is_shown_also_if_nobody_chose_it(house, tmp_path):
+    report, _ = findings(house, SASH_DATA="", XDG_DATA_HOME=str(tmp_path / "own"))
+    settings = {row["name"]: (row["value"], row["from"]) for row in report["settings"]}
+    assert settings["data"] == (str(tmp_path / "own" / "sash"), "default")
+
+
+@pytest.mark.parametrize(
+    ("settings", "check", "says"),
+    [
+        ({"SASH_VOCABULARY": "/nope.toml"}, "vocabulary", "/nope.toml"),
+        ({"SASH_MAX_HISTORY_TURNS": "0"}, "sessions", "max_turns must be"),
+        ({"SASH_OTEL_ENDPOINT": "nope"}, "spans", "nope"),
+        ({"SASH_HOST": "nonsense host"}, "server", "'nonsense host' is no address"),
+    ],
+)
+def test_what_keeps_the_server_from_starting_is_found(house, settings, check, says):
+    report, checks = findings(house, **settings)
+    assert not report["ok"]
+    assert checks[check]["status"] == "wrong"
+    assert says in checks[check]["found"]
+
+
+def test_packages_that_spans_need_are_missed(house, tmp_path):
+    (tmp_path / "lacking" / "opentelemetry").mkdir(parents=True)
+    (tmp_path / "lacking" / "opentelemetry" / "__init__.py").write_text("raise ImportError('not here')")
+    there = {"SASH_OTEL_ENDPOINT": "http://127.0.0.1:4318"}
+    assert findings(house, **there)[1]["spans"]["status"] == "ok"
+    report, checks = findings(house, PYTHONPATH=str(tmp_path / "lacking"), **there)
+    assert not report["ok"]
+    assert "sash[otel]" in checks["spans"]["found"]
+
+
+def test_actions_without_an_allowlist_are_noted(house):
+    report, checks = findings(house, SASH_ALLOW_ACTUATION="true")
+    assert report["ok"]
+    assert (checks["sessions"]["status"], "allowlist" in checks["sessions"]["found"]) == ("note", True)
+    _, checks = findings(house, SASH_ALLOW_ACTUATION="true", SASH_ALLOWLISTED_SERVICES="light")
+    assert checks["sessions"]["found"] == "agents may use light"
+
+
+def test_a_turn_that_is_not_over_is_shown_with_what_to_do(house):
+    allowed = {"SASH_ALLOW_ACTUATION": "true", "SASH_ALLOWLISTED_SERVICES": "lock"}
+    session = spoken(house, **allowed)
+    asked = house("ask", "Unlock the front door", "--session", session, "--json", **allowed)
+    turn = json.loads(asked.stdout)["continuation_id"]
+    shown = " ".join(house("show", session).stdout.split())
+    assert f"not over {turn} waits for a yes: `sash resume {turn}` asks you for it" in shown
+
+
+def test_a_session_that_is_there_already_says_what_to_do(house, tmp_path):
+    file = tmp_path / "session.json"
+    house("export", spoken(house), "-o", file)
+    refused = house("import", file)
+    assert refused.returncode == 4
+    assert "or import it into another folder with --data" in refused.stderr

@@ -92,7 +92,7 @@ class Execution:
         return self._stats(cancelled_turns=1) + self._asking.purse.lost()
 
     async def put_down(self) -> None:
-        """Leave a turn that was stopped in the journal as interrupted, or with the end that it has come to."""
+        """Leave a turn that was stopped in the journal as interrupted, or with the end it had come to."""
         if self.ended is not None:
             return
         try:

@@ -1,6 +1,7 @@
 """`sash ask`: one question, for scripts. Only the answer goes to standard output."""
 
 import asyncio
+import signal
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
@@ -16,10 +17,13 @@ if TYPE_CHECKING:
     from sash.shapes import Acknowledged, ContinuationShown
 
 FOR_EVER_S = 86_400.0
+STOPPED = 128 + signal.SIGTERM
 
 
 def ask(
-    question: Annotated[str, typer.Argument(help="What to ask; - reads it from standard input.")],
+    question: Annotated[
+        list[str], typer.Argument(metavar="QUESTION", help="What to ask; - reads it from standard input.")
+    ],
     as_json: Json = False,
     session: SomeSession = None,
     timeout: Annotated[
@@ -40,9 +44,12 @@ def ask(
     from sash.cli.answer import report
     from sash.cli.logs import quiet
 
-    text = sys.stdin.read().strip() if question == "-" else question
+    text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
     asked = _Question(text, session, model if session else None, not no_tools, round(timeout * 1000))
-    turn = asyncio.run(_ask(quiet(loaded), Caller(owner), asked))
+    try:
+        turn = asyncio.run(_ask(quiet(loaded), Caller(owner), asked))
+    except asyncio.CancelledError as stopped:
+        raise typer.Exit(STOPPED) from stopped
     raise typer.Exit(report(turn, as_json=as_json))
 
 
@@ -61,6 +68,9 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
     from sash.cli.opening import talking
     from sash.steps import UNDER_WAY
 
+    this = asyncio.current_task()
+    assert this is not None
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, this.cancel)
     async with talking(settings) as desk:
         await wait_for_house(desk)
         sent = (await _put(desk, caller, asked)).continuation_id

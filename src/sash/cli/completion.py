@@ -1,4 +1,4 @@
-"""What the shell offers when the tab key is pressed: ids of sessions, and of turns that are not over."""
+"""What the shell offers when the tab key is pressed: stores, sessions, and turns that are not over."""
 
 from typing import TYPE_CHECKING
 
@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from sash.desk import Desk
 
 MOST = 20
+STORES = ("sqlite", "files", "memory")
 Offers = list[tuple[str, str]]
+
+
+def complete_store(incomplete: str) -> list[str]:
+    """Offer the kinds of stores."""
+    return [kind for kind in STORES if kind.startswith(incomplete)]
 
 
 def complete_session(ctx: typer.Context, incomplete: str) -> Offers:

@@ -6,9 +6,7 @@ import sys
 from typing import Any
 
 import typer
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 # In a pipe nothing is cut off or wrapped, unless somebody says how wide it is.
@@ -43,20 +41,6 @@ def one_line(text: str, most: int) -> str:
 def sign(console: Console, mark: str, ascii_mark: str) -> str:
     """Return a mark, or another where it cannot be shown."""
     return mark if _is_unicode(console.encoding) else ascii_mark
-
-
-def make_table(console: Console, *columns: str) -> Table:
-    """Return a table: with a rule below its head on a terminal, and only columns in a pipe."""
-    lines = box.SIMPLE_HEAD if console.is_terminal else None
-    table = Table(box=lines, pad_edge=False, header_style="bold")
-    for column in columns:
-        table.add_column(column, no_wrap=column == "id")
-    return table
-
-
-def cell(value: object, style: str = "") -> Text:
-    """Return what a table shows of a value."""
-    return Text("–" if value is None or value == "" else plain(str(value)), style=style)
 
 
 def print_json(value: Any) -> None:

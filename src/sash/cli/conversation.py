@@ -8,9 +8,9 @@ from sash.access import Caller
 from sash.cli.beside import Beside
 from sash.cli.console import make_console, one_line, say
 from sash.cli.lines import Lines, ask_for_yes
-from sash.cli.screen import Screen
-from sash.cli.sessions import table
-from sash.cli.show import print_context
+from sash.cli.screen import Screen, acts
+from sash.cli.sessions import print_sessions
+from sash.cli.show import may_use, print_context
 from sash.cli.transcript import last_messages, words
 from sash.cli.turns import Turns
 from sash.cli.wanted import Wanted
@@ -19,11 +19,12 @@ from sash.errors import SashError, SessionBusy
 from sash.sessions import Session
 from sash.settings import Settings
 from sash.shapes import ContinuationShown, Note, SendMessage, WaitingCall
-from sash.steps import UNDER_WAY, Action
+from sash.steps import UNDER_WAY
 
 LAST_MESSAGES = 6
 LAST_SESSIONS = 10
 LONGEST = 160
+LEAVE = frozenset({"/quit", "/exit", "quit", "exit"})
 
 
 class Conversation:
@@ -51,7 +52,7 @@ class Conversation:
             "/new": (self._new, "begin a new session"),
             "/switch": (self._switch, "ID: go on with another session"),
             "/remember": (self._remember, "TEXT: keep a fact"),
-            "/resume": (self._resume, "go on with a turn that was interrupted"),
+            "/resume": (self._resume, "go on with a turn that was interrupted, or waits for a yes"),
             "/help": (self._help, "this"),
         }
 
@@ -59,8 +60,7 @@ class Conversation:
         """Talk until there are no more lines."""
         self._wanted = wanted
         self._enter(wanted)
-        while (line := self._read()) not in (None, "/quit", "/exit"):
-            assert line is not None
+        while (line := self._read()) is not None and line.lower() not in LEAVE:
             try:
                 self._hear(line)
             except SashError as error:
@@ -84,8 +84,8 @@ class Conversation:
         if not word.startswith("/") or "/" in word[1:]:
             if line:
                 self._send(line)
-        elif word in self._commands:
-            self._commands[word][0](rest.strip())
+        elif word.lower() in self._commands:
+            self._commands[word.lower()][0](rest.strip())
         else:
             self._say(f"There is no {word}: /help lists what there is.", "yellow")
 
@@ -95,7 +95,8 @@ class Conversation:
                 self._desk.send_message(self._caller, self.session.id, SendMessage(message=message))
             )
         except SessionBusy as busy:
-            self._explain_busy(busy.data.get("continuation_id"))
+            self._take_up(self._turns.stand(busy.data["continuation_id"]))
+            self._say(f"This was not sent: {one_line(message, LONGEST)}", "yellow")
             return
         self._follow(sent.continuation_id)
 
@@ -110,7 +111,9 @@ class Conversation:
             return
         self._screen.end(turn)
         if turn.status == "awaiting_approval":
-            self._say(f"It waits for a yes: `sash resume {continuation_id}` asks you for it.", "yellow")
+            self._say(
+                f"It waits for a yes: `sash resume {continuation_id}` or /resume asks you for it.", "yellow"
+            )
         if turn.status == "interrupted":
             self._say("/resume goes on with it.", "yellow")
 
@@ -122,10 +125,9 @@ class Conversation:
             self._screen.end(turn)
             return
         self._say("Cancelled.", "yellow")
-        done = [Action(**step.detail["action"]) for step in turn.steps if "action" in step.detail]
-        if done:
+        if acts(turn):
             self._say("What it had done by then stays done:", "yellow")
-            self._screen.actions(done)
+            self._screen.actions(turn)
 
     def _confirm(self, call: WaitingCall) -> bool | None:
         if self._yes or not self._lines.typed:
@@ -155,12 +157,16 @@ class Conversation:
         house = settings.home_url or ("the demo house" if settings.home == "demo" else "no house")
         name = f" ({self.session.name})" if self.session.name else ""
         model = settings.model or "offline model"
-        self._say(f"Sash · session {self.session.id}{name} · {house} · {model}", "bold")
+        may = may_use(self.session.policy)
+        used = f" · may use {may}" if may else ""
+        self._say(f"Sash · session {self.session.id}{name} · {house} · {model}{used}", "bold")
         if self._lines.typed:
+            if not self.session.name:
+                self._say(f"`sash chat --session {self.session.id}` goes on with it later.", "dim")
             self._say("/help lists the commands, Ctrl-C ends a turn, Ctrl-D leaves.", "dim")
 
     def _take_up(self, turn: ContinuationShown) -> None:
-        """Go on with a turn that an earlier process has left, if that is wanted."""
+        """Go on with a turn that was left as it is, if that is wanted."""
         if turn.status == "awaiting_approval":
             self._say(f"This waits for a yes: {one_line(turn.request.message, LONGEST)}", "yellow")
             self._turns.start_behind(turn.session_id, turn.continuation_id)
@@ -179,7 +185,7 @@ class Conversation:
         self._beside.call(self._desk.resume(self._caller, turn.continuation_id))
         self._follow(turn.continuation_id)
 
-    def _explain_busy(self, continuation_id: str | None) -> None:
+    def _explain_busy(self, continuation_id: str) -> None:
         self._say(
             f"The session is busy: another process runs its turn {continuation_id}. Wait for it, end it with "
             f"`sash cancel {continuation_id}`, or begin another session with /new.",
@@ -194,7 +200,7 @@ class Conversation:
 
     def _sessions(self, _: str) -> None:
         found = self._beside.call(self._desk.list_sessions(self._caller, limit=LAST_SESSIONS))
-        self._console.print(table(self._console, found.sessions))
+        print_sessions(self._console, found.sessions)
 
     def _new(self, _: str) -> None:
         self._enter(replace(self._wanted, session_id=None, name=None, new=True))
@@ -214,12 +220,14 @@ class Conversation:
 
     def _resume(self, _: str) -> None:
         shown = self._beside.call(self._desk.get_session(self._caller, self.session.id))
-        for continuation_id in shown.open_continuations:
-            turn = self._turns.stand(continuation_id)
+        turns = [self._turns.stand(continuation_id) for continuation_id in shown.open_continuations]
+        for turn in turns:
             if turn.status == "interrupted":
                 self._go_on(turn)
-                return
-        self._say("Nothing was interrupted.")
+            else:
+                self._take_up(turn)
+        if not turns:
+            self._say("Nothing was interrupted.")
 
     def _help(self, _: str) -> None:
         for word, (_command, does) in self._commands.items():

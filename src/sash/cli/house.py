@@ -1,8 +1,11 @@
 """The house at the beginning: it is waited for, but nobody is kept from talking because it is away."""
 
+from contextlib import suppress
+
+from sash.access import Caller
 from sash.cli.console import make_console, say
 from sash.desk import Desk
-from sash.errors import HomeError
+from sash.errors import EntityNotFound, HomeError, SashError
 
 HOUSE_S = 5.0
 
@@ -12,4 +15,26 @@ async def wait_for_house(desk: Desk, within_s: float = HOUSE_S) -> None:
     try:
         await desk.runtime.home_ready(timeout_s=within_s)
     except HomeError as error:
-        say(make_console(stderr=True), f"warning: {error.message}", "yellow")
+        _warn(error.message)
+
+
+async def check_area(desk: Desk, caller: Caller, area: str) -> None:
+    """Warn of an area that the house does not have, if it can be asked."""
+    with suppress(SashError):
+        try:
+            await desk.call_tool(caller, "search_index", {"area": area, "limit": 1})
+        except EntityNotFound as error:
+            _warn(error.message)
+
+
+def check_language(called: str) -> None:
+    """Warn of a language in which no sentence is understood without a model."""
+    with suppress(ImportError):
+        from sash.intents.grammar import closest_language
+
+        if closest_language(called) is None:
+            _warn(f"without a model nothing is understood in {called!r:.80}: say a language as en, de, …")
+
+
+def _warn(message: str) -> None:
+    say(make_console(stderr=True), f"warning: {message}", "yellow")

@@ -25,11 +25,19 @@ def import_session(
     from sash.cli.opening import read
     from sash.cli.progress import progress
     from sash.desk import Desk
+    from sash.errors import SessionExists
 
     bundle = _parse(sys.stdin.buffer.read() if file == STDIN else _read(file))
 
     async def bring(desk: Desk, caller: Caller) -> str:
-        return (await desk.import_session(caller, bundle)).session_id
+        try:
+            return (await desk.import_session(caller, bundle)).session_id
+        except SessionExists as error:
+            advice = (
+                "delete what is here first (DELETE /v1/sessions/… at `sash serve`), or import it into "
+                "another folder with --data"
+            )
+            raise SessionExists(f"{error.message}; {advice}", **error.data) from error
 
     with progress("Importing"):
         session_id = read(Place(data, store, config, owner), bring)

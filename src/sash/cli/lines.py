@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 from rich.console import Console
 
@@ -32,7 +33,8 @@ class Lines:
         """Offer lines as if they had been typed before."""
         if readline is not None and self.typed:
             for line in lines:
-                readline.add_history(line)
+                with suppress(UnicodeEncodeError):  # The terminal has no letters for it.
+                    readline.add_history(line)
 
     def read(self) -> str | None:
         """Return the next line, or None if there are no more."""
@@ -61,6 +63,7 @@ class Lines:
                 return said in YES
             if said == "":
                 return default
+            self._console.out("Type y for yes or n for no.")
 
     def _prompt(self) -> str:
         mark = sign(self._console, "›", ">")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sash.cli.completion import complete_session, complete_turn
+from sash.cli.completion import complete_session, complete_store, complete_turn
 
 if TYPE_CHECKING:
     from sash.settings import Loaded
@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 Data = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="The folder in which everything is kept.")
 ]
-Store = Annotated[str | None, typer.Option("--store", metavar="KIND", help="sqlite, files or memory.")]
+Store = Annotated[
+    str | None,
+    typer.Option("--store", metavar="KIND", help="sqlite, files or memory.", autocompletion=complete_store),
+]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Another sash.toml.")]
 Owner = Annotated[str, typer.Option("--owner", help="Whose sessions.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -26,6 +29,8 @@ SomeSession = Annotated[
 ]
 
 LOCAL = "local"
+# More than anybody has; a store counts no further than its numbers reach.
+MOST = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)

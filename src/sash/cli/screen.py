@@ -1,7 +1,7 @@
 """A turn as it happens, on a console: text as it is written, each step in a dim line, what was done."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from sash.cli.console import one_line, plain, sign
+from sash.cli.tables import cost
 from sash.shapes import ContinuationShown
 from sash.steps import Action
 
@@ -86,6 +87,8 @@ class Screen:
                     self.answer(detail["content"])
             case "tool_call", _:
                 self._dim(sign(self.console, "→", ">"), f"{detail['name']} {_arguments(detail)}")
+            case "tool_result", _ if self._texts and _not_done(detail):
+                pass  # It is told at the end, with what was done.
             case "tool_result", _:
                 self._dim(sign(self.console, "←", "<"), f"{detail['name']} {detail['content']}")
             case "retrieval", _:
@@ -97,10 +100,17 @@ class Screen:
             case _, "interrupted":
                 self._dim("!", f"interrupted {detail.get('message') or ''}")
 
-    def actions(self, actions: Iterable[Action]) -> None:
-        """Show what was done, and whether the house was seen to have changed."""
-        for action in actions:
+    def actions(self, turn: ContinuationShown) -> None:
+        """Show what a turn has done, and whether the house was seen to have changed.
+
+        Of what was not done it tells why, but for a no: who said that, or that nobody could, was told before.
+        """
+        refused = {step.detail["call_id"] for step in turn.steps if step.detail.get("approved") is False}
+        for detail in acts(turn):
+            action = Action(**detail["action"])
             mark, style, words = self._judged(action)
+            if _not_done(detail) and detail["call_id"] not in refused:
+                words = one_line(detail["content"], LONGEST)
             line = Text(f"  {mark} ", style=style).append(_called(action)).append(f"  {words}", style=style)
             self.console.print(line, soft_wrap=True)
 
@@ -108,10 +118,10 @@ class Screen:
         """Show how a turn came out."""
         if turn.response is not None:
             self.answer(turn.response.final_message)
-            self.actions(turn.response.actions)
         else:
             self.end_line()
             self._no_answer(turn)
+        self.actions(turn)
         if turn.stats is not None:
             self.console.print(Text(f"  {_took(turn)}", style="dim"), soft_wrap=True)
 
@@ -139,6 +149,16 @@ class Screen:
         return "?", "yellow", "not seen" if action.verified is False else "nobody can see whether it worked"
 
 
+def acts(turn: ContinuationShown) -> list[dict[str, Any]]:
+    """Return the results of what a turn has done so far."""
+    return [step.detail for step in turn.steps if "action" in step.detail]
+
+
+def _not_done(detail: dict[str, Any]) -> bool:
+    """Whether a result says why something did not come about."""
+    return detail.get("action", {}).get("outcome") in ("failed", "denied", "unknown")
+
+
 def _arguments(detail: dict[str, Any]) -> str:
     arguments = detail.get("arguments", "")
     return "" if arguments == "{}" else str(arguments)
@@ -163,4 +183,5 @@ def _took(turn: ContinuationShown) -> str:
     seconds = f"{turn.stats.duration_ms / 1000:.1f} s"
     if turn.stats.local_turns:
         return f"no model · {seconds}"
-    return f"{turn.stats.total_tokens:,} tokens · ${turn.stats.cost_usd:.4f} · {seconds}"
+    spent = (f"{turn.stats.total_tokens:,} tokens", cost(turn.stats.cost_usd), seconds)
+    return " · ".join(filter(None, spent))

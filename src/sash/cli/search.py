@@ -4,15 +4,15 @@ from typing import Annotated
 
 import typer
 
-from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, SomeSession, Store
+from sash.cli.options import LOCAL, MOST, Config, Data, Json, Owner, Place, SomeSession, Store
 
 LONGEST = 200
 
 
 def search(
-    query: Annotated[str, typer.Argument(metavar="WORDS", help="Words that the message has.")],
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words that the message has.")],
     session: SomeSession = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many.")] = 10,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many.")] = 10,
     as_json: Json = False,
     data: Data = None,
     store: Store = None,
@@ -21,16 +21,17 @@ def search(
 ) -> None:
     """Find messages in all that was ever said, the best first."""
     from sash.access import Caller
-    from sash.cli.console import cell, make_console, make_table, one_line, print_json, say
+    from sash.cli.console import make_console, one_line, print_json, say
     from sash.cli.opening import read
     from sash.cli.progress import progress
+    from sash.cli.tables import Column, cell, print_table, when
     from sash.cli.transcript import words
     from sash.codec import adapter
     from sash.desk import Desk
     from sash.shapes import MessageList
 
     async def find(desk: Desk, caller: Caller) -> MessageList:
-        return await desk.search(caller, query, session_id=session, limit=limit)
+        return await desk.search(caller, " ".join(query), session_id=session, limit=limit)
 
     with progress("Searching"):
         found = read(Place(data, store, config, owner), find)
@@ -41,9 +42,14 @@ def search(
         say(make_console(stderr=True), "Nothing was found.")
         return
     console = make_console()
-    table = make_table(console, "when", "id", "who", "said")
-    for message in found.messages:
-        when = f"{message.timestamp.astimezone():%Y-%m-%d %H:%M}"
-        said = one_line(words(message), LONGEST)
-        table.add_row(cell(when), cell(message.session_id), cell(message.role), cell(said))
-    console.print(table)
+    rows = [
+        (
+            cell(message.session_id),
+            cell(when(console, message.timestamp)),
+            cell(message.role),
+            cell(one_line(words(message), LONGEST)),
+        )
+        for message in found.messages
+    ]
+    columns = (Column("id"), Column("when", 1), Column("who", 2), Column("said", wraps=True))
+    print_table(console, columns, rows)

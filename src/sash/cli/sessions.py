@@ -1,20 +1,24 @@
 """`sash sessions`: which there are."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, Store
+from sash.cli.options import LOCAL, MOST, Config, Data, Json, Owner, Place, Store
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from sash.sessions import Session
+
+LONGEST_NAME = 24
 
 
 def sessions(
     status: Annotated[
         Literal["active", "ended", "expired"] | None, typer.Option(help="Only those that are so.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="At most so many, the newest.")] = 20,
     as_json: Json = False,
     data: Data = None,
     store: Store = None,
@@ -40,25 +44,35 @@ def sessions(
     if not found.sessions:
         say(make_console(stderr=True), "There are no sessions: `sash chat` begins one.")
         return
-    console.print(table(console, found.sessions))
+    print_sessions(console, found.sessions)
     if found.next_cursor is not None:
         say(make_console(stderr=True), f"There are more than {limit}: --limit shows them.", "dim")
 
 
-def table(console: Any, found: "tuple[Session, ...]") -> Any:
-    """Return sessions as a table."""
-    from sash.cli.console import cell, make_table
+def print_sessions(console: "Console", found: "tuple[Session, ...]") -> None:
+    """Print sessions as a table."""
+    from sash.cli.console import one_line
+    from sash.cli.tables import Column, cell, cost, print_table, when
 
-    shown = make_table(console, "id", "name", "status", "turns", "tokens", "cost", "last used")
-    for session in found:
-        stats, over = session.stats, session.status != "active"
-        shown.add_row(
+    columns = (
+        Column("id"),
+        Column("name"),
+        Column("status", 1),
+        Column("turns", 3),
+        Column("tokens", 5),
+        Column("cost", 4),
+        Column("last used", 2),
+    )
+    rows = [
+        (
             cell(session.id),
-            cell(session.name),
-            cell(session.status, "dim" if over else "green"),
-            cell(stats.turns),
-            cell(f"{stats.total_tokens:,}"),
-            cell(f"${stats.cost_usd:.4f}"),
-            cell(f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"),
+            cell(one_line(session.name or "", LONGEST_NAME)),
+            cell(session.status, "green" if session.status == "active" else "dim"),
+            cell(session.stats.turns),
+            cell(f"{session.stats.total_tokens:,}"),
+            cell(cost(session.stats.cost_usd)),
+            cell(when(console, session.updated_at)),
         )
-    return shown
+        for session in found
+    ]
+    print_table(console, columns, rows)

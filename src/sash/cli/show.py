@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sash.cli.completion import complete_session
-from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, Store
+from sash.cli.options import LOCAL, MOST, Config, Data, Json, Owner, Place, Store
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from sash.access import Caller
     from sash.desk import Desk
-    from sash.sessions import Session
+    from sash.sessions import Session, SessionPolicy
     from sash.shapes import ContextShown, ContinuationShown, MessageShown, SessionShown
 
 ROLES = {"user": "cyan", "assistant": "magenta"}
@@ -25,7 +25,7 @@ def show(
         str,
         typer.Argument(metavar="ID", help="A session or a continuation.", autocompletion=complete_session),
     ],
-    messages: Annotated[int, typer.Option(min=0, help="So many of the last messages.")] = 10,
+    messages: Annotated[int, typer.Option(min=0, max=MOST, help="So many of the last messages.")] = 10,
     context: Annotated[bool, typer.Option("--context", help="What the next model call is made of.")] = False,
     as_json: Json = False,
     data: Data = None,
@@ -58,7 +58,7 @@ def show(
             return
         _print_turn(console, found)
         return
-    shown, said, made_of = found
+    shown, unfinished, said, made_of = found
     if as_json:
         whole = adapter(SessionShown).dump_python(shown, mode="json")
         whole["messages"] = adapter(tuple[MessageShown, ...]).dump_python(said, mode="json")
@@ -66,14 +66,15 @@ def show(
             whole["context"] = adapter(ContextShown).dump_python(made_of, mode="json")
         print_json(whole)
         return
-    _print_session(console, shown)
+    _print_facts(console, _session_facts(shown.session))
+    _print_facts(console, [("not over", _left(turn)) for turn in unfinished])
     for message in said:
         _print_message(console, message)
     if made_of is not None:
         print_context(console, made_of)
 
 
-_Found = tuple["SessionShown", tuple["MessageShown", ...], "ContextShown | None"]
+_Found = tuple["SessionShown", list["ContinuationShown"], tuple["MessageShown", ...], "ContextShown | None"]
 
 
 async def _find_session(
@@ -83,17 +84,29 @@ async def _find_session(
 
     shown = await desk.get_session(caller, session_id)
     said = await last_messages(desk, caller, session_id, most)
-    return shown, said, await desk.context(caller, session_id) if context else None
+    unfinished = [await desk.await_continuation(caller, turn) for turn in shown.open_continuations]
+    return shown, unfinished, said, await desk.context(caller, session_id) if context else None
 
 
-def _print_session(console: "Console", shown: "SessionShown") -> None:
-    _print_facts(console, _session_facts(shown.session))
-    if shown.open_continuations:
-        _print_facts(console, [("not over", ", ".join(shown.open_continuations))])
+def _left(turn: "ContinuationShown") -> str:
+    """Say how a turn stands that is not over, and what can be done about it."""
+    of, again = turn.continuation_id, f"`sash resume {turn.continuation_id}`"
+    if turn.status == "awaiting_approval":
+        return f"{of} waits for a yes: {again} asks you for it"
+    if turn.status == "interrupted":
+        return f"{of} was interrupted: {again} goes on with it"
+    return f"{of} is {turn.status}: `sash cancel {of}` ends it"
+
+
+def may_use(policy: "SessionPolicy") -> str:
+    """Say what the agent may use in the house; it may be nothing."""
+    return ", ".join(policy.allowlisted_services) if policy.allow_actuation else ""
 
 
 def _session_facts(session: "Session") -> Iterator[tuple[str, Any]]:
-    policy, stats = session.policy, session.stats
+    from sash.cli.tables import cost
+
+    stats = session.stats
     yield "session", session.id
     yield "name", session.name
     yield "status", session.status
@@ -101,12 +114,9 @@ def _session_facts(session: "Session") -> Iterator[tuple[str, Any]]:
     yield "last used", f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"
     yield "area", session.context.get("area")
     yield "model", session.model.name
-    yield (
-        "may use",
-        ", ".join(policy.allowlisted_services) or "nothing" if policy.allow_actuation else "nothing",
-    )
+    yield "may use", may_use(session.policy) or "nothing"
     yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"
-    yield "cost", f"{stats.total_tokens:,} tokens, ${stats.cost_usd:.4f}"
+    yield "cost", ", ".join(filter(None, (f"{stats.total_tokens:,} tokens", cost(stats.cost_usd))))
     for fact in session.memory.facts:
         yield "fact", fact.text
     for pin in session.memory.pins:
@@ -132,20 +142,19 @@ def _print_turn(console: "Console", turn: "ContinuationShown") -> None:
     screen = Screen(console)
     for step in turn.steps:
         screen.step(step.type, step.detail)
-    if turn.response is not None:
-        screen.actions(turn.response.actions)
+    screen.actions(turn)
 
 
 def _print_facts(console: "Console", facts: Any) -> None:
     from rich.table import Table
 
-    from sash.cli.console import cell
+    from sash.cli.tables import cell, put
 
     table = Table.grid(padding=(0, 2))
     for name, value in facts:
         if value is not None:
             table.add_row(cell(name, "bold"), cell(value))
-    console.print(table)
+    put(console, table)
 
 
 def _print_message(console: "Console", message: "MessageShown") -> None:
@@ -167,15 +176,16 @@ def print_context(console: "Console", context: "ContextShown") -> None:
     """Print what the next model call is made of: its parts, their tokens, and which stay the same."""
     from rich.progress_bar import ProgressBar
 
-    from sash.cli.console import cell, make_table, say
+    from sash.cli.console import say
+    from sash.cli.tables import Column, cell, print_table
 
-    table = make_table(console, "part", "tokens", "", "from turn to turn")
-    total = max(1, context.total_tokens)
+    columns = (Column("part"), Column("tokens"), Column("", 2), Column("from turn to turn", 1))
+    total, rows = max(1, context.total_tokens), []
     for part in context.parts:
         bar = ProgressBar(total, part.tokens, width=20, complete_style="green" if part.stable else "yellow")
         changes = "stays the same" if part.stable else "changes"
-        table.add_row(cell(part.name), cell(f"{part.tokens:,}"), bar, cell(changes, "dim"))
-    console.print(table)
+        rows.append((cell(part.name), cell(f"{part.tokens:,}"), bar, cell(changes, "dim")))
+    print_table(console, columns, rows)
     cached = "" if context.prefix_share is None else f", {context.prefix_share:.0%} as in the last call"
     gone = f", {context.evicted_count} messages evicted" if context.evicted_count else ""
     say(console, f"{context.total_tokens:,} tokens{cached}{gone}.")

@@ -5,22 +5,27 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from sash.cli.command import Command, Group
 from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place
 
 if TYPE_CHECKING:
     from sash.access import Token, Tokens
 
-app = typer.Typer(name="token", no_args_is_help=True, help="Make, list and revoke tokens.")
+MOST_DAYS = 36_500
+
+app = typer.Typer(name="token", cls=Group, no_args_is_help=True, help="Make, list and revoke tokens.")
 
 
-@app.command()
+@app.command(cls=Command)
 def create(
     scope: Annotated[
         list[str] | None,
         typer.Option(help="read, converse, act or admin; more than one.  [read,converse]"),
     ] = None,
     name: Annotated[str, typer.Option(help="What it is for.")] = "",
-    expires_days: Annotated[int | None, typer.Option(min=1, help="Days until it is no good.")] = None,
+    expires_days: Annotated[
+        int | None, typer.Option(min=1, max=MOST_DAYS, help="Days until it is no good.")
+    ] = None,
     data: Data = None,
     config: Config = None,
     owner: Owner = LOCAL,
@@ -39,10 +44,11 @@ def create(
     )
 
 
-@app.command("list")
+@app.command("list", cls=Command)
 def list_tokens(as_json: Json = False, data: Data = None, config: Config = None) -> None:
     """List the tokens, without their secrets."""
-    from sash.cli.console import cell, make_console, make_table, print_json, say
+    from sash.cli.console import make_console, print_json, say
+    from sash.cli.tables import Column, cell, print_table, when
 
     found = _tokens(data, config).list()
     if as_json:
@@ -52,16 +58,23 @@ def list_tokens(as_json: Json = False, data: Data = None, config: Config = None)
         say(make_console(stderr=True), "There are no tokens: on this machine everybody is let in.")
         return
     console = make_console()
-    table = make_table(console, "id", "name", "owner", "scopes", "made", "good until")
+    columns = (
+        Column("id"),
+        Column("name"),
+        Column("owner", 2),
+        Column("scopes", 1),
+        Column("made", 4),
+        Column("good until", 3),
+    )
+    rows = []
     for token in found:
-        until = "for ever" if token.expires_at is None else f"{token.expires_at.astimezone():%Y-%m-%d %H:%M}"
-        made = f"{token.created_at.astimezone():%Y-%m-%d %H:%M}"
-        cells = (token.id, token.name, token.owner, ", ".join(token.scopes), made, until)
-        table.add_row(*map(cell, cells))
-    console.print(table)
+        until = "for ever" if token.expires_at is None else when(console, token.expires_at)
+        made, scopes = when(console, token.created_at), ", ".join(token.scopes)
+        rows.append([cell(value) for value in (token.id, token.name, token.owner, scopes, made, until)])
+    print_table(console, columns, rows)
 
 
-@app.command()
+@app.command(cls=Command)
 def revoke(
     token_id: Annotated[str, typer.Argument(metavar="ID")], data: Data = None, config: Config = None
 ) -> None:

@@ -35,10 +35,10 @@ def doctor(as_json: Json = False, data: Data = None, store: Store = None, config
     if as_json:
         print_json(_as_json(loaded, findings, well))
     else:
-        console = make_console()
-        if loaded is not None:
-            _print_settings(console, loaded)
-        _print_findings(console, findings)
+        with make_console() as console:  # At one go, for who reads only the first lines.
+            if loaded is not None:
+                _print_settings(console, loaded)
+            _print_findings(console, findings)
     raise typer.Exit(0 if well else 1)
 
 
@@ -46,6 +46,7 @@ async def _examine(settings: "Settings") -> "list[Finding]":
     from sash.cli.doctor.bind import check_bind
     from sash.cli.doctor.disk import check_folder, check_store
     from sash.cli.doctor.packages import check_packages
+    from sash.cli.doctor.parts import check_parts
     from sash.cli.doctor.reach import check_home, check_model
 
     model, home = await asyncio.gather(check_model(settings), check_home(settings))
@@ -54,6 +55,7 @@ async def _examine(settings: "Settings") -> "list[Finding]":
         await asyncio.to_thread(check_store, settings),
         model,
         home,
+        *check_parts(settings),
         check_bind(settings),
         check_packages(settings),
     ]
@@ -62,9 +64,9 @@ async def _examine(settings: "Settings") -> "list[Finding]":
 def _rows(loaded: "Loaded") -> list[tuple[str, str, str]]:
     from sash.settings import shown
 
-    return [
-        (name, shown(name, getattr(loaded.settings, name)), origin) for name, origin in loaded.origins.items()
-    ]
+    settings = loaded.settings
+    values = {name: getattr(settings, name) for name in loaded.origins} | {"data": settings.folder}
+    return [(name, shown(name, values[name]), origin) for name, origin in loaded.origins.items()]
 
 
 def _as_json(loaded: "Loaded | None", findings: "list[Finding]", well: bool) -> dict[str, Any]:
@@ -80,12 +82,14 @@ def _as_json(loaded: "Loaded | None", findings: "list[Finding]", well: bool) -> 
 
 
 def _print_settings(console: "Console", loaded: "Loaded") -> None:
-    from sash.cli.console import cell, make_table
+    from sash.cli.tables import Column, cell, print_table
 
-    table = make_table(console, "setting", "from", "value")
-    for name, value, origin in _rows(loaded):
-        table.add_row(cell(name), cell(origin, "dim" if origin == "default" else "cyan"), cell(value))
-    console.print(table)
+    columns = (Column("setting"), Column("from"), Column("value", wraps=True))
+    rows = [
+        (cell(name), cell(origin, "dim" if origin == "default" else "cyan"), cell(value))
+        for name, value, origin in _rows(loaded)
+    ]
+    print_table(console, columns, rows)
     console.print()
 
 

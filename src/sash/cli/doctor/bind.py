@@ -2,6 +2,7 @@
 
 import socket
 from datetime import UTC, datetime
+from errno import EADDRINUSE
 
 from sash.access import Tokens
 from sash.assembly import TOKENS_FILE
@@ -17,6 +18,9 @@ def check_bind(settings: Settings) -> Finding:
         tokens = Tokens(settings.folder / TOKENS_FILE).list()
     except SashError as error:
         return Finding("server", "wrong", error.message)
+    if not _is_address(settings.host):
+        found = f"{settings.host!r} is no address: `sash serve` could not listen there"
+        return Finding("server", "wrong", found, "listen at 127.0.0.1, or at an address of this machine")
     now = datetime.now(UTC)
     good = [token for token in tokens if token.expires_at is None or token.expires_at > now]
     if not is_loopback(settings.host) and not tokens:
@@ -27,17 +31,27 @@ def check_bind(settings: Settings) -> Finding:
         return Finding("server", "wrong", found, "make one with `sash token create`")
     who = f"{len(good)} tokens that are good" if good else "no token: everybody on this machine is let in"
     if problem := _cannot_listen(settings):
+        found = f"{where}, {(problem.strerror or str(problem)).lower()}; {who}"
+        if problem.errno != EADDRINUSE:
+            return Finding("server", "wrong", found, "choose another with --host and --port")
         advice = "if it is not Sash that listens there, choose another with --port or SASH_PORT"
-        return Finding("server", "note", f"{where}, {problem}; {who}", advice)
+        return Finding("server", "note", found, advice)
     return Finding("server", "ok", f"{where}, {who}")
 
 
-def _cannot_listen(settings: Settings) -> str | None:
+def _is_address(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except (OSError, UnicodeError):
+        return False
+
+
+def _cannot_listen(settings: Settings) -> OSError | None:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind((settings.host, settings.port))
         except OSError as error:
-            return (error.strerror or str(error)).lower()
+            return error
     return None

@@ -1,0 +1,57 @@
+"""What `sash serve` is made of before it listens: words of one's own, what sessions are given, spans."""
+
+from sash.assembly import make_defaults
+from sash.cli.doctor.finding import Finding
+from sash.errors import SashError
+from sash.settings import Settings
+
+
+def check_parts(settings: Settings) -> list[Finding]:
+    """Whether the parts that the settings speak of can be made."""
+    found = [_check_sessions(settings)]
+    if settings.vocabulary is not None and (settings.home_url or settings.home != "none"):
+        found.append(_check_vocabulary(settings))
+    if settings.otel_endpoint is not None:
+        found.append(_check_spans(settings.otel_endpoint))
+    return found
+
+
+def _check_sessions(settings: Settings) -> Finding:
+    try:
+        policy = make_defaults(settings).policy
+    except SashError as error:
+        return Finding("sessions", "wrong", error.message)
+    if not policy.allow_actuation:
+        return Finding("sessions", "ok", "agents change nothing in the house")
+    if not policy.allowlisted_services:
+        advice = "set allowlisted_services: light, switch.turn_off, …"
+        return Finding("sessions", "note", "actions are on, but nothing is on the allowlist", advice)
+    return Finding("sessions", "ok", f"agents may use {', '.join(policy.allowlisted_services)}")
+
+
+def _check_vocabulary(settings: Settings) -> Finding:
+    try:
+        from sash.intents.vocabulary import Vocabulary
+
+        assert settings.vocabulary is not None
+        Vocabulary.load(settings.vocabulary)
+    except ImportError as error:
+        return Finding("vocabulary", "wrong", str(error), "pip install 'sash[home]'")
+    except SashError as error:
+        return Finding("vocabulary", "wrong", error.message)
+    return Finding("vocabulary", "ok", f"{settings.vocabulary} was read")
+
+
+def _check_spans(endpoint: str) -> Finding:
+    try:
+        from sash.server.tracing import Tracing
+
+        Tracing(endpoint).close()
+    except ImportError as error:
+        return Finding("spans", "wrong", str(error), "pip install 'sash[server,otel]'")
+    except SashError as error:
+        return Finding("spans", "wrong", error.message)
+    if not endpoint.lower().startswith(("http://", "https://")):
+        advice = "set otel_endpoint to one such as http://localhost:4318"
+        return Finding("spans", "wrong", f"{endpoint!r} is no address that spans can be sent to", advice)
+    return Finding("spans", "ok", f"sent to {endpoint}")
