@@ -6,8 +6,7 @@ import pytest
 
 from sash import Runtime
 from sash.home.demo import demo_home
-from sash.models.offline import CANNOT
-from sash.models.offline_speech import GERMAN
+from sash.models.offline.speech import ENGLISH, GERMAN
 from sash.sessions import SessionPolicy
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
@@ -118,12 +117,12 @@ async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
     ],
 )
 async def test_what_has_nothing_to_do_with_the_house_is_refused(house, question):
-    assert (await house(question)).endswith(CANNOT)
+    assert (await house(question)).endswith(ENGLISH.cannot)
 
 
 @pytest.mark.parametrize("question", ["what is 2+2?", "what's on?", "why is it so cold?", "Who are you?"])
 async def test_what_names_no_thing_is_not_looked_for(house, question):
-    assert await house(question) == CANNOT
+    assert await house(question) == ENGLISH.cannot
     assert house.tools == []
 
 
@@ -182,7 +181,7 @@ async def test_what_happened_is_read_in_the_logbook(house):
     assert house.tools == ["search_index", "get_logbook"]
     assert "Coffee machine turned on" in kitchen
     assert "Front door" not in kitchen
-    assert (await house("what happened in the disco?")).endswith(CANNOT)
+    assert (await house("what happened in the disco?")).endswith(ENGLISH.cannot)
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(hous
 
 
 async def test_what_is_named_and_still_not_understood_is_refused(house):
-    assert await house("turn on the kitchen ceiling light for 5 minutes") == CANNOT
+    assert await house("turn on the kitchen ceiling light for 5 minutes") == ENGLISH.cannot
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from sash.models.base import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 from sash.models.catalog import OFFLINE
-from sash.models.offline_answers import Found, Results, answer, entities_of, found_in, is_told
-from sash.models.offline_sentence import (
+from sash.models.offline.answers import Found, Results, answer, entities_of, found_in, is_told
+from sash.models.offline.sentence import (
     Wish,
     entity_id,
     hours,
@@ -22,11 +22,9 @@ from sash.models.offline_sentence import (
     names,
     read,
 )
-from sash.models.offline_speech import ENGLISH, UNAVAILABLE, speech
+from sash.models.offline.speech import UNAVAILABLE, speech
 from sash.models.timed import untimed
 
-CANNOT = ENGLISH.cannot
-NO_IMAGES = ENGLISH.no_images
 MOST_DIAGNOSED = 3
 # A result that is larger than some kilobytes is cut.
 MOST_FOUND = 30

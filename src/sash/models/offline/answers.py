@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any, NamedTuple
 
 from sash.models.base import text_of
-from sash.models.offline_sentence import (
+from sash.models.offline.sentence import (
     LOW,
     Wish,
     hours,
@@ -19,7 +19,7 @@ from sash.models.offline_sentence import (
     names,
     phrase,
 )
-from sash.models.offline_speech import (
+from sash.models.offline.speech import (
     ENGLISH,
     GERMAN,
     MOST_LISTED,

@@ -1,0 +1,5 @@
+"""The model that is there without a key and without a network."""
+
+from sash.models.offline.model import OfflineModel
+
+__all__ = ["OfflineModel"]
