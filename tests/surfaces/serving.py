@@ -2,7 +2,8 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
+from collections.abc import Callable
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +18,10 @@ from sash.settings import Settings
 from sash.stores.sqlite import SqliteStore
 from sash.testing import ScriptedModel
 
-WAIT_S = 10
+# Bounds and not sleeps, so that they are wide: on a slow machine a turn may take long, and no client gives up
+# on a request before the server does.
+WAIT_S = 45
+REQUEST_S = 60
 
 
 @dataclass
@@ -76,7 +80,7 @@ async def serving(
     async with (
         runtime,
         listening(runtime, settings, Metrics(), tracing) as url,
-        httpx.AsyncClient(base_url=url, timeout=WAIT_S) as client,
+        httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
         yield Served(url, client, runtime, settings)
 
@@ -86,26 +90,37 @@ async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -
     events = []
     async with asyncio.timeout(WAIT_S), client.stream("GET", f"/events/{session_id}", **options) as stream:
         assert stream.status_code == 200, await stream.aread()
-        async for event in frames(stream):
-            events.append(event)
-            if until(event):
-                return events
+        async with aclosing(frames(stream)) as found:
+            async for event in found:
+                events.append(event)
+                if until(event):
+                    break
     return events
 
 
 async def frames(stream: httpx.Response):
     """Give the frames of an event stream as a client reads them; a comment is a heartbeat."""
     event: dict = {}
-    async for line in stream.aiter_lines():
-        name, _, value = line.partition(":")
-        if line == "":
-            if event:
-                yield event
-            event = {}
-        elif name == "data":
-            event["data"] = json.loads(value)
-        elif name:
-            event[name] = value.strip()
+    async with aclosing(stream.aiter_lines()) as lines:
+        async for line in lines:
+            name, _, value = line.partition(":")
+            if line == "":
+                if event:
+                    yield event
+                event = {}
+            elif name == "data":
+                event["data"] = json.loads(value)
+            elif name:
+                event[name] = value.strip()
+
+
+async def until(holds: Callable[[], object], meanwhile: asyncio.Task | None = None) -> None:
+    """Wait until something holds, while a task is under way that must not end before."""
+    async with asyncio.timeout(WAIT_S):
+        while not holds():
+            if meanwhile is not None and meanwhile.done():
+                raise AssertionError(f"it ended too early, with {meanwhile.result()!r}")
+            await asyncio.sleep(0.01)
 
 
 def is_final(event: dict) -> bool:

@@ -9,7 +9,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from sash.server.mcp.tasks import EXTENSION
-from tests.surfaces.serving import WAIT_S, Served
+from tests.surfaces.serving import REQUEST_S, Served
 
 ERAS = ("legacy", "2026-07-28")
 PROTOCOL = "io.modelcontextprotocol/"
@@ -19,7 +19,7 @@ PROTOCOL = "io.modelcontextprotocol/"
 async def talking(url: str, era: str, headers: dict | None = None):
     """Give a client that speaks with a server by HTTP."""
     async with (
-        httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http,
+        httpx2.AsyncClient(headers=headers, timeout=REQUEST_S) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=era) as client,
     ):
         yield client

@@ -176,7 +176,7 @@ async def _status(served, session_id):
 async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_path, monkeypatch):
     monkeypatch.setattr("sash.server.serve.UNREAD_MS", 500)
     monkeypatch.setattr("sash.server.events.SEND_TIMEOUT_S", 0.2)
-    async with serving(tmp_path, lambda request: "word " * 400_000) as served:
+    async with serving(tmp_path, lambda request: "word " * 40_000) as served:
         session_id = await served.start()
         host, port = served.url.removeprefix("http://").split(":")
         with socket.socket() as reader:

@@ -4,7 +4,7 @@ import asyncio
 import json
 import signal
 import sys
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 
 import pytest
 
@@ -13,9 +13,10 @@ from sash.assembly import make_model
 from sash.settings import Settings
 from sash.stores.sqlite import SqliteStore
 from tests.models.wire import Reply, Wire, chunk, said
-from tests.surfaces.serving import WAIT_S, is_final, listen, serving
+from tests.surfaces.serving import WAIT_S, is_final, listen, serving, until
 from tests.surfaces.speaking import call, talking
 
+PROGRAM_S = 60
 HANGING = Reply(chunks=[chunk("Let me")], then="hang")
 ANSWER, AGAIN = "It is 21.5 °C in the kitchen.", "Here I am again."
 
@@ -64,9 +65,10 @@ class ByRuntime:
         return await self.wait(turn)
 
     async def last_event(self, session_id):
-        async for event in self._runtime.events(session_id):
-            if event.type == "final":
-                return event.payload["final_response"]["final_message"]
+        async with asyncio.timeout(WAIT_S), aclosing(self._runtime.events(session_id)) as events:
+            async for event in events:
+                if event.type == "final":
+                    return event.payload["final_response"]["final_message"]
         return None
 
     async def transcript(self, session_id):
@@ -157,28 +159,34 @@ class ByCommandLine:
         self._environment = {"HOME": str(folder), "SASH_DATA": str(folder / "data"), "COLUMNS": "200"}
         self._environment |= {f"SASH_{name.upper()}": value for name, value in settings(wire).items()}
         self._asking = None
+        self._begun = []
 
     @asynccontextmanager
     async def open(self):
-        yield
-        if self._asking is not None and self._asking.returncode is None:
-            self._asking.send_signal(signal.SIGKILL)
-            await self._asking.communicate()
-        self._asking = None
+        try:
+            yield
+        finally:
+            for program in self._begun:
+                if program.returncode is None:
+                    program.send_signal(signal.SIGKILL)
+                    await program.communicate()
+            self._asking, self._begun = None, []
 
     async def _begin(self, *arguments):
         pipe = asyncio.subprocess.PIPE
-        return await asyncio.create_subprocess_exec(
+        program = await asyncio.create_subprocess_exec(
             *(sys.executable, "-m", "sash", *arguments),
             stdin=pipe,
             stdout=pipe,
             stderr=pipe,
             env=self._environment,
         )
+        self._begun.append(program)
+        return program
 
     async def _run(self, *arguments):
         done = await self._begin(*arguments)
-        out, told = await asyncio.wait_for(done.communicate(b""), 6 * WAIT_S)
+        out, told = await asyncio.wait_for(done.communicate(b""), PROGRAM_S)
         return out.decode(), told.decode()
 
     async def _show(self, what):
@@ -190,7 +198,7 @@ class ByCommandLine:
 
     async def send(self, session_id, message):
         self._asking = await self._begin("ask", "--session", session_id, message)
-        async with asyncio.timeout(6 * WAIT_S):
+        async with asyncio.timeout(2 * PROGRAM_S):
             while True:
                 shown = await self._show(session_id)
                 if shown["open_continuations"]:
@@ -200,7 +208,7 @@ class ByCommandLine:
 
     async def wait(self, turn):
         if self._asking is not None:
-            await asyncio.wait_for(self._asking.communicate(b""), 6 * WAIT_S)
+            await asyncio.wait_for(self._asking.communicate(b""), PROGRAM_S)
         shown = await self._show(turn)
         return shown["status"], shown["response"] and shown["response"]["final_message"]
 
@@ -257,6 +265,4 @@ async def test_every_way_in_tells_the_same(tmp_path, wire, way, monkeypatch):
 
 async def asked(wire, times):
     """Wait until the model was asked so often."""
-    async with asyncio.timeout(6 * WAIT_S):
-        while len(wire.requests) < times:
-            await asyncio.sleep(0.01)
+    await until(lambda: len(wire.requests) >= times)

@@ -16,7 +16,7 @@ MOST_S = 600
 
 def test_the_api_is_as_it_is_described(tmp_path):
     _, token = Tokens(tmp_path / "data" / "tokens.json").create("local", SCOPES)
-    with program(tmp_path / "data", "--store", "memory") as (_, address, _):
+    with program(tmp_path / "data") as (_, address, _):
         done = subprocess.run(
             [
                 Path(sys.executable).with_name("schemathesis"),

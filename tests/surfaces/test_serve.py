@@ -6,42 +6,45 @@ import signal
 import socket
 import subprocess
 import sys
-import time
+import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.request import Request, urlopen
 
 import pytest
 
-WAIT_S = 30
+from tests.surfaces.process import killed_if_late, running
+
+WAIT_S = 60
+STOP_S = 30
 
 
 @contextmanager
 def program(folder: Path, *arguments, **environment):
     """Run `sash serve`, and give its process, its address, and what it printed until it listened."""
-    started = subprocess.Popen(
-        [sys.executable, "-m", "sash", "serve", "--port", "0", "--data", str(folder), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        cwd=folder.parent,
-        env={"HOME": str(folder.parent), "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environment},
-    )
-    try:
+    command = [sys.executable, "-m", "sash", "serve", "--port", "0", "--data", str(folder), *arguments]
+    # Nobody reads its complaints while it runs, and a pipe that is full would stop it.
+    with (
+        tempfile.TemporaryFile("w+") as complaints,
+        running(
+            *command,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            cwd=folder.parent,
+            env={"HOME": str(folder.parent), "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environment},
+        ) as started,
+    ):
         printed = []
-        for line in started.stdout:
-            printed.append(line)
-            if "Ctrl-C stops" in line:
-                break
-        else:
-            pytest.fail(started.stderr.read())
+        with killed_if_late(started):
+            for line in started.stdout:
+                printed.append(line)
+                if "Ctrl-C stops" in line:
+                    break
+            else:
+                complaints.seek(0)
+                pytest.fail(f"it did not begin to listen: {complaints.read()}")
         address = re.search(r"http://127\.0\.0\.1:\d+", printed[0]).group()
         yield started, address, "".join(printed)
-    finally:
-        started.kill()
-        started.wait(WAIT_S)
-        started.stdout.close()
-        started.stderr.close()
 
 
 def ask(address: str, path: str, body: dict | None = None, method: str | None = None) -> dict:
@@ -76,7 +79,7 @@ def test_what_was_said_is_there_after_a_kill(tmp_path):
         sent = ask(
             address, f"/v1/sessions/{session_id}/messages", {"message": "Remember that the code is 4711"}
         )
-        ask(address, f"/v1/continuations/{sent['continuation_id']}?wait_ms=20000")
+        ask(address, f"/v1/continuations/{sent['continuation_id']}?wait_ms=45000")
         process.send_signal(signal.SIGKILL)
         process.wait(WAIT_S)
     with program(tmp_path / "data") as (_, address, _):
@@ -100,14 +103,12 @@ def test_a_turn_under_way_is_marked_and_can_be_resumed(tmp_path, how):
             sent = ask(address, f"/v1/sessions/{session_id}/messages", {"message": "hi"})["continuation_id"]
             asking, _ = silent.accept()
             process.send_signal(how)
-            began = time.monotonic()
-            assert process.wait(WAIT_S) == 0
-            assert time.monotonic() - began < 10
+            assert process.wait(STOP_S) == 0
             asking.close()
     with program(tmp_path / "data", SASH_HOME="none") as (_, address, _):
         assert ask(address, f"/v1/continuations/{sent}")["status"] == "interrupted"
         ask(address, f"/v1/continuations/{sent}/resume", method="POST")
-        assert ask(address, f"/v1/continuations/{sent}?wait_ms=20000")["status"] == "completed"
+        assert ask(address, f"/v1/continuations/{sent}?wait_ms=45000")["status"] == "completed"
 
 
 def refused(folder: Path, *arguments, **environment) -> subprocess.CompletedProcess[str]:

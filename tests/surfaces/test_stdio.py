@@ -3,7 +3,6 @@
 import asyncio
 import json
 import signal
-import sys
 from contextlib import asynccontextmanager
 
 import pytest
@@ -12,7 +11,7 @@ from sash.stores.sqlite import SqliteStore
 from tests.models.wire import Reply, Wire, chunk
 from tests.surfaces.speaking import PROTOCOL, program
 
-WAIT_S = 30
+WAIT_S = 60
 ABOUT = {f"{PROTOCOL}protocolVersion": "2026-07-28", f"{PROTOCOL}clientCapabilities": {}}
 
 
@@ -171,16 +170,10 @@ async def test_who_has_said_all_still_gets_the_answers(tmp_path):
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ask},
         {"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": "sash://sessions"}},
     ]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "sash", "mcp", "--data", str(tmp_path)),
-        stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={"SASH_HOME": "none", "HOME": str(tmp_path)},
-    )
     said = "".join(json.dumps(line) + "\n" for line in lines).encode()
-    out, told = await asyncio.wait_for(process.communicate(said), 60)
+    async with running(tmp_path, SASH_HOME="none") as sash:
+        out, told = await asyncio.wait_for(sash.process.communicate(said), WAIT_S)
     answers = {one["id"]: one for one in map(json.loads, out.splitlines())}
     assert answers[2]["result"]["structuredContent"]["status"] == "completed", told.decode()
     assert answers[3]["result"]["contents"]
-    assert b"Traceback" not in told and process.returncode == 0
+    assert b"Traceback" not in told and sash.process.returncode == 0

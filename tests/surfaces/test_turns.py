@@ -7,6 +7,7 @@ import pytest
 
 from sash.home.demo import demo_home
 from sash.models.offline import OfflineModel
+from sash.testing import FakeClock
 from tests.surfaces.serving import WAIT_S, serving
 from tests.surfaces.test_rest import Waiting, problem
 
@@ -129,7 +130,7 @@ async def test_conversations_are_apart_and_outlive_the_server(tmp_path):
 
 
 async def test_the_agent_answers_in_the_same_conversation(tmp_path):
-    async with serving(tmp_path, model=OfflineModel(), home=demo_home()) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock())) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         body = {"text": "Is the front door locked?", "conversation_id": "hall", "language": "en"}
         said = await served.client.post("/conversation", json=body)
@@ -186,7 +187,7 @@ async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
 
 async def test_what_needs_a_yes_asks_for_it(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
-    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         said = (await served.client.post("/conversation", json={"text": "Unlock the front door"})).json()
         assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith(
@@ -202,7 +203,7 @@ async def test_what_needs_a_yes_asks_for_it(tmp_path):
 
 async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
-    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
 
         async def say(text, **headers):
@@ -228,7 +229,7 @@ async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
 
 async def test_only_who_may_act_says_yes(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
-    async with serving(tmp_path, model=OfflineModel(), home=demo_home(), **options) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         anna, child = served.token("anna"), served.token("anna", "read", "converse")
         body = {"text": "Unlock the front door"}
