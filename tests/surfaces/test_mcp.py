@@ -361,7 +361,7 @@ async def test_a_message_is_sent_though_its_sender_goes_while_it_is_written(serv
     sending.cancel()
     await asyncio.gather(sending, return_exceptions=True)
     async with asyncio.timeout(WAIT_S):
-        while 'route="/mcp"' not in (await served.client.get("/metrics")).text:  # for the server it is over
+        while 'route="/mcp",status="499"' not in (await served.client.get("/metrics")).text:
             await asyncio.sleep(0.01)
     go.set()
     async with asyncio.timeout(WAIT_S):

@@ -10,6 +10,8 @@ from sash.stats import NO_STATS
 
 # Whoever makes up a method makes up no series.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+# The status of a request whose client did not wait for its answer.
+GONE = 499
 _BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
@@ -70,7 +72,7 @@ class Counting:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started, status, streams = perf_counter(), 500, False
+        started, status, streams = perf_counter(), GONE, False
 
         async def sending(message: Message) -> None:
             nonlocal status, streams
@@ -81,6 +83,9 @@ class Counting:
 
         try:
             await self._app(scope, receive, sending)
+        except Exception:
+            status = 500 if status == GONE else status
+            raise
         finally:
             route = getattr(scope.get("route"), "path", "none")
             seconds = None if streams else perf_counter() - started
