@@ -162,16 +162,10 @@ class Desk:
         )
 
     async def ask(self, caller: Caller, question: Ask) -> ContinuationShown:
-        caller.need("converse")
-        caller.need("read")
-        result = await self.runtime.ask(
-            question.message,
-            owner=caller.owner,
-            allow_tools=question.allow_tools,
-            model=question.model,
-            budgets=self._budgets(question.budgets),
-            policy=self.policy(caller),
-            timeout_s=None if question.timeout_ms is None else question.timeout_ms / 1000,
+        asked = await self.put_question(caller, question)
+        timeout_s = None if question.timeout_ms is None else question.timeout_ms / 1000
+        result = await self.runtime.await_continuation(
+            asked.continuation_id, owner=caller.owner, timeout_s=timeout_s
         )
         return shown_result(result)
 

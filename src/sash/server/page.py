@@ -84,6 +84,7 @@ th, td { text-align: left; vertical-align: top; padding: .45rem .8rem .45rem 0;
 tr:first-child > th, tr:first-child > td { border-top: 0; }
 th { font-weight: 400; width: 34%; min-width: 6.5rem; overflow-wrap: anywhere; }
 th small, td small { display: block; color: var(--dim); font-size: .82rem; }
+table.codes { table-layout: fixed; }
 table.codes th { width: 4rem; min-width: 0; }
 td p { margin: .2rem 0 0; }
 td > p:first-child { margin-top: 0; }
