@@ -142,7 +142,7 @@ def _bound(settings: Settings) -> Iterator[socket.socket]:
     # With its protocol named, the loop knows that answers need not wait for each other (TCP_NODELAY).
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as bound:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # What nobody takes is dropped, and with it the connection.
+        with suppress(AttributeError, OSError):  # What nobody takes is dropped with its connection, on Linux.
             bound.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, UNREAD_MS)
         try:
             bound.bind((settings.host, settings.port))
