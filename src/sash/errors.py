@@ -35,6 +35,11 @@ def _rebuild(kind: type[SashError], message: str, data: dict[str, Any]) -> SashE
     return kind(message, **data)
 
 
+def is_wrong_input(code: str) -> bool:
+    """Whether an error's code says that what came in was wrong."""
+    return code.startswith(("invalid_", "orphan_", "duplicate_", "unknown_"))
+
+
 class InvalidInput(SashError):
     """A value of the wrong type or form."""
 

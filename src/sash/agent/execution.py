@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 class Execution:
     """Runs one turn to its end. `unwritten` is an end that the store could not take.
 
-    It is `lost` if somebody else has ended it, or goes on with it.
+    `next_waits` says that another one of the session may be waiting for its turn.
     """
 
     _known: KnownWindow
@@ -42,7 +42,7 @@ class Execution:
         self._asking = Asking(engine, turn, self.progress, self.journal)
         self.unwritten: Finish | None = None
         self.ended: Continuation | None = None
-        self.next_waits = self.lost = False
+        self.next_waits = False
 
     async def run(self) -> None:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
@@ -79,7 +79,7 @@ class Execution:
                 _logger.error("turn %s failed: %s", turn.continuation.id, trace)
                 await self._fail("internal_error", f"{type(error).__name__}: {error}")
         except LeaseLost:
-            self.unwritten, self.lost = None, True
+            self.unwritten, self.next_waits = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)

@@ -290,7 +290,7 @@ class Worker:
             self._end(continuation.id, continuation.session_id)
         if result is not None:
             self._tell(result)
-        if execution.next_waits or execution.lost:
+        if execution.next_waits:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> Result:
@@ -340,9 +340,15 @@ class Worker:
     async def _write_end(self, continuation_id: str) -> None:
         """Try again to write the end of a turn that the store could not take."""
         turn, end = self._unwritten[continuation_id]
-        with suppress(LeaseLost):
+        try:
             finished = await self._store.finish(turn.lease, end)
             self._tell(Result(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps))
+        except LeaseLost:
+            pass
+        except StoreUnavailable as error:
+            if not error.data.get("refused"):
+                raise
+            _logger.error("the end of turn %s is refused for good: %s", continuation_id, error)
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
         await self.serve_next(turn.session.id)

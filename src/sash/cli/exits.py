@@ -1,11 +1,13 @@
 """Errors as exit codes: the one table from our codes to those of the shell."""
 
+from sash.errors import is_wrong_input
+
 OK, FAILED, USAGE, NOT_FOUND, CONFLICT, MODEL, HOME, STORE, REFUSED, LATER = 0, 1, 2, 3, 4, 5, 6, 7, 8, 75
 
 EPILOG = (
     "Exit codes: 0 ok, 1 failure, 2 wrong input, 3 not found, 4 busy, over or in conflict, 5 the model, "
     "6 the house, 7 the store, 8 not allowed, 75 not over yet (waits for a yes, or takes longer), "
-    "130 interrupted."
+    "130 interrupted, 143 told to stop."
 )
 
 _CODES = {
@@ -48,13 +50,12 @@ _CODES = {
     "unauthorized": REFUSED,
     "forbidden": REFUSED,
 }
-_WRONG_INPUT = ("invalid_", "orphan_", "duplicate_", "unknown_")
 _STATUSES = {"completed": OK, "failed": FAILED, "cancelled": CONFLICT, "expired": CONFLICT}
 
 
 def exit_code(code: str) -> int:
     """Return the exit code of an error."""
-    return _CODES.get(code, USAGE if code.startswith(_WRONG_INPUT) else FAILED)
+    return _CODES.get(code, USAGE if is_wrong_input(code) else FAILED)
 
 
 def exit_of(status: str, error: str | None) -> int:

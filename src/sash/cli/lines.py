@@ -7,15 +7,13 @@ from contextlib import suppress
 from rich.console import Console
 
 from sash.cli.console import sign
+from sash.intents.consent import consent
 from sash.shapes import WaitingCall
 
 try:
     import readline
 except ModuleNotFoundError:  # no line editing on this system
     readline = None  # type: ignore[assignment]
-
-YES = frozenset({"y", "yes", "j", "ja", "o", "oui", "s", "si", "sí"})
-NO = frozenset({"", "n", "no", "nein", "non", "nee"})
 
 
 class Lines:
@@ -53,16 +51,15 @@ class Lines:
             return None
         while True:
             try:
-                said = input(f"{question} [{'Y/n' if default else 'y/N'}] ").strip().lower()
+                said = input(f"{question} [{'Y/n' if default else 'y/N'}] ").strip()
             except EOFError:
                 self._console.out("")
                 return None
             if readline is not None and said:
                 readline.remove_history_item(readline.get_current_history_length() - 1)
-            if said in YES or (said in NO and not (default and said == "")):
-                return said in YES
-            if said == "":
-                return default
+            answer = consent(said) if said else default
+            if answer is not None:
+                return answer
             self._console.out("Type y for yes or n for no.")
 
     def _prompt(self) -> str:

@@ -6,14 +6,14 @@ LONGEST = 60
 
 # In some twenty languages: no word is a yes in one of them and a no in another.
 _YES = (
-    r"yes|yeah|yep|yup|sure|ok|okay|of course|do it|go ahead|confirm(?:ed)?|absolutely|definitely"
+    r"y|j|yes|yeah|yep|yup|sure|ok|okay|of course|do it|go ahead|confirm(?:ed)?|absolutely|definitely"
     r"|ja|jawohl|jo|klar|gerne|natürlich|in ordnung|mach (?:das|es)|oui|ouais|d['’]accord|vas[ -]y"
     r"|s[íiì]|claro|vale|adelante|de acuerdo|certo|va bene|sim|graag|oké|prima|doe maar|japp|gärna|okej"
     r"|kyllä|joo|tak|jasne|ano|jasně|igen|да|конечно|так|evet|tamam|ναι"
     r"|是|是的|好|好的|可以|はい|うん|お願いします|네|예"
 )
 _NO = (
-    r"no|nope|nah|do not|don['’]t(?: do it)?|better not|never|stop|cancel(?: it| that)?"
+    r"n|no|nope|nah|do not|don['’]t(?: do it)?|better not|never|stop|cancel(?: it| that)?"
     r"|nein|nee|nö|(?:lieber |bitte )?nicht|niemals|abbrechen|lass (?:das|es)|non|annule|nunca|cancela"
     r"|annulla|não|nej(?: tak)?|nei|ei|nie|ne|nem|нет|ні|hayır|όχι|不|不要|不用|いいえ|いや|だめ|아니|아니요"
 )

@@ -192,8 +192,7 @@ class Conversations:
         """Let the agent answer, behind what is under way; who has to wait too long is told so."""
         caller.need("converse")
         caller.need("read")
-        session = await self.session(caller, conversation_id)
-        asking = await self._asking(caller, session.id)
+        asking = await self._asking(caller, conversation_id)
         try:
             if asking is None:
                 message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
@@ -207,11 +206,14 @@ class Conversations:
             ) from error
         return {"response_text": _reply(turn), "conversation_id": conversation_id, "extra": _extra(turn)}
 
-    async def _asking(self, caller: Caller, session_id: str) -> ContinuationShown | None:
-        """Return the turn that waits for a yes, if there is one."""
-        for turn in await self._runtime.open_continuations(session_id, owner=caller.owner):
-            if turn.status == "awaiting_approval":
-                return await self._answer(caller, turn.id)
+    async def _asking(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
+        """Return the turn that waits for a yes, if there is one, whoever clears the conversation."""
+        name = check_conversation_id(conversation_id)
+        found = await self._runtime.find_session(name, owner=caller.owner)
+        with suppress(SessionNotFound, ContinuationNotFound):
+            for turn in await self._runtime.open_continuations(found.id, owner=caller.owner) if found else ():
+                if turn.status == "awaiting_approval":
+                    return await self._answer(caller, turn.id)
         return None
 
     async def _take(

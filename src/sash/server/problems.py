@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 
 from sash.agent.redaction import redact
-from sash.errors import SashError
+from sash.errors import SashError, is_wrong_input
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = "2"
@@ -69,9 +69,7 @@ _logger = logging.getLogger(__name__)
 
 def status_of(code: str) -> int:
     """Return the HTTP status of an error's code; what is not in the table is wrong input, or ours."""
-    return _STATUS.get(
-        code, 422 if code.startswith(("invalid_", "orphan_", "duplicate_", "unknown_")) else 500
-    )
+    return _STATUS.get(code, 422 if is_wrong_input(code) else 500)
 
 
 def problem(
