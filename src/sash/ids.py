@@ -26,32 +26,35 @@ class Ulids:
         self._lock = threading.Lock()
 
     def go_behind(self, last: str | None) -> None:
-        """Let the next id be greater than `last`, which a process before this one has given."""
+        """Let the next id be greater than `last`, which a process before this one has given.
+
+        It has given others behind that one, as of messages: so the next begins a millisecond of its own.
+        """
         if last is None or not is_ulid(last):
             return
         value = 0
         for letter in last:
             value = value << 5 | _ALPHABET.index(letter)
         with self._lock:
-            millis = value >> _RANDOM_BITS
-            until = _EPOCH + (millis + 1) * _MILLISECOND
-            if until > self._until:
-                self._until = until
-                self._start(value)
+            if value > (self._high << _LOW_BITS | self._low):
+                self._begin((value >> _RANDOM_BITS) + 1)
 
     def new(self, at: datetime) -> str:
         """Return the next id for the moment `at`."""
         with self._lock:
             if at >= self._until:
-                millis = (at - _EPOCH) // _MILLISECOND
-                self._until = _EPOCH + (millis + 1) * _MILLISECOND
-                self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
+                self._begin((at - _EPOCH) // _MILLISECOND)
             else:
                 self._low += 1
                 if self._low >> _LOW_BITS:
                     self._start((self._high + 1) << _LOW_BITS)
             low = self._low
             return f"{self._prefix}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}"
+
+    def _begin(self, millis: int) -> None:
+        """Begin a millisecond, at random."""
+        self._until = _EPOCH + (millis + 1) * _MILLISECOND
+        self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
 
     def _start(self, value: int) -> None:
         """Go on from `value`; its upper bits are written out once, as most ids differ in the lower ones."""

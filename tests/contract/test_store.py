@@ -991,6 +991,14 @@ async def test_what_is_open_is_listed_without_what_is_over(store, start, begin, 
         await opened.list_continuations("bob", session.id, open_only=True)
 
 
+async def test_an_id_that_is_none_is_not_found(store):
+    for odd in ("x" * 1000, "..", "a/b", "\0", "é" * 300):
+        with pytest.raises(SessionNotFound):
+            await store.get_session("ann", odd)
+        with pytest.raises(ArtifactNotFound):
+            await store.get_artifact("ann", odd)
+
+
 async def test_a_lease_does_not_last_for_as_long_as_the_clock_was_set_back(store, start, begin, clock):
     dead, alive = [(await begin(await start())).turn for _ in range(2)]
     clock.advance(-86_400)

@@ -508,6 +508,21 @@ async def test_an_end_that_is_written_at_the_last_moment(run, make_store):
     assert (await store.get_continuation("local", sent.id)).status == "completed"
 
 
+async def test_an_end_that_is_refused_later_holds_up_nobody(run, make_store, clock):
+    store = FaultyStore(make_store())
+    runtime = await run("one", "two", store=store)
+    session = await runtime.start_session()
+    store.fail("finish", StoreUnavailable("disk full"))
+    await runtime.send_message(session.id, "go")
+    await asyncio.gather(*(running.task for running in runtime._worker._running.values()))
+    store.fail("finish", StoreUnavailable("no such text", refused=True))
+    await runtime._worker.heartbeat()
+    assert runtime._worker._unwritten == {}
+    clock.advance(31)
+    await runtime.recover()
+    assert (await turn(runtime, session, "again")).status == "completed"
+
+
 async def test_an_answer_that_the_store_refuses_is_a_failure_of_its_turn(run, make_store):
     store = FaultyStore(make_store())
     runtime = await run("one", "two", store=store)

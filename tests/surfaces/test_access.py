@@ -123,6 +123,7 @@ SCOPED = [
     ("GET", "/conversation/recent?conversation_id=home", None, "read"),
     ("POST", "/v1/sessions", {}, "converse"),
     ("POST", "/v1/ask", {"message": "hi"}, "converse"),
+    ("POST", "/v1/ask", {"message": "hi"}, "read"),
     ("POST", "/v1/sessions/{session}/messages", {"message": "hi"}, "converse"),
     ("POST", "/v1/sessions/{session}/facts", {"text": "x"}, "converse"),
     ("DELETE", "/v1/sessions/{session}/facts/{fact}", None, "converse"),
@@ -136,6 +137,7 @@ SCOPED = [
     ("POST", "/v1/continuations/{turn}/approve", {"call_id": "call", "approved": True}, "act"),
     ("POST", "/conversation/turn", {"user_message": "hi", "conversation_id": "home"}, "converse"),
     ("POST", "/conversation", {"text": "hi", "conversation_id": "home"}, "converse"),
+    ("POST", "/conversation", {"text": "hi", "conversation_id": "home"}, "read"),
     ("PATCH", "/conversation/turn/{recorded}?conversation_id=home", {"ai_response": "x"}, "converse"),
     ("DELETE", "/conversation?conversation_id=home", None, "converse"),
     ("POST", "/v1/sessions/{session}/end", None, "converse"),
@@ -184,6 +186,16 @@ async def test_every_route_needs_its_scope(stocked):
             method, path.format(**ids), json=body, headers=served.token("anna", *others)
         )
         assert problem(refused, 403, "forbidden")["scope"] == scope, path
+
+
+async def test_the_open_pages_answer_to_head_without_a_body(served):
+    served.token("anna")
+    for path in ("/", "/health", "/ready", "/docs", "/openapi.json"):
+        shown, head = await served.client.get(path), await served.client.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+        assert head.headers["content-length"] == shown.headers["content-length"]
+    problem(await served.client.get("/v1/sessions"), 401, "unauthorized")
+    assert (await served.client.head("/v1/sessions")).status_code == 401
 
 
 async def test_every_route_of_the_api_is_in_the_lists_above(served):

@@ -774,6 +774,11 @@ def test_all_is_shown_where_there_is_no_unicode(house, encoding):
     assert "café is “closed”" in json.dumps(json.loads(whole), ensure_ascii=False)
 
 
+def test_doctor_knows_all_of_loopback(house):
+    assert house("doctor", SASH_HOST="127.0.0.2", SASH_PORT=str(closed_port()), **NO_HOUSE).returncode == 0
+    assert house("doctor", SASH_HOST="0.0.0.0", SASH_PORT=str(closed_port()), **NO_HOUSE).returncode == 1
+
+
 def test_doctor_finds_a_session_that_cannot_be_read(house):
     session = spoken(house, SASH_STORE="files")
     [file] = house.data.glob(f"sessions/{session}/session.json")

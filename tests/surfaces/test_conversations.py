@@ -329,6 +329,25 @@ async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(
     assert [s.status for s in await sessions(conversations)] == ["active"]
 
 
+async def test_two_who_clear_a_conversation_do_not_lose_its_count(serve, monkeypatch):
+    conversations = await serve()
+    await fill(conversations, 3)
+    runtime = conversations._runtime
+    listed = runtime.list_sessions
+
+    async def while_another_clears(**options):
+        [active] = [s for s in (await listed(owner="ann")).items if s.status == "active"]
+        await runtime.end_session(active.id, owner="ann")  # It has not begun the next one yet.
+        return await listed(**options)
+
+    monkeypatch.setattr(runtime, "list_sessions", while_another_clears)
+    await conversations.clear(*DEFAULT)
+    monkeypatch.undo()
+    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 3
+    await fill(conversations, 1)
+    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 4
+
+
 async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
     conversations = await serve()
     runtime = conversations._runtime
@@ -410,6 +429,19 @@ async def test_a_conversation_whose_session_was_ended_begins_another_that_counts
     }
     await conversations.clear(*DEFAULT)
     assert [s.id == session.id for s in await sessions(conversations)] == [False]
+
+
+@pytest.mark.parametrize("odd", ["many", None, [1], 1.5])
+async def test_a_count_that_is_none_breaks_no_conversation(serve, odd):
+    conversations = await serve()
+    await fill(conversations, 2)
+    [session] = await sessions(conversations)
+    exported = await conversations._runtime.export_session(session.id, owner="ann")
+    exported["session"]["context"] = {"turns_before": odd}
+    await conversations._runtime.delete_session(session.id, owner="ann")
+    await conversations._runtime.import_session(exported, owner="ann")
+    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 2
+    assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 2
 
 
 async def test_two_servers_begin_one_conversation(tmp_path):

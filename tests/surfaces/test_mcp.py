@@ -659,6 +659,7 @@ NEEDS = [
     ("ha_agent_approve", {"continuation_id": "x", "call_id": "x", "approved": True}, "act"),
     ("ha_agent_start_session", {"policy": {"allow_actuation": True}}, "act"),
     ("get_states", {"entity_ids": ["light.hallway"]}, "read"),
+    ("get_history", {"entity_ids": ["light.hallway"], "plot": True, "session_id": "x"}, "converse"),
 ]
 
 

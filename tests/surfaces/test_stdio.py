@@ -170,7 +170,7 @@ async def test_who_has_said_all_still_gets_the_answers(tmp_path):
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ask},
         {"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": "sash://sessions"}},
     ]
-    said = "".join(json.dumps(line) + "\n" for line in lines).encode()
+    said = "\n".join(map(json.dumps, lines)).encode()  # The last line may lack its end.
     async with running(tmp_path, SASH_HOME="none") as sash:
         out, told = await asyncio.wait_for(sash.process.communicate(said), WAIT_S)
     answers = {one["id"]: one for one in map(json.loads, out.splitlines())}

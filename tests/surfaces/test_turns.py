@@ -227,6 +227,33 @@ async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
         assert free["extra"]["continuation_id"] != done["extra"]["continuation_id"]
 
 
+async def test_what_a_script_does_is_said_before_the_yes(tmp_path):
+    options = {
+        "allow_actuation": True,
+        "allowlisted_services": ("script", "cover", "lock", "light", "media_player"),
+    }
+    home = demo_home(FakeClock())
+    async with serving(tmp_path, model=OfflineModel(), home=home, **options) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        answer = (await served.client.post("/conversation", json={"text": "Run good night"})).json()
+        asked = answer["response_text"]
+        assert "script" in asked and "which acts on" in asked and "Front door lock" in asked, asked
+
+
+async def test_the_conversation_may_be_cleared_while_a_yes_is_looked_for(tmp_path, monkeypatch):
+    async with serving(tmp_path, "Here.") as served:
+        await served.client.post("/conversation", json={"text": "hi"})
+        look = served.runtime.open_continuations
+
+        async def too_late(session_id, **options):
+            await served.runtime.delete_session(session_id)
+            return await look(session_id, **options)
+
+        monkeypatch.setattr(served.runtime, "open_continuations", too_late)
+        said = await served.client.post("/conversation", json={"text": "hi again"})
+        assert (said.status_code, said.json()["response_text"]) == (200, "Here.")
+
+
 async def test_only_who_may_act_says_yes(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:

@@ -1,7 +1,7 @@
 """Errors, ids, clocks and options."""
 
 import pickle
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
@@ -44,6 +44,22 @@ def test_ids_grow_past_the_digits_that_are_written_once():
     ulids._low = (1 << 20) - 2
     made += [ulids.new(clock.now()) for _ in range(4)]
     assert made == sorted(set(made))
+
+
+def test_ids_go_on_behind_those_of_an_earlier_process():
+    """Also within one millisecond, when this process has made one already, and when the clock was set back."""
+    clock, earlier = FakeClock(), Ulids()
+    for _ in range(20):  # The random parts of two processes may be in any order.
+        for set_back in (0, 86_400):
+            last, ulids = earlier.new(clock.now()), Ulids()
+            at = clock.now() - timedelta(seconds=set_back)
+            mine = ulids.new(at)
+            behind = [earlier.new(clock.now()) for _ in range(3)]
+            ulids.go_behind(last)
+            assert (first := ulids.new(at)) > max(last, mine)
+            assert first not in behind, "those that nobody knows of are not given again"
+            ulids.go_behind(mine)
+            assert ulids.new(at) > max(last, mine)
 
 
 def test_an_id_is_a_ulid_of_its_moment():

@@ -178,7 +178,7 @@ class Conversations:
         name, total = check_conversation_id(conversation_id), 0
         if (begun := await self._begin_anew(caller, name)) is not None:
             total = _total(begun)
-            await self._delete_old(caller, name)
+            await self._delete_before(caller, begun)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
     async def say(
@@ -274,18 +274,18 @@ class Conversations:
                 continue
         raise keeps_changing(name)
 
-    async def _delete_old(self, caller: Caller, name: str) -> None:
-        """Delete the sessions that were a conversation's."""
-        cursor = None
-        while True:
-            page = await self._runtime.list_sessions(owner=caller.owner, name=name, cursor=cursor)
+    async def _delete_before(self, caller: Caller, begun: Session) -> None:
+        """Delete the sessions of a conversation before this one, which knows how many turns they had.
+
+        A later one is for whoever has ended it: its turns are not counted elsewhere yet.
+        """
+        cursor: str | None = begun.id
+        while cursor is not None:
+            page = await self._runtime.list_sessions(owner=caller.owner, name=begun.name, cursor=cursor)
             for session in page.items:
-                if session.status != "active":
-                    with suppress(SessionNotFound):
-                        await self._runtime.delete_session(session.id, owner=caller.owner)
+                with suppress(SessionNotFound):
+                    await self._runtime.delete_session(session.id, owner=caller.owner)
             cursor = page.next_cursor
-            if cursor is None:
-                return
 
     async def _record(self, caller: Caller, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
         """Add a turn to a conversation, whoever clears it at the same time."""
