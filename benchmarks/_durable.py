@@ -33,10 +33,10 @@ def written() -> int:
 class Sash:
     def __init__(self, store: str, folder: Path, safety: Any = "idempotent") -> None:
         from sash import Runtime
-        from sash.models.base import TextDelta, ToolCallDelta
-        from sash.stores.files import FilesStore
-        from sash.stores.sqlite import SqliteStore
-        from sash.tools import ToolSpec
+        from sash.ports.model import TextDelta, ToolCallDelta
+        from sash.ports.tools import ToolSpec
+        from sash.stores.files.store import FilesStore
+        from sash.stores.sqlite.store import SqliteStore
 
         async def look(arguments: dict[str, Any], context: Any) -> str:
             return "21.5 °C"

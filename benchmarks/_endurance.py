@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks._durable import Sash
-from sash.ids import new_id
-from sash.sessions import Session
-from sash.state import MessageEntry
-from sash.store import Bundle, StoredMessage
-from sash.stores.sqlite import SqliteStore
+from sash.ports.store import Bundle, StoredMessage
+from sash.stores.sqlite.store import SqliteStore
+from sash.values.ids import new_id
+from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
 
 MESSAGES_A_SESSION = 100
 

@@ -12,19 +12,19 @@ from typing import Any, NamedTuple
 from benchmarks._home_talk import STARTED_AT
 from benchmarks.context import Message
 from sash import Runtime
-from sash.home.base import Entity, State
+from sash.demo.simulated_home import SimulatedHome
+from sash.home.briefing import MOVED
+from sash.home.history import as_number
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.overview import MOVED
-from sash.home.simulated import SimulatedHome
-from sash.home.trend import as_number
-from sash.intents.base import Heard
+from sash.home.live import KnownHome
 from sash.intents.home import HomeIntents
 from sash.intents.memory import MemoryIntents
-from sash.models.base import Answer, ModelRequest
-from sash.sessions import SessionPolicy
+from sash.ports.home import Entity, State
+from sash.ports.intents import Heard
+from sash.ports.model import Answer, ModelRequest
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
+from sash.values.sessions import SessionPolicy
 from tests.houses import large_house
 
 CHANGING, LEAST_CHANGING = 0.01, 2

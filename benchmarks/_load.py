@@ -23,8 +23,8 @@ from typing import Any
 import uvloop
 
 from sash import Runtime
-from sash.assembly import make_runtime
-from sash.settings import Settings
+from sash.app.assembly import make_runtime
+from sash.app.settings import Settings
 
 COMMANDS = ("Turn on the {on}", "Turn off the {off}")
 QUESTIONS = (

@@ -52,31 +52,31 @@ from rich.table import Table
 from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
-from sash.agent.asking import Asking
-from sash.agent.context import SYSTEM_PROMPT, Context
-from sash.agent.engine import Engine
-from sash.agent.journal import Journal
-from sash.agent.progress import Progress
-from sash.agent.recall import beginnings, missing
-from sash.agent.windows import KnownWindow
-from sash.digest import digest
+from sash.demo.demo_home import demo_home
+from sash.engine.context import SYSTEM_PROMPT, Context
+from sash.engine.recall import beginnings, missing
+from sash.engine.turn.asking import Asking
+from sash.engine.turn.engine import Engine
+from sash.engine.turn.journal import Journal
+from sash.engine.turn.progress import Progress
+from sash.engine.window_cache import KnownWindow
 from sash.home import tools as house
-from sash.home.demo import demo_home
-from sash.home.known import KnownHome
-from sash.ids import new_id
-from sash.models.base import Answer
-from sash.models.timed import untimed
-from sash.sessions import Session, WindowLimits
-from sash.state import MessageEntry, built_in_tags, turns
-from sash.steps import Continuation, ContinuationRequest
-from sash.store import Cut, Evicted, Finish, Hands, after_turn
-from sash.store import Turn as StoreTurn
+from sash.home.live import KnownHome
+from sash.memory.digest import digest
+from sash.memory.tokens import PER_REPLY, TokenCounter
+from sash.memory.window import Eviction, Limits, Window
+from sash.ports.message_time import untimed
+from sash.ports.model import Answer
+from sash.ports.store import Cut, Evicted, Finish, Hands, after_turn
+from sash.ports.store import Turn as StoreTurn
+from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
-from sash.tokens import PER_REPLY, TokenCounter
-from sash.tools import ToolContext, ToolSpec
-from sash.window import Eviction, Limits, Window
+from sash.values.ids import new_id
+from sash.values.messages import MessageEntry, built_in_tags, turns
+from sash.values.sessions import Session, WindowLimits
+from sash.values.steps import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -672,7 +672,7 @@ def show(budget: int, results: dict[str, list[Measured]], console: Console) -> N
     sash = add_up(results[SASH])
     console.print(f"  what of Sash's prompts is not cached, {1 - sash.share:.1%}:")
     for cause, text in CAUSES.items():
-        console.print(f"    {sash.causes[cause] / sash.tokens:5.1%}  {text}")
+        console.print(f"    {sash.causes[cause] / sash.memory.tokens:5.1%}  {text}")
 
 
 def show_building(rows: Sequence[Row], sizes: Sequence[int], console: Console) -> None:

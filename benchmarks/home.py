@@ -52,19 +52,19 @@ from benchmarks._house_talk import ASKS, LOOKS_UP, PERMISSIVE, THE_HOUSE, Played
 from benchmarks._report import Row, arguments, machine, write_json
 from benchmarks.context import CACHE_STEP, CACHED_PRICES, CALLS_CACHED, LEAST_CACHED, Costs, Message
 from sash import Runtime
-from sash.agent.context import SYSTEM_PROMPT
-from sash.clock import SystemClock
-from sash.home.base import Entity, HomeEvent, Layout, State
+from sash.demo.simulated_home import SimulatedHome
+from sash.engine.context import SYSTEM_PROMPT
+from sash.home.briefing import changes, overview
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.overview import changes, overview
-from sash.home.simulated import SimulatedHome
-from sash.intents.base import Heard
+from sash.home.live import KnownHome
 from sash.intents.home import HomeIntents
-from sash.sessions import Session
+from sash.memory.tokens import PER_REPLY, TokenCounter
+from sash.ports.home import Entity, HomeEvent, Layout, State
+from sash.ports.intents import Heard
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel
-from sash.tokens import PER_REPLY, TokenCounter
+from sash.values.clock import SystemClock
+from sash.values.sessions import Session
 from tests.houses import large_house
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -493,11 +493,11 @@ async def measure_sentences(sizes: Sequence[int], repeats: int) -> dict[tuple[st
 COLD = """
 import asyncio, json, sys, time
 started = time.perf_counter()
-from sash.clock import SystemClock
-from sash.home.known import KnownHome
-from sash.intents.base import Heard
+from sash.values.clock import SystemClock
+from sash.home.live import KnownHome
+from sash.ports.intents import Heard
 from sash.intents.home import HomeIntents
-from sash.sessions import Session
+from sash.values.sessions import Session
 imported = time.perf_counter() - started
 from tests.houses import large_house
 

@@ -34,11 +34,11 @@ from rich.table import Table
 
 from benchmarks._load import Plan
 from benchmarks._report import Row, arguments, machine, write_json
-from sash.assembly import make_runtime
-from sash.runtime import DEFAULT_OWNER
-from sash.sessions import SessionPolicy
-from sash.settings import Settings
-from sash.stores.sqlite import SqliteStore
+from sash.app.assembly import make_runtime
+from sash.app.settings import Settings
+from sash.engine.runtime import DEFAULT_OWNER
+from sash.stores.sqlite.store import SqliteStore
+from sash.values.sessions import SessionPolicy
 
 CLIENTS = 50
 LISTENERS = 1_000

@@ -25,7 +25,7 @@ from rich.table import Table
 
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager
-from sash.tokens import TokenCounter
+from sash.memory.tokens import TokenCounter
 
 BUDGET = 4000
 SIZES = (100, 1_000, 10_000, 100_000)

@@ -1,8 +1,8 @@
 """One line a backend: what every test of the stores and of the runtime runs against."""
 
-from sash.stores.files import FilesStore
+from sash.stores.files.store import FilesStore
 from sash.stores.memory import MemoryStore
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 
 BACKENDS = {
     "memory": lambda folder, clock: MemoryStore(clock=clock),

@@ -3,9 +3,9 @@
 from datetime import timedelta
 from typing import Any
 
-from sash.clock import Clock, SystemClock
-from sash.home.base import Area, Device, Entity, Floor, Layout, State
-from sash.home.simulated import SimulatedHome
+from sash.demo.simulated_home import SimulatedHome
+from sash.ports.home import Area, Device, Entity, Floor, Layout, State
+from sash.values.clock import Clock, SystemClock
 
 ENTITIES_AN_AREA = 12
 AREAS_A_FLOOR = 8

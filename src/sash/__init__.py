@@ -6,51 +6,170 @@ from typing import TYPE_CHECKING, Any
 from sash.errors import SashError
 
 if TYPE_CHECKING:
-    from sash.config import AgentConfig
-    from sash.conversation import ConversationManager
-    from sash.memory import Added, ConversationMemoryManager
-    from sash.runtime import Runtime
-    from sash.sessions import Session
-    from sash.state import AgentState, ConversationWindow, MessageEntry
-    from sash.steps import Continuation
-    from sash.window import Eviction
+    from sash.demo.demo_home import demo_home
+    from sash.engine.event_hub import Event
+    from sash.engine.runtime import Runtime
+    from sash.engine.worker import Result
+    from sash.home.remote import RemoteHome
+    from sash.intents.vocabulary import Vocabulary
+    from sash.memory.conversation import ConversationManager
+    from sash.memory.manager import Added, ConversationMemoryManager
+    from sash.memory.tokens import TokenCounter, count_text
+    from sash.memory.window import Eviction
+    from sash.models.catalog import Catalog, ModelFacts
+    from sash.models.fallback import Fallback
+    from sash.models.offline import OfflineModel
+    from sash.models.openai.embedder import OpenAIEmbedder
+    from sash.models.openai.endpoint import Endpoint
+    from sash.models.openai.model import openai_model
+    from sash.ports.embedder import Embedder
+    from sash.ports.home import Home
+    from sash.ports.intents import Intents
+    from sash.ports.model import Model, ModelRequest
+    from sash.ports.store import Store
+    from sash.ports.tools import ToolContext, ToolSpec
+    from sash.stores.files.store import FilesStore
+    from sash.stores.memory import MemoryStore
+    from sash.stores.sqlite.store import SqliteStore
+    from sash.values.clock import Clock, SystemClock
+    from sash.values.config import AgentConfig
+    from sash.values.messages import AgentState, ConversationWindow, MessageEntry
+    from sash.values.sessions import (
+        Budgets,
+        Defaults,
+        Fact,
+        ModelConfig,
+        Pin,
+        Session,
+        SessionPolicy,
+        WindowLimits,
+    )
+    from sash.values.stats import Stats
+    from sash.values.steps import (
+        Action,
+        ArtifactRef,
+        Continuation,
+        ContinuationRequest,
+        ContinuationResponse,
+        Step,
+    )
 
 __version__ = "0.1.0"
 
+# Names are imported on first use: `sash --help` must not wait for modules that it does not need.
+_MODULES = {
+    "Action": "values.steps",
+    "Added": "memory.manager",
+    "AgentConfig": "values.config",
+    "AgentState": "values.messages",
+    "ArtifactRef": "values.steps",
+    "Budgets": "values.sessions",
+    "Catalog": "models.catalog",
+    "Clock": "values.clock",
+    "Continuation": "values.steps",
+    "ContinuationRequest": "values.steps",
+    "ContinuationResponse": "values.steps",
+    "ConversationManager": "memory.conversation",
+    "ConversationMemoryManager": "memory.manager",
+    "ConversationWindow": "values.messages",
+    "Defaults": "values.sessions",
+    "Embedder": "ports.embedder",
+    "Endpoint": "models.openai.endpoint",
+    "Event": "engine.event_hub",
+    "Eviction": "memory.window",
+    "Fact": "values.sessions",
+    "Fallback": "models.fallback",
+    "FilesStore": "stores.files.store",
+    "Home": "ports.home",
+    "Intents": "ports.intents",
+    "MemoryStore": "stores.memory",
+    "MessageEntry": "values.messages",
+    "Model": "ports.model",
+    "ModelConfig": "values.sessions",
+    "ModelFacts": "models.catalog",
+    "ModelRequest": "ports.model",
+    "OfflineModel": "models.offline",
+    "OpenAIEmbedder": "models.openai.embedder",
+    "Pin": "values.sessions",
+    "RemoteHome": "home.remote",
+    "Result": "engine.worker",
+    "Runtime": "engine.runtime",
+    "Session": "values.sessions",
+    "SessionPolicy": "values.sessions",
+    "SqliteStore": "stores.sqlite.store",
+    "Stats": "values.stats",
+    "Step": "values.steps",
+    "Store": "ports.store",
+    "SystemClock": "values.clock",
+    "TokenCounter": "memory.tokens",
+    "ToolContext": "ports.tools",
+    "ToolSpec": "ports.tools",
+    "Vocabulary": "intents.vocabulary",
+    "WindowLimits": "values.sessions",
+    "count_text": "memory.tokens",
+    "demo_home": "demo.demo_home",
+    "openai_model": "models.openai.model",
+}
+
 __all__ = [
+    "Action",
     "Added",
     "AgentConfig",
     "AgentState",
+    "ArtifactRef",
+    "Budgets",
+    "Catalog",
+    "Clock",
     "Continuation",
+    "ContinuationRequest",
+    "ContinuationResponse",
     "ConversationManager",
     "ConversationMemoryManager",
     "ConversationWindow",
+    "Defaults",
+    "Embedder",
+    "Endpoint",
+    "Event",
     "Eviction",
+    "Fact",
+    "Fallback",
+    "FilesStore",
+    "Home",
+    "Intents",
+    "MemoryStore",
     "MessageEntry",
+    "Model",
+    "ModelConfig",
+    "ModelFacts",
+    "ModelRequest",
+    "OfflineModel",
+    "OpenAIEmbedder",
+    "Pin",
+    "RemoteHome",
+    "Result",
     "Runtime",
     "SashError",
     "Session",
+    "SessionPolicy",
+    "SqliteStore",
+    "Stats",
+    "Step",
+    "Store",
+    "SystemClock",
+    "TokenCounter",
+    "ToolContext",
+    "ToolSpec",
+    "Vocabulary",
+    "WindowLimits",
     "__version__",
+    "count_text",
+    "demo_home",
+    "openai_model",
 ]
-
-# Imported when they are asked for, so that `sash --help` does not wait for what it has no use for.
-_MODULES = {
-    "Added": "memory",
-    "AgentConfig": "config",
-    "AgentState": "state",
-    "Continuation": "steps",
-    "ConversationManager": "conversation",
-    "ConversationMemoryManager": "memory",
-    "ConversationWindow": "state",
-    "Eviction": "window",
-    "MessageEntry": "state",
-    "Runtime": "runtime",
-    "Session": "sessions",
-}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name."""
+    """Import a public name on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sash.models.base import Answer, Delta, ModelRequest, Stop, TextDelta, ToolCallDelta
-from sash.store import Store
+from sash.ports.model import Answer, Delta, ModelRequest, Stop, TextDelta, ToolCallDelta
+from sash.ports.store import Store
 
 
 class FakeClock:

@@ -18,12 +18,12 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ids import new_id
-from sash.sessions import ONE_QUESTION, Pin, Session, SessionMemory
-from sash.state import MessageEntry
-from sash.stats import Stats
-from sash.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
-from sash.store import Artifact, Bundle, Cut, Evicted, Finish, Hands, Vector
+from sash.ports.store import Artifact, Bundle, Cut, Evicted, Finish, Hands, Vector
+from sash.values.ids import new_id
+from sash.values.messages import MessageEntry
+from sash.values.sessions import ONE_QUESTION, Pin, Session, SessionMemory
+from sash.values.stats import Stats
+from sash.values.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
 
 PLAN = NewStep("plan", {"content": "thinking"})
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sash.settings import load_settings
+from sash.app.settings import load_settings
 from tests.surfaces.test_serve import program
 
 ROOT = Path(__file__).parents[2]

@@ -5,12 +5,12 @@ import json
 
 import pytest
 
+from sash.engine.runtime import Runtime
 from sash.errors import EntityNotFound
 from sash.home.remote import RemoteHome, Timing
-from sash.runtime import Runtime
-from sash.sessions import SessionPolicy
 from sash.stores.memory import MemoryStore
 from sash.testing import ScriptedModel, calling
+from sash.values.sessions import SessionPolicy
 from tests.ha.instance import HIDDEN
 from tests.runtime.talk import answer, system_texts, turn
 

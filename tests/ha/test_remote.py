@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sash.errors import HomeError, HomeUnauthorized, HomeUnavailable, ServiceFailed
-from sash.home.base import Connected, Disconnected, LayoutChanged, StateChanged
 from sash.home.remote import RemoteHome, Timing
+from sash.ports.home import Connected, Disconnected, LayoutChanged, StateChanged
 from tests.ha.instance import HIDDEN
 from tests.home.watcher import Watcher
 

@@ -4,10 +4,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from sash.home.base import Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.demo.simulated_home import SimulatedHome
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.simulated import SimulatedHome
+from sash.home.live import KnownHome
+from sash.ports.home import Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.testing import FakeClock
 
 NOW = FakeClock().now()

@@ -7,9 +7,9 @@ import pytest
 from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
 from sash.home.actions import Actions, Done
 from sash.home.undo import Undo
-from sash.sessions import Session
-from sash.steps import Action
-from sash.tools import ToolContext
+from sash.ports.tools import ToolContext
+from sash.values.sessions import Session
+from sash.values.steps import Action
 from tests.home.known import NOW, WAIT_S, house, knowing
 
 

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sash.home.answers import ANSWERS
-from sash.home.demo import demo_home
-from sash.runtime import Runtime
+from sash.demo.demo_home import demo_home
+from sash.engine.runtime import Runtime
+from sash.home.result_schemas import ANSWERS
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from tests.home.known import WAIT_S
@@ -20,7 +20,7 @@ HOUSES = {"demo": demo_home, "large": lambda clock: large_house(36, clock)}
 @pytest.fixture(params=HOUSES)
 async def known(request, caplog):
     """A house with its runtime; that a result breaks its schema is logged, and that is a failure."""
-    caplog.set_level(logging.WARNING, "sash.tools")
+    caplog.set_level(logging.WARNING, "sash.ports.tools")
     clock = FakeClock(datetime(2026, 1, 15, 14, 0, tzinfo=UTC))
     home = HOUSES[request.param](clock)
     async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:

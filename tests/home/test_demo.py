@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sash.home.base import NO_STATE, UNAVAILABLE, StateChanged
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
+from sash.ports.home import NO_STATE, UNAVAILABLE, StateChanged
 from sash.testing import FakeClock
 
 BROKEN = "automation.hallway_night_light"

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sash.home.base import Entity
 from sash.home.remote.dependants import Places, find_dependants, find_uses
+from sash.ports.home import Entity
 
 PLACES = Places(
     entities=frozenset({"light.lamp", "light.desk", "switch.fan", "sensor.warmth", "script.night"}),

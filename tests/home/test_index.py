@@ -3,9 +3,9 @@
 import pytest
 
 from sash.errors import EntityNotFound
-from sash.home.base import Entity, Layout
 from sash.home.index import Index
 from sash.home.search import WordSearch
+from sash.ports.home import Entity, Layout
 from tests.home.known import LAYOUT, STATES, index, state
 
 

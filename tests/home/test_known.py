@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import HomeUnavailable
-from sash.home.known import KnownHome
+from sash.home.live import KnownHome
 from tests.home.known import LAYOUT, WAIT_S, entity, house, knowing, without
 
 

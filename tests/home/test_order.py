@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import EntityNotFound, InvalidInput
-from sash.home.base import Dependant, Service, ServiceField
 from sash.home.index import Index
-from sash.home.order import read_order
-from sash.tools import Use
+from sash.home.service_call import read_order
+from sash.ports.home import Dependant, Service, ServiceField
+from sash.ports.tools import Use
 from tests.home.known import LAYOUT, STATES, entity, house, index, state
 
 NUMBER = ServiceField(selector={"number": {"min": 0, "max": 100}})

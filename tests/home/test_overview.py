@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from sash.home.base import Layout
+from sash.home.briefing import MOST_CHANGES, changes, overview
 from sash.home.index import Index
-from sash.home.overview import MOST_CHANGES, changes, overview
-from sash.tokens import TokenCounter
+from sash.memory.tokens import TokenCounter
+from sash.ports.home import Layout
 from tests.home.known import LAYOUT, STATES, WAIT_S, entity, index, state, without
 from tests.houses import large_house
 

@@ -12,10 +12,10 @@ import pytest
 from aiohttp import web
 
 from sash.errors import HomeError, HomeUnauthorized, HomeUnavailable, InvalidInput, SashError, ServiceFailed
-from sash.home.base import Connected, Disconnected, LayoutChanged, State, StateChanged
 from sash.home.remote import RemoteHome
 from sash.home.remote.connection import retry_delay
 from sash.home.remote.link import Timing
+from sash.ports.home import Connected, Disconnected, LayoutChanged, State, StateChanged
 from tests.home.hub import CONFIG, ERROR, LIGHT, TOKEN, Hub
 from tests.home.watcher import Watcher
 

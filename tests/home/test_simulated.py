@@ -5,8 +5,10 @@ from datetime import timedelta
 
 import pytest
 
+from sash.demo.past import Derived
+from sash.demo.simulated_home import Action, SimulatedHome
 from sash.errors import HomeUnavailable, ServiceFailed
-from sash.home.base import (
+from sash.ports.home import (
     Area,
     Connected,
     Dependant,
@@ -21,8 +23,6 @@ from sash.home.base import (
     State,
     StateChanged,
 )
-from sash.home.simulated import Action, SimulatedHome
-from sash.home.simulated.past import Derived
 from sash.testing import FakeClock
 from tests.houses import large_house
 

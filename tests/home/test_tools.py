@@ -8,13 +8,13 @@ from io import BytesIO
 import pytest
 from PIL import Image
 
+from sash.demo.demo_home import demo_home
+from sash.engine.runtime import Runtime
 from sash.errors import EntityNotFound, HomeUnavailable, InvalidInput, ToolNotFound
-from sash.home.base import LogbookEntry
-from sash.home.demo import demo_home
-from sash.runtime import Runtime
+from sash.ports.home import LogbookEntry
+from sash.ports.tools import MAX_RESULT_BYTES
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
-from sash.tools import MAX_RESULT_BYTES
 from tests.home.known import WAIT_S
 
 

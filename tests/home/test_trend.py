@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from sash.home.base import Point
+from sash.home.history import is_numeric, summarize
 from sash.home.plot import plot
-from sash.home.trend import is_numeric, summarize
+from sash.ports.home import Point
 from tests.home.known import NOW
 
 START = NOW - timedelta(hours=10)

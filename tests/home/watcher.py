@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from sash.home.base import Home, HomeEvent
+from sash.ports.home import Home, HomeEvent
 
 
 class Watcher:

@@ -5,14 +5,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sash.errors import HomeUnavailable
-from sash.home.base import Area, Entity, Floor, Layout, State
 from sash.home.index import Index
-from sash.intents.base import Heard, ToolResult
 from sash.intents.home import HomeIntents
 from sash.intents.vocabulary import Vocabulary
-from sash.models.base import Answer
-from sash.sessions import Session
+from sash.ports.home import Area, Entity, Floor, Layout, State
+from sash.ports.intents import Heard, ToolResult
+from sash.ports.model import Answer
 from sash.testing import FakeClock
+from sash.values.sessions import Session
 
 NOW = datetime(2026, 3, 5, 14, 7, tzinfo=UTC)
 TOOLS = frozenset({"call_service", "get_states"})

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.home.base import Entity
-from sash.intents.base import ToolResult
 from sash.intents.home import LONGEST
+from sash.ports.home import Entity
+from sash.ports.intents import ToolResult
 from tests.intents.house import House, made, make_index, make_state
 
 Calls = list[tuple[str, list[str], dict[str, Any]]]

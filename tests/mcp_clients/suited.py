@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
+from sash.app.schemas import Ask, SendMessage, StartSession
 from sash.errors import ContextTooLong
-from sash.models.base import Delta, ModelRequest
+from sash.ports.model import Delta, ModelRequest
 from sash.server.mcp.shapes import Awaited
 from sash.server.mcp.tools import Tool, Visit, agent_tool
-from sash.sessions import SessionPolicy
-from sash.shapes import Ask, SendMessage, StartSession
 from sash.testing import Line, ScriptedModel, calling
+from sash.values.sessions import SessionPolicy
 from tests.runtime.test_turns import tool
 
 MAY_DELETE = SessionPolicy(

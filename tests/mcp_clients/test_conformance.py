@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from sash.clock import SystemClock
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
 from sash.server.mcp import tools
+from sash.values.clock import SystemClock
 from tests.mcp_clients.node import Check, Clients, Revision, Scenario
 from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, Suited
 from tests.surfaces.serving import Served, serving

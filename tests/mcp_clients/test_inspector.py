@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from sash.clock import SystemClock
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
 from sash.models.offline import OfflineModel
+from sash.values.clock import SystemClock
 from tests.mcp_clients.node import Clients, Era
 from tests.surfaces.serving import WAIT_S, Served, serving
 

@@ -3,14 +3,14 @@
 import pytest
 
 from sash.errors import ContentFiltered, ContextTooLong, InvalidInput, ModelUnreachable
-from sash.models.base import ModelRequest, TextDelta, close, collect
-from sash.models.endpoint import Endpoint
 from sash.models.fallback import Fallback
-from sash.models.openai import openai_model
-from sash.models.openai_chat import OpenAIChat
-from sash.models.openai_responses import OpenAIResponses
-from sash.sessions import ModelConfig
+from sash.models.openai.chat import OpenAIChat
+from sash.models.openai.endpoint import Endpoint
+from sash.models.openai.model import openai_model
+from sash.models.openai.responses import OpenAIResponses
+from sash.ports.model import ModelRequest, TextDelta, close, collect
 from sash.testing import ScriptedModel
+from sash.values.sessions import ModelConfig
 from tests.models.wire import Wire, failed, said
 
 HI = [{"role": "user", "content": "hi"}]

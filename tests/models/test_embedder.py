@@ -3,9 +3,9 @@
 import pytest
 
 from sash.errors import ModelError, ModelKeyRefused
-from sash.models.embedder import pack, similarity
-from sash.models.endpoint import Endpoint
-from sash.models.openai_embedder import OpenAIEmbedder
+from sash.models.openai.embedder import OpenAIEmbedder
+from sash.models.openai.endpoint import Endpoint
+from sash.ports.embedder import pack, similarity
 from tests.models.wire import Reply, Wire, failed
 
 

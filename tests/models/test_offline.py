@@ -7,13 +7,13 @@ from time import perf_counter
 import pytest
 
 from sash import Runtime
-from sash.models.base import ModelRequest, collect
 from sash.models.offline import OfflineModel
 from sash.models.offline.speech import ENGLISH
-from sash.sessions import WindowLimits
+from sash.ports.model import ModelRequest, collect
+from sash.ports.tools import ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
-from sash.tools import ToolSpec
+from sash.values.sessions import WindowLimits
 
 HOUSE = {
     "light.kitchen": {

@@ -5,11 +5,11 @@ from datetime import UTC, datetime
 import pytest
 
 from sash import Runtime
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
 from sash.models.offline.speech import ENGLISH, GERMAN
-from sash.sessions import SessionPolicy
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
+from sash.values.sessions import SessionPolicy
 
 WAIT_S = 30
 MORNING = datetime(2026, 1, 15, 10, 40, tzinfo=UTC)

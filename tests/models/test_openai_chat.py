@@ -15,12 +15,12 @@ from sash.errors import (
     ModelUnknown,
     ModelUnreachable,
 )
-from sash.models.base import ModelRequest, Usage, collect
-from sash.models.endpoint import Endpoint
-from sash.models.openai_chat import OpenAIChat
-from sash.sessions import ModelConfig
-from sash.stores.sqlite import SqliteStore
-from sash.tools import ToolSpec
+from sash.models.openai.chat import OpenAIChat
+from sash.models.openai.endpoint import Endpoint
+from sash.ports.model import ModelRequest, Usage, collect
+from sash.ports.tools import ToolSpec
+from sash.stores.sqlite.store import SqliteStore
+from sash.values.sessions import ModelConfig
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
 
 WAIT_S = 10

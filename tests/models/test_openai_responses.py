@@ -12,9 +12,9 @@ from sash.errors import (
     ModelQuotaReached,
     ModelUnreachable,
 )
-from sash.models.base import ModelRequest, Usage, collect
-from sash.models.endpoint import Endpoint
-from sash.models.openai_responses import OpenAIResponses
+from sash.models.openai.endpoint import Endpoint
+from sash.models.openai.responses import OpenAIResponses
+from sash.ports.model import ModelRequest, Usage, collect
 from tests.models.wire import Reply, Wire, failed
 
 WAIT_S = 10

@@ -3,10 +3,10 @@
 from datetime import UTC
 
 from sash import Runtime
-from sash.models.endpoint import Endpoint
-from sash.models.openai_chat import OpenAIChat
-from sash.models.openai_responses import OpenAIResponses
-from sash.models.prompt import ALL_PARTS, plain
+from sash.models.openai.chat import OpenAIChat
+from sash.models.openai.endpoint import Endpoint
+from sash.models.openai.responses import OpenAIResponses
+from sash.ports.prompt import ALL_PARTS, plain
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from tests.models.wire import Reply, Wire, said

@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 from sash import Runtime
-from sash.stores.files import FilesStore
-from sash.stores.sqlite import SqliteStore
+from sash.ports.tools import ToolSpec
+from sash.stores.files.store import FilesStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel, both, calling
-from sash.tools import ToolSpec
 
 TURN_KEY = "the turn"
 QUESTION = "Read the meter and ring the bell."

@@ -15,11 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from sash import Runtime
-from sash.sessions import Fact, Pin, SessionPolicy, WindowLimits
-from sash.stores.database import SCHEMA_VERSION
-from sash.stores.files import LAYOUT_VERSION
+from sash.ports.tools import ToolSpec
+from sash.stores.files.store import LAYOUT_VERSION
+from sash.stores.sqlite.database import SCHEMA_VERSION
 from sash.testing import ScriptedModel, both, calling
-from sash.tools import ToolSpec
+from sash.values.sessions import Fact, Pin, SessionPolicy, WindowLimits
 from tests.recovery.house import open_store
 
 DATA = Path(__file__).parents[1] / "data"
@@ -65,7 +65,7 @@ async def fill(kind, folder):
         memory = replace(
             session.memory, facts=(Fact("f", "likes tea", now),), pins=(Pin("p", "be kind", now),)
         )
-        await sash.store.save_session(replace(session, memory=memory))
+        await sash.ports.store.save_session(replace(session, memory=memory))
         for message in ("error 500 at /api/users/123", "look around", "good night", "unlock"):
             sent = await sash.send_message(session.id, message, owner="ann", idempotency_key=message)
             await sash.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)

@@ -11,12 +11,12 @@ import pytest
 
 from sash import Runtime
 from sash.errors import SessionNotFound, StoreUnavailable
-from sash.ids import new_id
-from sash.steps import ArtifactRef
-from sash.store import Artifact
-from sash.stores.files import FilesStore
-from sash.stores.sqlite import SqliteStore
+from sash.ports.store import Artifact
+from sash.stores.files.store import FilesStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.ids import new_id
+from sash.values.steps import ArtifactRef
 
 WAIT_S = 10
 
@@ -31,7 +31,7 @@ async def turn(sash, session, message):
 
 
 async def texts(sash, session):
-    return [m.message.text for m in await sash.store.messages("local", session.id)]
+    return [m.message.text for m in await sash.ports.store.messages("local", session.id)]
 
 
 async def fill_files(folder, turns=3):
@@ -78,12 +78,12 @@ async def test_a_database_that_may_not_be_written(tmp_path):
     async with runtime(SqliteStore(path)) as sash:
         session = await sash.start_session()
         await turn(sash, session, "before")
-        await sash.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
+        await sash.ports.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only|query_only"):
             await sash.send_message(session.id, "now")
         assert await texts(sash, session) == ["before", "ok"]
         with pytest.raises(StoreUnavailable):
-            await sash.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
+            await sash.ports.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
     async with runtime(SqliteStore(path)) as sash:
         assert (await turn(sash, session, "after")).status == "completed"
 
@@ -110,12 +110,12 @@ async def test_a_full_disk_on_files(tmp_path, monkeypatch):
         def full(handle):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("sash.stores.files.os.fsync", full)
+        monkeypatch.setattr("sash.stores.files.store.os.fsync", full)
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.send_message(session.id, "now")
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.start_session()
-        monkeypatch.setattr("sash.stores.files.os.fsync", real)
+        monkeypatch.setattr("sash.stores.files.store.os.fsync", real)
         await sash.recover()
         assert (await turn(sash, session, "after")).status == "completed"
         assert await texts(sash, session) == ["before", "ok", "after", "ok"]
@@ -187,12 +187,12 @@ async def test_files_that_were_not_brought_up_to_date_are_by_their_logs(tmp_path
         old = (folder / "session.json").read_bytes()
         for n in range(3):
             await turn(sash, session, f"message {n}")
-        before = await sash.store.export_session("local", session.id)
+        before = await sash.ports.store.export_session("local", session.id)
     (folder / "session.json").write_bytes(old)
     for path in (folder / "turns").iterdir():
         path.unlink()
     async with runtime(FilesStore(tmp_path)) as sash:
-        assert await sash.store.export_session("local", session.id) == before
+        assert await sash.ports.store.export_session("local", session.id) == before
 
 
 async def test_fifty_sessions_at_once_on_one_sqlite_file(tmp_path):
@@ -234,8 +234,8 @@ async def test_a_turn_whose_log_has_lost_its_end_has_ended_by_its_file(tmp_path)
     for _ in range(2):
         store = FilesStore(tmp_path)
         async with runtime(store) as sash:
-            assert (await sash.store.get_continuation("local", ids[2])).status == "completed"
-            window = await sash.store.window("local", session.id)
+            assert (await sash.ports.store.get_continuation("local", ids[2])).status == "completed"
+            window = await sash.ports.store.window("local", session.id)
             assert [m.text for m in window.messages] == await texts(sash, session)
             assert (await texts(sash, session))[-2:] == ["message 2", "ok"]
 
@@ -248,21 +248,21 @@ async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tm
     store = FilesStore(tmp_path)
     async with runtime(store) as sash:
         assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
-        window = await sash.store.window("local", session.id)
+        window = await sash.ports.store.window("local", session.id)
         assert [m.text for m in window.messages] == await texts(sash, session)
     assert len(store.damaged) == 1
 
 
 async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sash.stores.files._FileLedgers._write_turn_soon", lambda *_: None)
+        patch.setattr("sash.stores.files.store._FileLedgers._write_turn_soon", lambda *_: None)
         session, ids = await fill_files(tmp_path, turns=1)
     clock = FakeClock(datetime.now(UTC) + timedelta(hours=25))
     for _ in range(3):
         async with Runtime(FilesStore(tmp_path, clock=clock), ScriptedModel("ok"), clock=clock) as sash:
             await sash.sweep()
             assert await texts(sash, session) == ["message 0", "ok"]
-            assert (await sash.store.get_continuation("local", ids[0])).status == "completed"
+            assert (await sash.ports.store.get_continuation("local", ids[0])).status == "completed"
     assert not log_of(tmp_path, session, ids[0]).exists()
 
 
@@ -297,7 +297,7 @@ async def test_a_turn_file_that_cannot_be_written_stops_no_turn(tmp_path, monkey
     async with runtime(FilesStore(tmp_path)) as sash:
         session = await sash.start_session()
         with monkeypatch.context() as patch:
-            patch.setattr("sash.stores.files._FileLedgers._write_turn", full)
+            patch.setattr("sash.stores.files.store._FileLedgers._write_turn", full)
             assert (await turn(sash, session, "one")).status == "completed"
         assert (await turn(sash, session, "two")).status == "completed"
     async with runtime(FilesStore(tmp_path)) as sash:
@@ -314,7 +314,7 @@ async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):
 
     async with runtime(FilesStore(tmp_path / "to")) as sash:
         with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
-            patch.setattr("sash.stores.files._FileLedgers._write_session", full)
+            patch.setattr("sash.stores.files.store._FileLedgers._write_session", full)
             await sash.import_session(export)
         await sash.import_session(export)
     async with runtime(FilesStore(tmp_path / "to")) as sash:

@@ -1,6 +1,6 @@
 """What the tests of turns say and hear."""
 
-from sash.models.timed import untimed
+from sash.ports.message_time import untimed
 
 WAIT_S = 10
 

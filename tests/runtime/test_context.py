@@ -7,12 +7,12 @@ from itertools import pairwise
 import pytest
 
 from sash.errors import InvalidInput, ModelFixed
-from sash.models.base import Answer
+from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog, ModelFacts
-from sash.sessions import LAST_K, ModelConfig, SessionPolicy, WindowLimits
+from sash.ports.model import Answer
+from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, calling
-from sash.tokens import TokenCounter
-from sash.tools import ToolSpec
+from sash.values.sessions import LAST_K, ModelConfig, SessionPolicy, WindowLimits
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="

@@ -1,9 +1,9 @@
 """What a turn costs does not depend on how many there were: counted in instructions of SQLite's machine."""
 
 from sash import Runtime
-from sash.sessions import WindowLimits
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
+from sash.values.sessions import WindowLimits
 
 
 async def test_the_four_hundredth_turn_costs_what_the_tenth_cost(tmp_path):

@@ -71,7 +71,7 @@ async def test_partial_text_is_whole_for_who_joins_late(run):
 
     class Slow:
         async def stream(self, request):
-            from sash.models.base import TextDelta
+            from sash.ports.model import TextDelta
 
             yield TextDelta("Voltage dips ")
             yield TextDelta("were detected ")

@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from sash.agent.progress import Progress
-from sash.models.base import Answer
-from sash.sessions import SessionPolicy
-from sash.steps import Action
+from sash.engine.turn.progress import Progress
+from sash.ports.model import Answer
+from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, calling
-from sash.tools import ToolSpec
+from sash.values.sessions import SessionPolicy
+from sash.values.steps import Action
 from tests.runtime.talk import transcript, turn
 
 LIE = "I've turned on the kitchen light."

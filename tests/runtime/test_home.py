@@ -9,12 +9,12 @@ from datetime import timedelta
 
 import pytest
 
+from sash.engine.runtime import Runtime
 from sash.errors import HomeUnavailable, ServiceFailed
-from sash.home.base import Entity
-from sash.runtime import Runtime
-from sash.sessions import Budgets, SessionPolicy, WindowLimits
+from sash.ports.home import Entity
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
+from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
 from tests.home.known import LAYOUT, NOW, house
 from tests.houses import large_house
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
@@ -564,7 +564,7 @@ async def test_the_house_is_told_anew_when_the_window_is_cut(live):
 
 
 async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
-    monkeypatch.setattr("sash.agent.asking.MOST_CHANGED_TOKENS", 20)
+    monkeypatch.setattr("sash.engine.turn.asking.MOST_CHANGED_TOKENS", 20)
     runtime = await live("fine")
     session = await runtime.start_session()
     for number in range(6):

@@ -7,14 +7,14 @@ from dataclasses import replace
 
 import pytest
 
-from sash.agent.notebook import MOST_NOTES
-from sash.agent.recall import recall
+from sash.engine.notes import MOST_NOTES
+from sash.engine.recall import recall
 from sash.errors import InvalidInput, ModelUnreachable, NoteNotFound, SessionChanged, SessionNotFound
-from sash.models.base import Answer, Usage
-from sash.sessions import Budgets, ModelConfig, WindowLimits
+from sash.memory.tokens import TokenCounter
+from sash.ports.model import Answer, Usage
+from sash.ports.tools import ToolSpec
 from sash.testing import FaultyStore, ScriptedModel, calling
-from sash.tokens import TokenCounter
-from sash.tools import ToolSpec
+from sash.values.sessions import Budgets, ModelConfig, WindowLimits
 from tests.runtime.talk import answer, system_texts, turn
 
 SMALL = WindowLimits(max_turns=4, evict_to=0.5)

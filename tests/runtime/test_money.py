@@ -12,12 +12,12 @@ from sash.errors import (
     InvalidInput,
     ModelUnreachable,
 )
-from sash.models.base import Answer, Usage
 from sash.models.catalog import Catalog, ModelFacts
 from sash.models.fallback import Fallback
-from sash.sessions import Budgets, ModelConfig, WindowLimits
+from sash.ports.model import Answer, Usage
+from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, both, calling
-from sash.tools import ToolSpec
+from sash.values.sessions import Budgets, ModelConfig, WindowLimits
 from tests.runtime.talk import answer, turn
 
 # A dollar for a thousand tokens, so that a few turns are worth a cap.

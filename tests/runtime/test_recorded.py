@@ -7,7 +7,7 @@ from contextlib import aclosing
 
 import pytest
 
-import sash.agent.feed
+import sash.engine.event_feed
 from sash import Runtime
 from sash.errors import (
     ArtifactNotFound,
@@ -21,12 +21,12 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ids import new_id
-from sash.sessions import Budgets, WindowLimits
 from sash.stores import disk
-from sash.stores.files import FilesStore
-from sash.stores.sqlite import SqliteStore
+from sash.stores.files.store import FilesStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, FaultyStore, ScriptedModel, calling
+from sash.values.ids import new_id
+from sash.values.sessions import Budgets, WindowLimits
 from tests.runtime.talk import WAIT_S, answer, said, transcript, turn
 from tests.runtime.test_events import subscribed
 from tests.runtime.test_money import DEAR, DEAR_MODEL, PRICE, saying
@@ -308,7 +308,7 @@ async def test_a_turn_that_could_not_be_recorded_leaves_nothing(run, make_store)
 
 
 async def test_subscribers_see_a_recorded_and_an_amended_turn_as_final(run, monkeypatch):
-    monkeypatch.setattr(sash.agent.feed, "EVENTS_EVERY_S", 10 * WAIT_S)
+    monkeypatch.setattr(sash.engine.event_feed, "EVENTS_EVERY_S", 10 * WAIT_S)
     runtime = await run("ok")
     session = await runtime.start_session()
     async with asyncio.timeout(WAIT_S), aclosing(runtime.events(session.id)) as stream:

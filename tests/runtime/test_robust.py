@@ -7,16 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-import sash.agent.worker
-import sash.runtime
+import sash.engine.runtime
+import sash.engine.worker
 from sash import Runtime
-from sash.agent.redaction import MARK
+from sash.engine.redaction import MARK
 from sash.errors import InvalidExport, InvalidInput, SashError, SessionEnded, ShuttingDown, StoreUnavailable
-from sash.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
-from sash.stores.files import FilesStore
-from sash.stores.sqlite import SqliteStore
+from sash.ports.tools import ToolSpec
+from sash.stores.files.store import FilesStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
-from sash.tools import ToolSpec
+from sash.values.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from tests.runtime.talk import said
 
 WAIT_S = 10
@@ -428,7 +428,7 @@ async def test_a_retry_that_is_refused_cancels_nothing(run, make_store, clock):
 
 
 async def test_a_tool_that_cannot_be_cancelled_does_not_hold_the_cancel(run, monkeypatch):
-    monkeypatch.setattr(sash.agent.worker, "STOP_WAIT_S", 0.01)
+    monkeypatch.setattr(sash.engine.worker, "STOP_WAIT_S", 0.01)
     started, let_go = asyncio.Event(), asyncio.Event()
 
     async def stubborn(arguments, context):
@@ -470,7 +470,7 @@ async def test_who_listens_is_told_that_it_is_over(run, end):
 
 
 async def test_what_another_process_writes_is_heard(tmp_path, monkeypatch):
-    monkeypatch.setattr(sash.agent.feed, "EVENTS_EVERY_S", 0.01)
+    monkeypatch.setattr(sash.engine.event_feed, "EVENTS_EVERY_S", 0.01)
     path = tmp_path / "sash.db"
     async with (
         Runtime(SqliteStore(path), ScriptedModel("a")) as a,

@@ -20,10 +20,10 @@ from sash.errors import (
     SessionNotFound,
     StoreUnavailable,
 )
-from sash.models.base import Usage
-from sash.sessions import Budgets, SessionPolicy, WindowLimits
+from sash.ports.model import Usage
+from sash.ports.tools import ToolSpec
 from sash.testing import FaultyStore, ScriptedModel, both, calling
-from sash.tools import ToolSpec
+from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
 from tests.runtime.talk import said
 
 WAIT_S = 10

@@ -10,12 +10,12 @@ from pathlib import Path
 import httpx
 
 from sash import Runtime
-from sash.access import Tokens
-from sash.assembly import TOKENS_FILE, make_defaults
+from sash.app.access import Tokens
+from sash.app.assembly import TOKENS_FILE, make_defaults
+from sash.app.settings import Settings
 from sash.server.metrics import Metrics
 from sash.server.serve import listening
-from sash.settings import Settings
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 
 # Bounds and not sleeps, so that they are wide: on a slow machine a turn may take long, and no client gives up

@@ -10,7 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from sash.access import SCOPES, Tokens
+from sash.app.access import SCOPES, Tokens
 from sash.errors import Forbidden, InvalidConfig, InvalidInput, StoreUnavailable, Unauthorized
 from sash.server import gate
 from sash.server.serve import listening
@@ -290,8 +290,8 @@ async def test_a_page_that_was_allowed_may_call(tmp_path):
 
 async def test_nobody_listens_beyond_the_machine_without_a_token(tmp_path):
     from sash import Runtime
+    from sash.app.settings import Settings
     from sash.server.metrics import Metrics
-    from sash.settings import Settings
     from sash.stores.memory import MemoryStore
 
     settings = Settings(host="0.0.0.0", port=0, data=tmp_path)

@@ -14,7 +14,7 @@ import time
 
 import pytest
 
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
 from tests.surfaces.test_cli import NO_HOUSE, SASH, SENTENCE, WAIT_S, House, listed, model_at, spoken
 

@@ -168,7 +168,7 @@ def test_the_help_and_the_version_import_nothing_heavy():
         "import sys, runpy; sys.argv = ['sash', '--help']\n"
         "try: runpy.run_module('sash', run_name='__main__')\n"
         "except SystemExit: pass\n"
-        "print([name for name in ('sash.runtime', 'pydantic', 'openai', 'aiohttp') if name in sys.modules])"
+        "print([name for name in ('sash.engine.runtime', 'pydantic', 'openai', 'aiohttp') if name in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=WAIT_S)
     assert done.stdout.splitlines()[-1] == "[]", done.stderr

@@ -6,12 +6,12 @@ import re
 import pytest
 
 from sash import ConversationManager, Runtime
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.errors import ContinuationNotFound, InvalidInput, SashError, SessionBusy
 from sash.server.conversation import Conversations
 from sash.stores.memory import MemoryStore
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
 
 WAIT_S = 60

@@ -11,13 +11,13 @@ from jsonschema import ValidationError, validate
 from mcp import Client, MCPError
 
 from sash import Runtime
-from sash.assembly import make_model
+from sash.app.assembly import make_model
+from sash.app.settings import Settings
+from sash.demo.demo_home import demo_home
 from sash.errors import ContextTooLong
-from sash.home.demo import demo_home
 from sash.models.offline import OfflineModel
 from sash.server.mcp.tools import AGENT_TOOLS
 from sash.server.mcp.waiting import WRITES
-from sash.settings import Settings
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said

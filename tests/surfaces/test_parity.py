@@ -9,9 +9,9 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 
 from sash import Runtime
-from sash.assembly import make_model
-from sash.settings import Settings
-from sash.stores.sqlite import SqliteStore
+from sash.app.assembly import make_model
+from sash.app.settings import Settings
+from sash.stores.sqlite.store import SqliteStore
 from tests.models.wire import Reply, Wire, chunk, said
 from tests.surfaces.serving import WAIT_S, is_final, listen, serving, until
 from tests.surfaces.speaking import call, talking

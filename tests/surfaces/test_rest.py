@@ -26,7 +26,7 @@ class Waiting:
         self.asked = asyncio.Event()
 
     async def stream(self, request):
-        from sash.models.base import Stop, TextDelta
+        from sash.ports.model import Stop, TextDelta
 
         self.asked.set()
         yield TextDelta("Let me see ")

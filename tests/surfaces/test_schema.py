@@ -5,7 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from sash.access import SCOPES, Tokens
+from sash.app.access import SCOPES, Tokens
 from tests.surfaces.test_serve import ask, program
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 
-from sash.stores.sqlite import SqliteStore
+from sash.stores.sqlite.store import SqliteStore
 from tests.models.wire import Reply, Wire, chunk
 from tests.surfaces.speaking import PROTOCOL, program
 

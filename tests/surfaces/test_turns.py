@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
 from sash.models.offline import OfflineModel
 from sash.testing import FakeClock
 from tests.surfaces.serving import WAIT_S, serving

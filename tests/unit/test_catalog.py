@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from sash.errors import InvalidInput
-from sash.models.base import Usage
 from sash.models.catalog import Catalog, ModelFacts, _listed
+from sash.ports.model import Usage
 
 USED = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
 

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sash.agent.claims import claim, is_question
+from sash.engine.grounding import claim, is_question
 
 LIES = [
     "I've turned on the kitchen light.",

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sash import SashError
-from sash.conversation import ConversationManager
+from sash.memory.conversation import ConversationManager
 from sash.testing import FakeClock
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from sash import AgentConfig, ConversationMemoryManager, SashError
 from sash.errors import ConversationExists, ConversationNotFound, InvalidExport
+from sash.memory.tokens import TokenCounter, count_text
 from sash.testing import FakeClock
-from sash.tokens import TokenCounter, count_text
 
 
 def call(id, name="light", arguments='{"on": true}'):
@@ -262,7 +262,7 @@ async def test_every_eviction_reaches_the_listener_and_the_log(caplog):
         max_turns=1,
         on_evict=lambda conversation_id, e: seen.append((conversation_id, e.message.content, e.reason)),
     )
-    with caplog.at_level(logging.DEBUG, "sash.memory"):
+    with caplog.at_level(logging.DEBUG, "sash.memory.manager"):
         await talk(memory, "one", "eins", "two")
     assert seen == [("c", "one", "max_turns"), ("c", "eins", "max_turns")]
     assert [r.getMessage() for r in caplog.records] == [

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import SashError
-from sash.digest import digest, identifiers
-from sash.state import MessageEntry
-from sash.tokens import TokenCounter
+from sash.memory.digest import digest, identifiers
+from sash.memory.tokens import TokenCounter
+from sash.values.messages import MessageEntry
 
 count_text = TokenCounter().count_text
 
@@ -229,8 +229,8 @@ def test_what_is_found_stands_in_the_text_and_is_not_torn_from_a_longer_name(tex
 def test_hostile_text_costs_linear_time():
     """Linear is a few seconds for all of them; a blow-up would take hours and runs into the time-out."""
     code = """
-from sash.digest import identifiers
-from sash.tokens import count_text
+from sash.memory.digest import identifiers
+from sash.memory.tokens import count_text
 for unit in ["a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
              "a@", "a:", "é", "C:\\\\ ", "a://", "1 ", "http://a)", ")"]:
     identifiers("http://" + unit * (500_000 // len(unit)))

@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sash.agent.recall import Recalled, missing, rank, render, turns_of
-from sash.state import MessageEntry
-from sash.store import StoredMessage
-from sash.words import beginnings
+from sash.engine.recall import Recalled, missing, rank, render, turns_of
+from sash.memory.words import beginnings
+from sash.ports.store import StoredMessage
+from sash.values.messages import MessageEntry
 
 NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 

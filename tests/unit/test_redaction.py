@@ -6,7 +6,7 @@ from datetime import date
 
 import pytest
 
-from sash.agent.redaction import MARK, redact, redact_json, redact_result
+from sash.engine.redaction import MARK, redact, redact_json, redact_result
 
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75\nqz==\n-----END RSA PRIVATE KEY-----"
 SECRETS = [
@@ -101,7 +101,7 @@ def test_the_longer_text_of_a_model_never_shows_a_secret_that_its_beginning_hid(
 def test_a_hostile_text_costs_linear_time():
     """Linear is a second for all of them; a blow-up would take hours and runs into the time-out."""
     code = """
-from sash.agent.redaction import redact
+from sash.engine.redaction import redact
 for unit in ["password", "a-", "-----BEGIN ", "://a:", "eyJ", "eyJaaaaaaaa.", "bearer ", "api_key ", "_", "a://"]:
     redact("key " + unit * (300_000 // len(unit)) + "key")
 """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from sash.app.settings import HELP, Settings, load_settings, shown
 from sash.errors import InvalidConfig
-from sash.settings import HELP, Settings, load_settings, shown
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from langgraph.graph import END, START, MessagesState, StateGraph
 from langgraph.graph.message import add_messages
 
 from sash import AgentState, ConversationMemoryManager, ConversationWindow, MessageEntry, SashError
-from sash.state import turns
+from sash.values.messages import turns
 
 WHEN = datetime(2026, 11, 15, 13, 20, 44, 123456, tzinfo=UTC)
 

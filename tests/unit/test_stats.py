@@ -5,8 +5,8 @@ from dataclasses import fields
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.codec import decode, encode
-from sash.stats import Stats, bucket, summary
+from sash.values.codec import decode, encode
+from sash.values.stats import Stats, bucket, summary
 
 NUMBERS = [f.name for f in fields(Stats) if f.name not in ("durations", "errors")]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from sash import ConversationMemoryManager, SashError
-from sash.images import image_cost, image_size
-from sash.tokens import TokenCounter, count_text, encoding_for_model
+from sash.memory.images import image_cost, image_size
+from sash.memory.tokens import TokenCounter, count_text, encoding_for_model
 
 REFERENCE = json.loads(Path(__file__).with_name("token_reference.json").read_text())
 
@@ -51,7 +51,7 @@ def test_counts_equal_tiktoken_s_own_on_varied_strings(encoding):
 @pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
 @pytest.mark.parametrize("text", [" " * 990_000, " \t" * 60_000 + "x", "a\n" + " " * 150_000 + "\n\nb!"])
 def test_long_runs_of_white_space_count_as_tiktoken_counts_them(encoding, text):
-    from sash.tokens import _load
+    from sash.memory.tokens import _load
 
     assert count_text(text, encoding) == len(_load(encoding).encode_ordinary(text))
 
@@ -235,7 +235,7 @@ def test_a_text_is_tokenised_once(monkeypatch):
     counter = TokenCounter()
     counter.load()
     counted = []
-    monkeypatch.setattr("sash.tokens._count", lambda encoding, text: counted.append(text) or 1)
+    monkeypatch.setattr("sash.memory.tokens._count", lambda encoding, text: counted.append(text) or 1)
     for _ in range(5):
         counter.count_text("the same")
     assert counted == ["the same"]
@@ -275,7 +275,7 @@ def test_counting_needs_no_network_and_no_set_up():
         "import socket\n"
         "def refuse(*a, **k): raise OSError('no network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from sash.tokens import count_text\n"
+        "from sash.memory.tokens import count_text\n"
         "print(count_text('hello world'), count_text('hello world', 'cl100k_base'))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, env={})
@@ -283,6 +283,6 @@ def test_counting_needs_no_network_and_no_set_up():
 
 
 def test_importing_sash_loads_no_ranks():
-    code = "import sash, sash.tokens as t; print(t._load_once.cache_info().currsize)"
+    code = "import sash, sash.memory.tokens as t; print(t._load_once.cache_info().currsize)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "0\n", done.stderr

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sash import AgentConfig, SashError, errors
-from sash.ids import Ulids, new_id
 from sash.testing import FakeClock
+from sash.values.ids import Ulids, new_id
 
 
 def all_errors(kind=SashError):

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash.errors import DuplicateMessage, InvalidLimit, OrphanToolResult
-from sash.state import MessageEntry
-from sash.window import Eviction, Limits, Window
+from sash.memory.window import Eviction, Limits, Window
+from sash.values.messages import MessageEntry
 
 
 def message(role="user", tokens=10, *tags, calls=(), answers=None, id=None) -> MessageEntry:

@@ -3,12 +3,12 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sash.agent.windows import KnownWindow, KnownWindows
-from sash.sessions import Session
-from sash.state import ConversationWindow, MessageEntry
-from sash.steps import Continuation, ContinuationRequest
-from sash.store import Lease, Turn
-from sash.window import Limits, Window
+from sash.engine.window_cache import KnownWindow, KnownWindows
+from sash.memory.window import Limits, Window
+from sash.ports.store import Lease, Turn
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.sessions import Session
+from sash.values.steps import Continuation, ContinuationRequest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SESSION = Session("s", "ann", NOW, NOW)

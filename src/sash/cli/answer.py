@@ -2,10 +2,10 @@
 
 import typer
 
+from sash.app.schemas import ContinuationShown
 from sash.cli.console import make_console, plain, print_json, say
 from sash.cli.exits import exit_of
-from sash.codec import adapter
-from sash.shapes import ContinuationShown
+from sash.values.codec import adapter
 
 
 def report(turn: ContinuationShown, *, as_json: bool) -> int:

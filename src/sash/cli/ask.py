@@ -11,10 +11,10 @@ import typer
 from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, SomeSession, Store
 
 if TYPE_CHECKING:
-    from sash.access import Caller
-    from sash.desk import Desk
-    from sash.settings import Settings
-    from sash.shapes import Acknowledged, ContinuationShown
+    from sash.app.access import Caller
+    from sash.app.schemas import Acknowledged, ContinuationShown
+    from sash.app.service import Desk
+    from sash.app.settings import Settings
 
 FOR_EVER_S = 86_400.0
 STOPPED = 128 + signal.SIGTERM
@@ -40,7 +40,7 @@ def ask(
     place = Place(data, store, config, owner)
     loaded = place.load(model=model)
 
-    from sash.access import Caller
+    from sash.app.access import Caller
     from sash.cli.answer import report
     from sash.cli.logs import quiet
 
@@ -66,7 +66,7 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
     """Ask; who interrupts it has it cancelled, and what takes too long can be resumed."""
     from sash.cli.house import wait_for_house
     from sash.cli.opening import talking
-    from sash.steps import UNDER_WAY
+    from sash.values.steps import UNDER_WAY
 
     this = asyncio.current_task()
     assert this is not None
@@ -87,8 +87,8 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
 
 async def _put(desk: "Desk", caller: "Caller", asked: _Question) -> "Acknowledged":
     """Put the question, in a session that goes on or in one of its own."""
-    from sash.sessions import ModelConfig
-    from sash.shapes import Ask, SendMessage
+    from sash.app.schemas import Ask, SendMessage
+    from sash.values.sessions import ModelConfig
 
     if asked.session is None:
         return await desk.put_question(caller, Ask(message=asked.text, allow_tools=asked.allow_tools))

@@ -16,10 +16,10 @@ def cancel(
     owner: Owner = LOCAL,
 ) -> None:
     """End a turn at once and for good, also one that a server runs."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.service import Desk
     from sash.cli.console import make_console, say
     from sash.cli.opening import read
-    from sash.desk import Desk
     from sash.errors import ContinuationFinal
 
     async def end(desk: Desk, caller: Caller) -> str:

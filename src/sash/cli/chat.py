@@ -33,7 +33,7 @@ def chat(
     services = _services(allow or ())
     loaded = Place(data, store, config, owner).load()
 
-    from sash.access import Caller
+    from sash.app.access import Caller
     from sash.cli.beside import Beside
     from sash.cli.conversation import Conversation
     from sash.cli.house import check_area, check_language, wait_for_house

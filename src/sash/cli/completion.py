@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 import typer
 
 if TYPE_CHECKING:
-    from sash.access import Caller
-    from sash.desk import Desk
+    from sash.app.access import Caller
+    from sash.app.service import Desk
 
 MOST = 20
 STORES = ("sqlite", "files", "memory")

@@ -4,7 +4,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from sash.access import Caller
+from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown, Note, SendMessage, WaitingCall
+from sash.app.service import Desk
+from sash.app.settings import Settings
 from sash.cli.beside import Beside
 from sash.cli.console import make_console, one_line, say
 from sash.cli.lines import Lines, ask_for_yes
@@ -14,12 +17,9 @@ from sash.cli.show import may_use, print_context
 from sash.cli.transcript import last_messages, words
 from sash.cli.turns import Turns
 from sash.cli.wanted import Wanted
-from sash.desk import Desk
 from sash.errors import SashError, SessionBusy
-from sash.sessions import Session
-from sash.settings import Settings
-from sash.shapes import ContinuationShown, Note, SendMessage, WaitingCall
-from sash.steps import UNDER_WAY
+from sash.values.sessions import Session
+from sash.values.steps import UNDER_WAY
 
 LAST_MESSAGES = 6
 LAST_SESSIONS = 10

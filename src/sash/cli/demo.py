@@ -14,7 +14,7 @@ def demo(
     """Watch a session slide through a window of five turns, and a talk with the demo house."""
     from rich.console import Console
 
-    from sash.demo import play
+    from sash.cli.showcase import play
 
     if not (sys.stdout.encoding or "").lower().startswith("utf"):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]

@@ -17,11 +17,11 @@ def erase(
     owner: Owner = LOCAL,
 ) -> None:
     """Delete everything of an owner: sessions, transcripts, facts, artifacts."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.service import Desk
     from sash.cli.console import make_console, say
     from sash.cli.lines import Lines
     from sash.cli.opening import read
-    from sash.desk import Desk
     from sash.errors import InvalidInput
 
     async def count(desk: Desk, caller: Caller) -> int:

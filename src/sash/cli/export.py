@@ -27,11 +27,11 @@ def export(
     owner: Owner = LOCAL,
 ) -> None:
     """Write a whole session as JSON, for `sash import`."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.service import Desk
     from sash.cli.console import make_console, say
     from sash.cli.opening import read
     from sash.cli.progress import progress
-    from sash.desk import Desk
 
     place = Place(data, store, config, owner)
     if output != STDOUT:

@@ -2,9 +2,9 @@
 
 from contextlib import suppress
 
-from sash.access import Caller
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.cli.console import make_console, say
-from sash.desk import Desk
 from sash.errors import EntityNotFound, HomeError, SashError
 
 HOUSE_S = 5.0

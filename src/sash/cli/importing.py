@@ -21,10 +21,10 @@ def import_session(
     owner: Owner = LOCAL,
 ) -> None:
     """Bring an exported session back, and print its id."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.service import Desk
     from sash.cli.opening import read
     from sash.cli.progress import progress
-    from sash.desk import Desk
     from sash.errors import SessionExists
 
     bundle = _parse(sys.stdin.buffer.read() if file == STDIN else _read(file))

@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from rich.console import Console
 
+from sash.app.schemas import WaitingCall
 from sash.cli.console import sign
 from sash.intents.consent import consent
-from sash.shapes import WaitingCall
 
 try:
     import readline

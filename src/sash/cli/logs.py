@@ -2,8 +2,8 @@
 
 import logging
 
-from sash.agent.redaction import redact
-from sash.settings import Loaded, Settings
+from sash.app.settings import Loaded, Settings
+from sash.engine.redaction import redact
 
 
 class Redacting(logging.Formatter):

@@ -10,14 +10,14 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import TypeVar
 
-from sash.access import Caller
-from sash.assembly import make_runtime
+from sash.app.access import Caller
+from sash.app.assembly import make_runtime
+from sash.app.service import Desk
+from sash.app.settings import Settings
 from sash.cli.logs import quiet
 from sash.cli.options import Place
-from sash.desk import Desk
+from sash.engine.runtime import Runtime
 from sash.errors import StoreUnavailable
-from sash.runtime import Runtime
-from sash.settings import Settings
 
 # Who sits in front of it sees text as it is written.
 PARTIAL_INTERVAL_S = 0.1

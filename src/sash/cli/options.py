@@ -9,7 +9,7 @@ import typer
 from sash.cli.completion import complete_session, complete_store, complete_turn
 
 if TYPE_CHECKING:
-    from sash.settings import Loaded
+    from sash.app.settings import Loaded
 
 Data = Annotated[
     Path | None, typer.Option("--data", metavar="DIR", help="The folder in which everything is kept.")
@@ -44,6 +44,6 @@ class Place:
 
     def load(self, **flags: Any) -> "Loaded":
         """Read the settings: flags over the environment over the file."""
-        from sash.settings import load_settings
+        from sash.app.settings import load_settings
 
         return load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)

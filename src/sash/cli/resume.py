@@ -16,7 +16,7 @@ def resume(
     """Go on with a turn from the first step that is missing; where it needs a yes, ask for it."""
     loaded = Place(data, store, config, owner).load()
 
-    from sash.access import Caller
+    from sash.app.access import Caller
     from sash.cli.answer import report
     from sash.cli.beside import Beside
     from sash.cli.console import make_console

@@ -9,10 +9,10 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from sash.app.schemas import ContinuationShown
 from sash.cli.console import one_line, plain, sign
 from sash.cli.tables import cost
-from sash.shapes import ContinuationShown
-from sash.steps import Action
+from sash.values.steps import Action
 
 LONGEST = 120
 

@@ -20,15 +20,15 @@ def search(
     owner: Owner = LOCAL,
 ) -> None:
     """Find messages in all that was ever said, the best first."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.schemas import MessageList
+    from sash.app.service import Desk
     from sash.cli.console import make_console, one_line, print_json, say
     from sash.cli.opening import read
     from sash.cli.progress import progress
     from sash.cli.tables import Column, cell, print_table, when
     from sash.cli.transcript import words
-    from sash.codec import adapter
-    from sash.desk import Desk
-    from sash.shapes import MessageList
+    from sash.values.codec import adapter
 
     async def find(desk: Desk, caller: Caller) -> MessageList:
         return await desk.search(caller, " ".join(query), session_id=session, limit=limit)

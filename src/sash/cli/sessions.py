@@ -9,7 +9,7 @@ from sash.cli.options import LOCAL, MOST, Config, Data, Json, Owner, Place, Stor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sash.sessions import Session
+    from sash.values.sessions import Session
 
 LONGEST_NAME = 24
 
@@ -26,12 +26,12 @@ def sessions(
     owner: Owner = LOCAL,
 ) -> None:
     """List sessions, the newest first."""
-    from sash.access import Caller
+    from sash.app.access import Caller
+    from sash.app.schemas import SessionList
+    from sash.app.service import Desk
     from sash.cli.console import make_console, print_json, say
     from sash.cli.opening import read
-    from sash.codec import adapter
-    from sash.desk import Desk
-    from sash.shapes import SessionList
+    from sash.values.codec import adapter
 
     async def find(desk: Desk, caller: Caller) -> SessionList:
         return await desk.list_sessions(caller, status=status, limit=limit)

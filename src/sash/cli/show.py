@@ -11,10 +11,10 @@ from sash.cli.options import LOCAL, MOST, Config, Data, Json, Owner, Place, Stor
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from sash.access import Caller
-    from sash.desk import Desk
-    from sash.sessions import Session, SessionPolicy
-    from sash.shapes import ContextShown, ContinuationShown, MessageShown, SessionShown
+    from sash.app.access import Caller
+    from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, SessionShown
+    from sash.app.service import Desk
+    from sash.values.sessions import Session, SessionPolicy
 
 ROLES = {"user": "cyan", "assistant": "magenta"}
 LONGEST = 400
@@ -34,11 +34,11 @@ def show(
     owner: Owner = LOCAL,
 ) -> None:
     """Show a session or a continuation."""
+    from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, SessionShown
     from sash.cli.console import make_console, print_json
     from sash.cli.opening import read
-    from sash.codec import adapter
     from sash.errors import ContinuationNotFound, SessionNotFound
-    from sash.shapes import ContextShown, ContinuationShown, MessageShown, SessionShown
+    from sash.values.codec import adapter
 
     async def find(desk: "Desk", caller: "Caller") -> "_Found | ContinuationShown":
         try:

@@ -9,7 +9,7 @@ from sash.cli.command import Command, Group
 from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place
 
 if TYPE_CHECKING:
-    from sash.access import Token, Tokens
+    from sash.app.access import Token, Tokens
 
 MOST_DAYS = 36_500
 
@@ -86,8 +86,8 @@ def revoke(
 
 
 def _tokens(data: Any, config: Any) -> "Tokens":
-    from sash.access import Tokens
-    from sash.assembly import TOKENS_FILE
+    from sash.app.access import Tokens
+    from sash.app.assembly import TOKENS_FILE
 
     return Tokens(Place(data, None, config).load().settings.folder / TOKENS_FILE)
 

@@ -1,8 +1,8 @@
 """The end of a transcript: where it is, and what it says."""
 
-from sash.access import Caller
-from sash.desk import Desk
-from sash.shapes import MessageShown
+from sash.app.access import Caller
+from sash.app.schemas import MessageShown
+from sash.app.service import Desk
 
 _FAR = 1 << 10
 

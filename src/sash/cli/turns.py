@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from contextlib import suppress
 
-from sash.access import Caller
+from sash.app.access import Caller
+from sash.app.schemas import Approve, ContinuationShown, WaitingCall
+from sash.app.service import Desk
 from sash.cli.beside import Beside
 from sash.cli.screen import Screen
-from sash.desk import Desk
+from sash.engine.event_hub import Event
 from sash.errors import NotAwaitingApproval
-from sash.events import Event
-from sash.shapes import Approve, ContinuationShown, WaitingCall
-from sash.steps import UNDER_WAY
+from sash.values.steps import UNDER_WAY
 
 # What ends a stretch of a turn: somebody has to look where it stands.
 _STOPS = frozenset({"approval_requested", "interrupted"})

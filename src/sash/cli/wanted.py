@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, replace
 
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.schemas import StartSession
+from sash.app.service import Desk
 from sash.errors import InvalidInput
-from sash.sessions import Session
-from sash.shapes import StartSession
+from sash.values.sessions import Session
 
 NAME = "chat"
 

@@ -1,17 +1,1 @@
-"""Sash at work, to look at: a memory whose window slides, and a house that is talked to."""
-
-import asyncio
-
-from rich.console import Console
-
-from sash.demo import house, memory
-
-
-def play(console: Console, pause_s: float = 0.0) -> None:
-    """Play the demo on `console`, with a pause after each turn."""
-    asyncio.run(_play(console, pause_s))
-
-
-async def _play(console: Console, pause_s: float) -> None:
-    await memory.play(console, pause_s)
-    await house.play(console, pause_s)
+"""The simulated home and its story. It implements the home port and imports no other adapter."""

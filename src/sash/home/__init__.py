@@ -1,1 +1,1 @@
-"""The house: the port, its adapters, and what stands on it."""
+"""What the agent knows and does in a home: index, tools, actions. It imports ports, never the engine."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
-from sash.home.base import Entity, State
 from sash.home.effects import Effect, effect, repeatable
-from sash.home.known import KnownHome
-from sash.home.order import Order, read_order
-from sash.home.restoring import Kept
-from sash.tools import Acted, ToolContext, Use
+from sash.home.live import KnownHome
+from sash.home.restore import Kept
+from sash.home.service_call import Order, read_order
+from sash.ports.home import Entity, State
+from sash.ports.tools import Acted, ToolContext, Use
 
 # How long the house is given to show that something has worked.
 READ_BACK_S = 3.0

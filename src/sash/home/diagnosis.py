@@ -9,10 +9,10 @@ from statistics import median
 from typing import Any, Literal
 
 from sash.errors import HomeError
-from sash.home.base import NO_STATE, UNAVAILABLE, UNKNOWN, Device, Entity, LogRecord, Point, State
+from sash.home.history import as_number, in_words, numbers
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.trend import as_number, in_words, numbers
+from sash.home.live import KnownHome
+from sash.ports.home import NO_STATE, UNAVAILABLE, UNKNOWN, Device, Entity, LogRecord, Point, State
 
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)

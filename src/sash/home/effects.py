@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sash.home.base import NO_STATE, State
+from sash.ports.home import NO_STATE, State
 
 ON_OFF = frozenset(
     {"light", "switch", "fan", "input_boolean", "humidifier", "siren", "remote", "automation", "group"}

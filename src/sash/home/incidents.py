@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Literal
 
-from sash.home.base import ENTITY_ID, UNAVAILABLE, LogRecord, Point
+from sash.home.history import in_words
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.trend import in_words
+from sash.home.live import KnownHome
+from sash.ports.home import ENTITY_ID, UNAVAILABLE, LogRecord, Point
 
 Severity = Literal["warning", "error", "critical"]
 

@@ -10,8 +10,8 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from sash.errors import EntityNotFound
-from sash.home.base import ANY_ID, UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.home.search import WordSearch
+from sash.ports.home import ANY_ID, UNKNOWN, Area, Dependant, Device, Entity, Floor, Layout, State
 
 # How much a word tells about an entity, by where it stands.
 BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0

@@ -8,8 +8,8 @@ from math import floor, log10
 
 from PIL import Image, ImageDraw, ImageFont
 
-from sash.home.base import NO_STATE, Point
-from sash.home.trend import as_number, is_numeric, numbers
+from sash.home.history import as_number, is_numeric, numbers
+from sash.ports.home import NO_STATE, Point
 
 WIDTH, LINES_HEIGHT, BAR_HEIGHT = 960, 360, 34
 LEFT, RIGHT, TOP, BOTTOM, GAP = 64, 24, 52, 34, 14

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from sash.words import plain, stem, telling, words
+from sash.memory.words import plain, stem, telling, words
 
 # How much a word counts that is found so, and not as it was written.
 SAME_STEM = 0.85

@@ -6,20 +6,20 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 from typing import Any
 
-from sash.clock import Clock
 from sash.errors import EntityNotFound, InvalidInput
 from sash.home.actions import Actions
-from sash.home.answers import ANSWERS
-from sash.home.base import Entity, LogbookEntry
 from sash.home.diagnosis import diagnose
+from sash.home.history import summarize
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
 from sash.home.index import Index
-from sash.home.known import KnownHome
-from sash.home.order import MOST_ENTITIES
+from sash.home.live import KnownHome
 from sash.home.plot import plot
-from sash.home.trend import summarize
+from sash.home.result_schemas import ANSWERS
+from sash.home.service_call import MOST_ENTITIES
 from sash.home.undo import Undo
-from sash.tools import ToolContext, ToolSpec
+from sash.ports.home import Entity, LogbookEntry
+from sash.ports.tools import ToolContext, ToolSpec
+from sash.values.clock import Clock
 
 MOST_FOUND = 50
 FOUND = 10

@@ -5,11 +5,11 @@ from typing import Any
 
 from sash.errors import HomeError, InvalidInput
 from sash.home.actions import Actions, Done
-from sash.home.base import NO_STATE
-from sash.home.order import Order
-from sash.home.restoring import KEPT, Kept, Restoring, restoring
-from sash.steps import Action
-from sash.tools import Acted, ToolContext, Use
+from sash.home.restore import KEPT, Kept, Restoring, restoring
+from sash.home.service_call import Order
+from sash.ports.home import NO_STATE
+from sash.ports.tools import Acted, ToolContext, Use
+from sash.values.steps import Action
 
 NOTHING = "there is nothing to undo in this session"
 # Of these everything is kept that a service can change, if it takes nothing else than is kept.

@@ -1,1 +1,1 @@
-"""Sentences that are understood without a model."""
+"""Sentences that are understood without a model. They import ports and the home index, never the engine."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sash.home.base import UNAVAILABLE, Entity, State
 from sash.home.index import Index
-from sash.home.order import MOST_ENTITIES
+from sash.home.service_call import MOST_ENTITIES
 from sash.intents.grammar import Meaning
+from sash.ports.home import UNAVAILABLE, Entity, State
 
 # Services that need a feature, with its bit in `supported_features`.
 _FEATURES = {

@@ -6,11 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
 
-from sash.clock import Clock
 from sash.errors import HomeUnavailable
-from sash.home.base import UNAVAILABLE, Entity
 from sash.home.index import Index
-from sash.intents.base import Heard, ToolResult, answering
 from sash.intents.commands import COMMANDS, Call, plan, shopping_list
 from sash.intents.grammar import LANGUAGES_KEPT, Grammar, Meaning, Slot, closest_language, load_grammar
 from sash.intents.mood import asks
@@ -19,7 +16,10 @@ from sash.intents.questions import ABOUT, QUESTIONS, facts_for
 from sash.intents.replies import Replies, SpokenState
 from sash.intents.targets import all_of, named
 from sash.intents.vocabulary import Vocabulary
-from sash.models.base import Answer
+from sash.ports.home import UNAVAILABLE, Entity
+from sash.ports.intents import Heard, ToolResult, answering
+from sash.ports.model import Answer
+from sash.values.clock import Clock
 
 # Nobody gives an order that is longer.
 LONGEST = 200

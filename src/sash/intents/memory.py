@@ -4,8 +4,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from sash.intents.base import Heard, answering, calling
-from sash.models.base import Answer
+from sash.ports.intents import Heard, answering, calling
+from sash.ports.model import Answer
 
 
 class _Language(NamedTuple):

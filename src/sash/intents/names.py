@@ -8,9 +8,9 @@ from hassil.intents import SlotList, TextSlotList, TextSlotValue
 from hassil.util import CJK_WHITESPACE, normalize_text, remove_punctuation
 
 from sash.errors import EntityNotFound
-from sash.home.base import Area, Floor
 from sash.home.index import Index
 from sash.intents.grammar import Slot
+from sash.ports.home import Area, Floor
 
 # How "İ" begins in lower case; it is taken for an "i" here, as it is by who writes without the dot.
 _DOTTED = "i\u0307"

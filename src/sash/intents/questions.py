@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sash.home.base import NO_STATE, Entity, State
 from sash.home.index import Index
 from sash.intents.grammar import Meaning, Slot
+from sash.ports.home import NO_STATE, Entity, State
 
 # States that are said as they are: whoever is in no zone is away.
 _PLACES = frozenset({"home", "not_home"})

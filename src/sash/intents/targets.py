@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Iterable
 
-from sash.home.base import Entity
 from sash.home.index import Index
 from sash.intents.grammar import Meaning
+from sash.ports.home import Entity
 
 
 def named(

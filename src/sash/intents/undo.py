@@ -5,8 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sash.intents.base import Heard, answering, calling
-from sash.models.base import Answer
+from sash.ports.intents import Heard, answering, calling
+from sash.ports.model import Answer
 
 TOOL = "undo_last_action"
 LONGEST = 80

@@ -1,1 +1,1 @@
-"""Language models behind one port."""
+"""Model providers behind the model port. They import ports and values, never the engine."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from sash.checks import check_amount, check_limit
-from sash.models.base import Usage
+from sash.ports.model import Usage
+from sash.values.validation import check_amount, check_limit
 
 # The list of prices does not have these.
 _CONTEXT_WINDOWS = (

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.models.base import Delta, Model, ModelRequest, close, name_of, names_of
+from sash.ports.model import Delta, Model, ModelRequest, close, name_of, names_of
 
 _logger = logging.getLogger(__name__)
 

@@ -9,8 +9,9 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.responses import HTMLResponse, Response
 
 from sash import __version__
-from sash.access import Tokens
-from sash.desk import Desk
+from sash.app.access import Tokens
+from sash.app.service import Desk
+from sash.app.settings import Settings
 from sash.server import events, problems, rest, turns
 from sash.server.conversation import Conversations
 from sash.server.docs import docs_page
@@ -20,7 +21,6 @@ from sash.server.metrics import Counting, Metrics
 from sash.server.page import HEADERS, PAGE
 from sash.server.tracing import Traced, Tracing
 from sash.server.wire import ERRORS, Problem, Who, reply
-from sash.settings import Settings
 
 DESCRIPTION = (
     "Conversations with an agent that remember exactly, cost little, and never lose or repeat anything. "

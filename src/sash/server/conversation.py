@@ -9,11 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from sash.access import Caller
-from sash.checks import check_conversation_id
-from sash.codec import adapter
-from sash.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.schemas import Acknowledged, Approve, ContinuationShown, SendMessage, shown_result
+from sash.app.service import Desk
 from sash.errors import (
     ContinuationNotFound,
     SessionBusy,
@@ -23,10 +21,12 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.intents.consent import consent
-from sash.sessions import Session, WindowLimits
-from sash.shapes import Acknowledged, Approve, ContinuationShown, SendMessage, shown_result
-from sash.steps import UNDER_WAY, Continuation
-from sash.store import keeps_changing
+from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
+from sash.ports.store import keeps_changing
+from sash.values.codec import adapter
+from sash.values.sessions import Session, WindowLimits
+from sash.values.steps import UNDER_WAY, Continuation
+from sash.values.validation import check_conversation_id
 
 # Under this key a session's context has how many turns the conversation had before it.
 TURNS_BEFORE = "turns_before"

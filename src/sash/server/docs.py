@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from sash import errors
-from sash.access import SCOPES
+from sash.app.access import SCOPES
 from sash.errors import SashError, SessionBusy
 from sash.server.page import MARK, frame
 from sash.server.problems import MEDIA_TYPE, of_error, status_of

@@ -11,8 +11,8 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from sash.engine.event_hub import Event
 from sash.errors import TooManySubscribers, Unauthorized
-from sash.events import Event
 from sash.server.metrics import Metrics
 from sash.server.wire import ERRORS, Who
 

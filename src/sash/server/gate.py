@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sash.access import Caller, Tokens
+from sash.app.access import Caller, Tokens
+from sash.app.settings import LOOPBACK, Settings, is_loopback
+from sash.engine.runtime import DEFAULT_OWNER
 from sash.errors import InvalidConfig, SashError, Unauthorized
-from sash.runtime import DEFAULT_OWNER
 from sash.server.problems import of_error
-from sash.settings import LOOPBACK, Settings, is_loopback
 
 MOST_DEPTH = 64
 LARGE = 1 << 16

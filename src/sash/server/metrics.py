@@ -5,8 +5,8 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sash.agent.worker import Result
-from sash.stats import NO_STATS
+from sash.engine.worker import Result
+from sash.values.stats import NO_STATS
 
 # Whoever makes up a method makes up no series.
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 from starlette.routing import compile_path
 
-from sash.agent.redaction import redact
+from sash.engine.redaction import redact
 from sash.errors import SashError, is_wrong_input
 
 MEDIA_TYPE = "application/problem+json"

@@ -7,10 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
-from sash.errors import InvalidJson
-from sash.server.wire import ERRORS, At, Who, reply
-from sash.sessions import Fact, Pin, SessionStatus
-from sash.shapes import (
+from sash.app.schemas import (
     MOST_WAIT_MS,
     Acknowledged,
     Approve,
@@ -33,6 +30,9 @@ from sash.shapes import (
     StartSession,
     Why,
 )
+from sash.errors import InvalidJson
+from sash.server.wire import ERRORS, At, Who, reply
+from sash.values.sessions import Fact, Pin, SessionStatus
 
 MOST = 500
 

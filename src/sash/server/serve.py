@@ -11,18 +11,18 @@ import uvicorn
 from rich.markup import escape
 
 from sash import __version__
-from sash.access import Tokens
-from sash.agent.worker import Result
-from sash.assembly import TOKENS_FILE, make_runtime
-from sash.desk import Desk
+from sash.app.access import Tokens
+from sash.app.assembly import TOKENS_FILE, make_runtime
+from sash.app.service import Desk
+from sash.app.settings import Settings
+from sash.engine.runtime import Runtime
+from sash.engine.worker import Result
 from sash.errors import InvalidConfig
-from sash.runtime import Runtime
 from sash.server.app import make_app
 from sash.server.gate import refuse_open_bind
 from sash.server.metrics import Metrics
 from sash.server.protocol import Protocol
 from sash.server.tracing import Tracing
-from sash.settings import Settings
 
 GRACE_S = 3.0
 CONNECTIONS_S = 1

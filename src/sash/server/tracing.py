@@ -10,9 +10,9 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sash.agent.worker import Result
+from sash.engine.worker import Result
 from sash.errors import InvalidConfig
-from sash.steps import Step
+from sash.values.steps import Step
 
 SERVICE = "sash"
 # How long a collector may take for what it is sent, and for the last of it when the server stops.

@@ -7,11 +7,11 @@ from fastapi import APIRouter, Body, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
+from sash.app.schemas import Object, Text, exact
 from sash.errors import InvalidInput
 from sash.server.conversation import Conversations
 from sash.server.wire import ERRORS, Who, reply
-from sash.sessions import Label
-from sash.shapes import Object, Text, exact
+from sash.values.sessions import Label
 
 DEFAULT = "default"
 MOST_RECENT = 100

@@ -6,10 +6,10 @@ from fastapi import Depends, Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from sash.access import Caller
-from sash.codec import adapter
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.server.problems import MEDIA_TYPE
+from sash.values.codec import adapter
 
 
 class Problem(BaseModel):

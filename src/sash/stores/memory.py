@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from sash.clock import Clock, SystemClock
-from sash.stores.ledger_store import LedgerStore
-from sash.stores.ledgers import Ledgers
+from sash.stores.ledger.ledgers import Ledgers
+from sash.stores.ledger.store import LedgerStore
+from sash.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
 

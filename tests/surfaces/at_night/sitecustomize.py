@@ -3,7 +3,7 @@
 import os
 from datetime import datetime, timedelta
 
-from sash.clock import SystemClock
+from sash.values.clock import SystemClock
 
 _now, _shift = SystemClock.now, timedelta(seconds=float(os.environ["CLOCK_SHIFT_S"]))
 

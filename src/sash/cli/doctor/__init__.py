@@ -10,8 +10,8 @@ from sash.cli.options import Config, Data, Json, Place, Store
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from sash.app.settings import Loaded, Settings
     from sash.cli.doctor.finding import Finding
-    from sash.settings import Loaded, Settings
 
 _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
@@ -62,7 +62,7 @@ async def _examine(settings: "Settings") -> "list[Finding]":
 
 
 def _rows(loaded: "Loaded") -> list[tuple[str, str, str]]:
-    from sash.settings import shown
+    from sash.app.settings import shown
 
     settings = loaded.settings
     values = {name: getattr(settings, name) for name in loaded.origins} | {"data": settings.folder}

@@ -4,11 +4,11 @@ import socket
 from datetime import UTC, datetime
 from errno import EADDRINUSE
 
-from sash.access import Tokens
-from sash.assembly import TOKENS_FILE
+from sash.app.access import Tokens
+from sash.app.assembly import TOKENS_FILE
+from sash.app.settings import Settings, is_loopback
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
-from sash.settings import Settings, is_loopback
 
 
 def check_bind(settings: Settings) -> Finding:

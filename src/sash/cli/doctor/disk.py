@@ -8,11 +8,11 @@ import time
 from contextlib import closing
 from pathlib import Path
 
+from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
-from sash.settings import Settings
-from sash.stores.database import SCHEMA_VERSION
-from sash.stores.files import LAYOUT_VERSION
+from sash.stores.files.store import LAYOUT_VERSION
 from sash.stores.lock import FileLock
+from sash.stores.sqlite.database import SCHEMA_VERSION
 
 LEAST_FREE = 100 << 20
 LONGEST_CHECK_S = 10.0

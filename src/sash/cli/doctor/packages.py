@@ -4,8 +4,8 @@ import platform
 from importlib.metadata import PackageNotFoundError, version
 
 from sash import __version__
+from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
-from sash.settings import Settings
 
 # What each part needs, by the extra that brings it.
 _ALWAYS = ("pydantic", "tiktoken", "fastjsonschema", "typer", "rich")

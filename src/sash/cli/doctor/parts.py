@@ -1,9 +1,9 @@
 """What `sash serve` is made of before it listens: words of one's own, what sessions are given, spans."""
 
-from sash.assembly import make_defaults
+from sash.app.assembly import make_defaults
+from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
-from sash.settings import Settings
 
 
 def check_parts(settings: Settings) -> list[Finding]:

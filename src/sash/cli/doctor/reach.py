@@ -2,14 +2,14 @@
 
 import asyncio
 
-from sash.assembly import make_home, make_model
+from sash.app.assembly import make_home, make_model
+from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
-from sash.clock import SystemClock
 from sash.errors import SashError
-from sash.home.base import Connected, Disconnected, Home, HomeEvent
-from sash.models.base import ModelRequest, close, collect
-from sash.sessions import ModelConfig
-from sash.settings import Settings
+from sash.ports.home import Connected, Disconnected, Home, HomeEvent
+from sash.ports.model import ModelRequest, close, collect
+from sash.values.clock import SystemClock
+from sash.values.sessions import ModelConfig
 
 MODEL_S = 15.0
 HOUSE_S = 10.0

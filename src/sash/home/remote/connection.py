@@ -10,10 +10,10 @@ from typing import Any
 import aiohttp
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
-from sash.home.base import Connected, Disconnected, HomeEvent, LayoutChanged, Listener, State
 from sash.home.remote.exposure import ASSISTANT
 from sash.home.remote.link import Link, Refused, Timing, explain, make_session, unauthorized, unavailable
 from sash.home.remote.wire import apply_changes, changes_layout
+from sash.ports.home import Connected, Disconnected, HomeEvent, LayoutChanged, Listener, State
 
 NO_ADMIN = "the token's user is no administrator of Home Assistant: make the token as one"
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sash.home.base import ANY_ID, Dependant, Entity, State
+from sash.ports.home import ANY_ID, Dependant, Entity, State
 
 _name = re.compile(r"(?<![\w.])(?:states\.)?([a-z0-9_]+\.[a-z0-9_]+)")
 _ANY_DOMAIN = frozenset({"", "homeassistant"})

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, ServiceFailed
-from sash.home.base import ANY_ID, Layout, Listener, LogbookEntry, LogRecord, Point, Service, State
 from sash.home.remote.connection import NO_ADMIN, Connection
 from sash.home.remote.exposure import ASSISTANT
 from sash.home.remote.link import Refused, Timing, check_address, check_token
@@ -25,6 +24,7 @@ from sash.home.remote.wire import (
     read_services,
     read_state,
 )
+from sash.ports.home import ANY_ID, Layout, Listener, LogbookEntry, LogRecord, Point, Service, State
 
 # What is asked in vain if an integration is missing.
 _NOT_SET_UP = {

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sash.home.base import (
+from sash.home.remote.dependants import Places, find_dependants
+from sash.home.remote.exposure import is_exposed
+from sash.ports.home import (
     Area,
     Device,
     Entity,
@@ -20,8 +22,6 @@ from sash.home.base import (
     State,
     StateChanged,
 )
-from sash.home.remote.dependants import Places, find_dependants
-from sash.home.remote.exposure import is_exposed
 
 Json = dict[str, Any]
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import date, datetime
 from typing import Any, NamedTuple
 
-from sash.models.base import text_of
+from sash.memory.words import beginnings, plain
 from sash.models.offline.sentence import (
     LOW,
     Wish,
@@ -28,8 +28,8 @@ from sash.models.offline.speech import (
     Speech,
     listed,
 )
-from sash.models.timed import untimed
-from sash.words import beginnings, plain
+from sash.ports.message_time import untimed
+from sash.ports.model import text_of
 
 LOW_PERCENT = 20.0
 MOST_SAID = 10

@@ -9,7 +9,6 @@ import json
 from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
-from sash.models.base import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 from sash.models.catalog import OFFLINE
 from sash.models.offline.answers import Found, Results, answer, entities_of, found_in, is_told
 from sash.models.offline.sentence import (
@@ -23,7 +22,8 @@ from sash.models.offline.sentence import (
     read,
 )
 from sash.models.offline.speech import UNAVAILABLE, speech
-from sash.models.timed import untimed
+from sash.ports.message_time import untimed
+from sash.ports.model import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 
 MOST_DIAGNOSED = 3
 # A result that is larger than some kilobytes is cut.

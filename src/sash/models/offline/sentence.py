@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, Literal, NamedTuple
 
-from sash.words import plain, stem, telling, words
+from sash.memory.words import plain, stem, telling, words
 
 Kind = Literal[
     "said", "help", "time", "away", "batteries", "happened", "why", "wrong", "errors", "order", "question", ""

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
-from sash.agent.redaction import redact
+from sash.engine.redaction import redact
 from sash.errors import SashError
 
 # What the caller cannot mend by asking otherwise.

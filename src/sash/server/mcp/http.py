@@ -4,9 +4,9 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from sash.desk import Desk
+from sash.app.service import Desk
+from sash.app.settings import Settings
 from sash.server.mcp.server import Mcp
-from sash.settings import Settings
 
 PATH = "/mcp"
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.errors import SashError
 from sash.home.incidents import TIMEFRAMES
 

@@ -9,13 +9,13 @@ from urllib.parse import unquote
 import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
-from sash.access import Caller
-from sash.codec import adapter
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.errors import ArtifactNotFound, ContinuationNotFound, SessionNotFound
+from sash.ports.store import Artifact
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.shapes import summaries
-from sash.store import Artifact
+from sash.values.codec import adapter
 
 JSON = "application/json"
 MARKDOWN = "text/markdown"

@@ -6,13 +6,13 @@ from typing import Any
 
 import mcp.types as t
 
-from sash.agent.redaction import redact
-from sash.codec import adapter
+from sash.app.schemas import ContinuationShown
+from sash.engine.redaction import redact
 from sash.errors import TOLD, SashError
+from sash.ports.store import Artifact
 from sash.server.mcp.shapes import Awaited, awaited
-from sash.shapes import ContinuationShown
-from sash.steps import ArtifactRef
-from sash.store import Artifact
+from sash.values.codec import adapter
+from sash.values.steps import ArtifactRef
 
 FAILED = frozenset({"failed", "expired"})
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sash.codec import adapter
+from sash.values.codec import adapter
 
 # What says nothing to who calls.
 _NOISE = frozenset({"title", "examples"})

@@ -10,15 +10,15 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 
 from sash import __version__
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.service import Desk
 from sash.errors import HomeUnavailable, SashError
-from sash.home.answers import ANSWERS
+from sash.home.result_schemas import ANSWERS
 from sash.server.mcp import prompts, resources, results, tools
 from sash.server.mcp.tasks import Tasks, created, declared
 from sash.server.mcp.tools import Tool, Visit
 from sash.server.mcp.waiting import Tell, to_the_end, wait
-from sash.steps import FINAL
+from sash.values.steps import FINAL
 
 LIST_TTL_MS = 60_000
 DOTTED = "ha_agent."

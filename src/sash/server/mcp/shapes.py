@@ -6,10 +6,18 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.checks import whole
-from sash.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
-from sash.shapes import Approve, Ask, ContinuationShown, Milliseconds, SendMessage, SessionList, WaitingCall
-from sash.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
+from sash.app.schemas import (
+    Approve,
+    Ask,
+    ContinuationShown,
+    Milliseconds,
+    SendMessage,
+    SessionList,
+    WaitingCall,
+)
+from sash.values.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
+from sash.values.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
+from sash.values.validation import whole
 
 # Many clients give up after a minute.
 WAIT_MS = 50_000

@@ -15,12 +15,12 @@ from anyio.abc import ObjectReceiveStream, ObjectSendStream
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 
-from sash.access import Caller
-from sash.assembly import make_runtime
-from sash.desk import Desk
-from sash.runtime import DEFAULT_OWNER
+from sash.app.access import Caller
+from sash.app.assembly import make_runtime
+from sash.app.service import Desk
+from sash.app.settings import Settings
+from sash.engine.runtime import DEFAULT_OWNER
 from sash.server.mcp.server import Mcp
-from sash.settings import Settings
 
 STDIN = 0
 CHUNK = 1 << 16

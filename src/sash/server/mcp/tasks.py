@@ -14,13 +14,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.schemas import Approve, ContinuationShown
+from sash.app.service import Desk
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.results import of_turn
 from sash.server.mcp.waiting import to_the_end
-from sash.shapes import Approve, ContinuationShown
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 REVISION = "2026-07-28"

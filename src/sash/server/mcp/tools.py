@@ -10,10 +10,11 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from sash.access import Caller
-from sash.codec import adapter
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
+from sash.app.service import Desk
 from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
+from sash.ports.tools import ToolSpec
 from sash.server.mcp.schemas import input_schema, output_schema
 from sash.server.mcp.shapes import (
     Awaited,
@@ -29,8 +30,7 @@ from sash.server.mcp.shapes import (
     TurnToCancel,
     summaries,
 )
-from sash.shapes import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
-from sash.tools import ToolSpec
+from sash.values.codec import adapter
 
 # At the beginning, and when it comes back, a house is waited for.
 HOUSE_S = 2.0

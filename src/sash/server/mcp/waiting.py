@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from contextlib import aclosing
 from typing import Any, TypeVar
 
-from sash.access import Caller
-from sash.desk import Desk
+from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown
+from sash.app.service import Desk
+from sash.engine.event_hub import Event
 from sash.errors import SashError
-from sash.events import Event
-from sash.shapes import ContinuationShown
-from sash.steps import Step
+from sash.values.steps import Step
 
 LONGEST = 120
 WRITES = "It writes its answer"

@@ -1,1 +1,0 @@
-"""The engine: it knows ports only, no storage driver and no HTTP."""

@@ -1,0 +1,1 @@
+"""Settings, assembly, access and schemas that all surfaces share. It imports no surface."""

@@ -1,0 +1,394 @@
+"""What goes in and out of every surface, in one form: REST, MCP and the command line's JSON."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
+
+from sash.engine.turn.progress import Progress
+from sash.engine.worker import BusyPolicy, Result
+from sash.ports.store import StoredMessage
+from sash.values.sessions import (
+    EXACT,
+    Budgets,
+    Count,
+    Fact,
+    Flag,
+    Label,
+    ModelConfig,
+    Pin,
+    Session,
+    SessionPolicy,
+    WindowLimits,
+)
+from sash.values.stats import Stats
+from sash.values.steps import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationRequest,
+    ContinuationResponse,
+    Status,
+    Step,
+)
+from sash.values.validation import whole
+
+MOST_WAIT_MS = 60_000
+
+Text = Annotated[str, Field(min_length=1)]
+Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
+Wait = Annotated[int, Strict(), Field(ge=0, le=MOST_WAIT_MS), BeforeValidator(whole)]
+Object = dict[str, Any]
+Attachment = Annotated[
+    Object,
+    WithJsonSchema(
+        {
+            "description": "An image or a recording, as OpenAI's content part.",
+            "type": "object",
+            "oneOf": [
+                {
+                    "properties": {
+                        "type": {"const": "image_url"},
+                        "image_url": {
+                            "anyOf": [
+                                {"type": "string", "minLength": 1},
+                                {
+                                    "type": "object",
+                                    "properties": {"url": {"type": "string"}},
+                                    "required": ["url"],
+                                },
+                            ]
+                        },
+                    },
+                    "required": ["type", "image_url"],
+                },
+                {
+                    "properties": {
+                        "type": {"const": "input_audio"},
+                        "input_audio": {"type": "object", "minProperties": 1},
+                    },
+                    "required": ["type", "input_audio"],
+                },
+            ],
+        }
+    ),
+]
+
+
+def exact(example: Object) -> ConfigDict:
+    """Allow no fields that nobody reads, and show what it may look like."""
+    return {**EXACT, "json_schema_extra": {"examples": [example]}}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartSession:
+    """A session to begin; what is left out is as the runtime has it by default."""
+
+    __pydantic_config__ = exact(
+        {
+            "preferences": {"language": "en"},
+            "policy": {"allow_actuation": True, "allowlisted_services": ["light"]},
+        }
+    )
+
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    policy: SessionPolicy | None = None
+    window: WindowLimits | None = None
+    preferences: Object | None = None
+    area: Label | None = None
+    name: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendMessage:
+    """A message that begins a turn. `stream` changes nothing: a turn's events can always be listened to."""
+
+    __pydantic_config__ = exact(
+        {"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"}
+    )
+
+    message: Text
+    planner_hints: Object | None = None
+    allow_tools: Flag = True
+    max_steps: Count | None = None
+    time_budget_ms: Milliseconds | None = None
+    idempotency_key: Label | None = None
+    stream: Flag = False
+    model: ModelConfig | None = None
+    attachments: tuple[Attachment, ...] = ()
+    metadata: Object | None = None
+    busy: BusyPolicy = "reject"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question, in a session of its own."""
+
+    __pydantic_config__ = exact({"message": "Is the front door locked?"})
+
+    message: Text
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    allow_tools: Flag = True
+    stream: Flag = False
+    timeout_ms: Wait | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Approve:
+    """A yes or no to a call that waits for it."""
+
+    __pydantic_config__ = exact({"call_id": "call_1", "approved": True})
+
+    call_id: Label
+    approved: Flag
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """Why something is ended."""
+
+    __pydantic_config__ = exact({"reason": "taking too long"})
+
+    reason: Label | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """A fact or a pin to keep."""
+
+    __pydantic_config__ = exact({"text": "The cat sleeps in the garage."})
+
+    text: Text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preferences:
+    """Preferences to change."""
+
+    __pydantic_config__ = exact({"preferences": {"language": "de"}})
+
+    preferences: Object
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStarted:
+    session_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class SessionShown:
+    """A session, and which of its turns are not over."""
+
+    session: Session
+    open_continuations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class SessionList:
+    sessions: tuple[Session, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOver:
+    status: Literal["ended", "expired"]
+
+
+@dataclass(frozen=True, slots=True)
+class Acknowledged:
+    """A turn that is safe in the store, and under way or waiting."""
+
+    continuation_id: str
+    acknowledged: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingCall:
+    """A call that needs a yes: why, and what it would do, for a program and in words."""
+
+    call_id: str
+    name: str
+    reason: str
+    would: Any
+    in_words: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationShown:
+    """Where a continuation stands."""
+
+    continuation_id: str
+    session_id: str
+    status: Status
+    request: ContinuationRequest
+    created_at: datetime
+    updated_at: datetime
+    response: ContinuationResponse | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    steps: tuple[Step, ...] = ()
+    error: ContinuationError | None = None
+    retry_of: str | None = None
+    stats: Stats | None = None
+    waiting_calls: tuple[WaitingCall, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    status: Literal["cancelled", "not_found", "already_final"]
+
+
+@dataclass(frozen=True, slots=True)
+class MessageShown:
+    """A message of a transcript."""
+
+    id: str
+    role: str
+    content: str | tuple[Object, ...] | None
+    tags: tuple[str, ...]
+    token_count: int
+    timestamp: datetime
+    continuation_id: str | None
+    session_id: str
+    position: int
+    in_window: bool
+    tool_calls: tuple[Object, ...] = ()
+    tool_call_id: str | None = None
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MessageList:
+    messages: tuple[MessageShown, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FactList:
+    facts: tuple[Fact, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PinList:
+    pins: tuple[Pin, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextPart:
+    name: str
+    tokens: int
+    stable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class EvictedShown:
+    message_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ContextShown:
+    """What the next model call of a session would be made of."""
+
+    parts: tuple[ContextPart, ...]
+    total_tokens: int
+    prefix_share: float | None
+    evicted: tuple[EvictedShown, ...]
+    evicted_count: int
+    digest: str
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was deleted, for good."""
+
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A whole session, as it can be imported again."""
+
+    __pydantic_config__ = ConfigDict(extra="allow")
+
+    format: Literal["sash.session"]
+    version: int
+    session: Object = field(default_factory=dict)
+
+
+def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> ContinuationShown:
+    """Show where a continuation stands."""
+    return ContinuationShown(
+        continuation.id,
+        continuation.session_id,
+        continuation.status,
+        continuation.request,
+        continuation.created_at,
+        continuation.updated_at,
+        continuation.response,
+        continuation.artifacts,
+        steps,
+        continuation.error,
+        continuation.retry_of,
+        continuation.stats,
+        tuple(_waiting_calls(continuation, steps)),
+    )
+
+
+def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Iterator[WaitingCall]:
+    """Give the calls of a turn that wait for a yes."""
+    if continuation.status == "awaiting_approval":
+        for call in Progress.of(continuation.request.message, steps).open_calls.values():
+            if call.waits:
+                would = call.asks.get("would")
+                words = f"{call.name}: {_in_words(would)}" if would else call.name
+                yield WaitingCall(call.id, call.name, call.asks.get("reason", ""), would, words)
+
+
+def _in_words(would: Any) -> str:
+    """Say what a call would do: a service with its entities as a person says it, all else as it is."""
+    if not isinstance(would, dict) or "service" not in would:
+        return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
+    things = ", ".join(map(_thing, would.get("entities") or ()))
+    given = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
+    effects = (*would.get("acts_on", ()), *would.get("calls", ()))
+    beside = f"which acts on {', '.join(effects)}" if effects else ""
+    return " ".join(part for part in (would["service"], things, given, beside) if part)
+
+
+def _thing(entity: Any) -> str:
+    if not isinstance(entity, dict):
+        return str(entity)
+    now = f", now {entity['now']}" if "now" in entity else ""
+    return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"
+
+
+def shown_result(result: Result) -> ContinuationShown:
+    """Show where a continuation stands, with its steps."""
+    return shown(result.continuation, result.steps)
+
+
+def shown_message(stored: StoredMessage) -> MessageShown:
+    """Show a message of a transcript."""
+    message = stored.message
+    return MessageShown(
+        message.id,
+        message.role,
+        message.content,
+        tuple(sorted(message.tags)),
+        message.token_count,
+        message.timestamp,
+        stored.continuation_id,
+        stored.session_id,
+        stored.position,
+        stored.in_window,
+        message.tool_calls,
+        message.tool_call_id,
+        message.name,
+    )

@@ -1,0 +1,84 @@
+"""The tools by which an agent uses its memory: remember, forget, recall."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from typing import Any
+
+from sash.engine.notes import Notebook
+from sash.engine.recall import Recalled, recall
+from sash.memory.words import beginnings, plain
+from sash.ports.embedder import Embedder
+from sash.ports.store import Store
+from sash.ports.tools import ToolContext, ToolSpec
+
+MOST_TURNS = 5
+
+
+def memory_tools(
+    store: Store, notebook: Notebook, embedder: Embedder | None, zone: tzinfo | None
+) -> Iterator[ToolSpec]:
+    """Return the tools of a session's memory."""
+
+    async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
+        fact = await notebook.remember(context.session.owner, context.session.id, arguments["text"])
+        return {"fact": fact.text, "id": fact.id}
+
+    async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:
+        gone = await notebook.forget(context.session.owner, context.session.id, arguments["about"])
+        return {"forgotten": [fact.text for fact in gone]}
+
+    async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        query = arguments["query"]
+        stems = beginnings(query)
+        session = await store.get_session(context.session.owner, context.session.id)
+        found = await recall(store, session.owner, session.id, query, embedder)
+        facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
+        turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
+        return {"facts": facts, "turns": [_described(turn, zone) for turn in turns]}
+
+    yield ToolSpec(
+        "remember",
+        "Note a fact that the user wants you to keep in mind for the whole session.",
+        _schema(text="The fact, in one sentence."),
+        remember,
+        safety="idempotent",
+    )
+    yield ToolSpec(
+        "forget",
+        "Drop noted facts.",
+        _schema(about="The id of a fact, or words that all facts to be dropped have."),
+        forget,
+        safety="idempotent",
+    )
+    yield ToolSpec(
+        "recall",
+        "Find earlier turns of this conversation that are no longer shown to you, word for word.",
+        _schema(query="What was spoken of: the words to look for. Noted facts are found, too."),
+        look_back,
+        safety="idempotent",
+    )
+
+
+def _speaks_of(text: str, stems: list[str]) -> bool:
+    """Whether a fact has any of the words; who asks for nothing in particular gets them all."""
+    return not stems or any(stem in plain(text) for stem in stems)
+
+
+def _schema(**texts: str) -> dict[str, Any]:
+    properties = {name: {"type": "string", "description": text} for name, text in texts.items()}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _described(turn: Recalled, zone: tzinfo | None) -> dict[str, Any]:
+    said = [
+        {"role": m.message.name or m.message.role, "text": m.message.text}
+        for m in turn.messages
+        if m.message.text
+    ]
+    at = turn.messages[0].message.timestamp.astimezone(zone)
+    return {"date": at.isoformat(timespec="minutes"), "said": said}

@@ -1,0 +1,119 @@
+"""What a session notes down beside its transcript: facts, pins and preferences."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sash.engine.redaction import redact, redact_json
+from sash.errors import InvalidInput, NoteNotFound
+from sash.memory.words import beginnings, words
+from sash.ports.store import Store, change_session
+from sash.values.clock import Clock
+from sash.values.sessions import Fact, Pin, Session
+from sash.values.validation import check_json, check_text
+
+MOST_NOTES = 50
+MOST_CHARS = 400
+MOST_PREFERENCES_BYTES = 4096
+
+
+class Notebook:
+    """Changes what a session notes, also while a turn of it runs."""
+
+    def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
+        self._store = store
+        self._clock = clock
+        self._new_id = new_id
+
+    async def remember(self, owner: str, session_id: str, text: str) -> Fact:
+        """Note a fact; one that is noted already stays as it is."""
+        fact = Fact(self._new_id(), _check_note(text), self._clock.now())
+
+        def change(session: Session) -> Session:
+            facts = session.memory.facts
+            if any(known.text == fact.text for known in facts):
+                return session
+            _check_room("facts", facts)
+            return replace(session, memory=replace(session.memory, facts=(*facts, fact)))
+
+        changed = await change_session(self._store, owner, session_id, change)
+        return next(known for known in changed.memory.facts if known.text == fact.text)
+
+    async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
+        """Drop a fact by its id, or all facts that have every telling word of `about`; return what went."""
+        note = _check_note(about)
+        wanted = beginnings(note) or words(note)
+        gone: list[Fact] = []
+
+        def change(session: Session) -> Session:
+            facts = session.memory.facts
+            gone[:] = [fact for fact in facts if fact.id == about or _has_all(fact.text, wanted)]
+            left = tuple(fact for fact in facts if fact not in gone)
+            return replace(session, memory=replace(session.memory, facts=left)) if gone else session
+
+        await change_session(self._store, owner, session_id, change)
+        return tuple(gone)
+
+    async def pin(self, owner: str, session_id: str, text: str) -> Pin:
+        """Let a text always be part of the context."""
+        pin = Pin(self._new_id(), _check_note(text), self._clock.now())
+
+        def change(session: Session) -> Session:
+            _check_room("pins", session.memory.pins)
+            return replace(session, memory=replace(session.memory, pins=(*session.memory.pins, pin)))
+
+        await change_session(self._store, owner, session_id, change)
+        return pin
+
+    async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
+        """Take a pin away."""
+
+        def change(session: Session) -> Session:
+            left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
+            if len(left) == len(session.memory.pins):
+                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", note_id=pin_id)
+            return replace(session, memory=replace(session.memory, pins=left))
+
+        await change_session(self._store, owner, session_id, change)
+
+    async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
+        """Change preferences; one that is None is dropped."""
+        new = check_json("preferences", preferences)
+
+        def change(session: Session) -> Session:
+            merged = {
+                key: value for key, value in {**session.preferences, **new}.items() if value is not None
+            }
+            return replace(session, preferences=check_preferences(merged))
+
+        return await change_session(self._store, owner, session_id, change)
+
+
+def _has_all(text: str, wanted: list[str]) -> bool:
+    said = words(text)
+    return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
+
+
+def check_preferences(preferences: Any) -> dict[str, Any]:
+    """Refuse preferences that would fill the prompt: they are in every one."""
+    clean: dict[str, Any] = redact_json(check_json("preferences", preferences))
+    size = len(json.dumps(clean))
+    if size > MOST_PREFERENCES_BYTES:
+        raise InvalidInput(
+            f"preferences may have {MOST_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
+        )
+    return clean
+
+
+def _check_note(text: Any) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise InvalidInput("a note must be a text that is not empty")
+    if len(text) > MOST_CHARS:
+        raise InvalidInput(f"a note may have {MOST_CHARS} characters, this one has {len(text)}: shorten it")
+    return redact(check_text(text.strip()))
+
+
+def _check_room(what: str, notes: tuple[Any, ...]) -> None:
+    if len(notes) >= MOST_NOTES:
+        raise InvalidInput(f"a session keeps {MOST_NOTES} {what}: forget some of them first")

@@ -1,0 +1,78 @@
+"""May this be done? The denylist wins; actions must be on and allowlisted; some need a person's yes."""
+
+from collections import deque
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from fnmatch import fnmatchcase
+from typing import Literal, NamedTuple
+
+from sash.ports.tools import Use
+from sash.values.clock import Clock
+from sash.values.sessions import SessionPolicy
+
+MINUTE = timedelta(minutes=1)
+
+
+class Verdict(NamedTuple):
+    """What the policy says to a call, and why."""
+
+    what: Literal["allow", "deny", "confirm", "preview", "fail"]
+    reason: str = ""
+
+
+class Pace:
+    """How many actions an owner has had lately: whatever goes round in circles is stopped by it."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._lately: dict[str, deque[datetime]] = {}
+
+    def take(self, owner: str, policy: SessionPolicy) -> bool:
+        """Count one more action, unless there were as many as may be within the last minute."""
+        now, lately = self._clock.now(), self._lately.setdefault(owner, deque())
+        while lately and now - lately[0] >= MINUTE:
+            lately.popleft()
+        if policy.max_actions_per_minute is not None and len(lately) >= policy.max_actions_per_minute:
+            return False
+        lately.append(now)
+        return True
+
+
+def judge(uses: Iterable[Use], policy: SessionPolicy) -> Verdict:
+    """Judge an action by all the services that it uses: one that is refused refuses it whole."""
+    verdicts = [_judge(service, within, policy) for service, within in uses]
+    for what in ("deny", "confirm"):
+        for verdict in verdicts:
+            if verdict.what == what:
+                dry = what == "confirm" and policy.dry_run
+                return Verdict("preview") if dry else verdict
+    return Verdict("preview" if policy.dry_run else "allow")
+
+
+def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
+    if _may_match(service, policy.denylisted_services):
+        return Verdict("deny", f"{service} is on the denylist")
+    if not policy.allow_actuation:
+        return Verdict("deny", "actions are off in this session: its policy has to say allow_actuation")
+    if not within and not _matches(service, policy.allowlisted_services):
+        return Verdict("deny", f"{service} is not on the session's allowlist (allowlisted_services)")
+    if _may_match(service, policy.require_confirmation):
+        return Verdict("confirm", f"{service} needs a yes")
+    return Verdict("allow")
+
+
+def _matches(service: str, patterns: tuple[str, ...]) -> bool:
+    """A pattern is a service (`light.turn_on`), a domain (`lock`), or has wildcards (`light.*`)."""
+    service = service.lower()
+    domain = service.partition(".")[0]
+    return any(
+        pattern in (service, domain) or fnmatchcase(service, pattern) for pattern in map(str.lower, patterns)
+    )
+
+
+def _may_match(service: str, patterns: tuple[str, ...]) -> bool:
+    """Whether a pattern is about a service, or about any of its domain if it may be any (`lock.*`)."""
+    domain, _, verb = service.partition(".")
+    if verb != "*":
+        return _matches(service, patterns)
+    return any(fnmatchcase(domain, pattern.lower().partition(".")[0]) for pattern in patterns)

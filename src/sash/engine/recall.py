@@ -1,0 +1,307 @@
+"""Recall: evicted turns come back word for word when the conversation turns to them again.
+
+A message is found by its words, and ranked with the conversation around it: a turn also takes part of the
+score of the turns before and behind it, and of the best ones in the same stretch of conversation.
+"""
+
+import asyncio
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta, tzinfo
+from statistics import fmean, pstdev
+
+from sash.engine.redaction import redact
+from sash.memory.words import beginnings, plain, words
+from sash.ports.embedder import Embedder, pack, similarity
+from sash.ports.store import Store, StoredMessage
+
+HITS_PER_WORD = 50
+BEST_HITS = 12
+REACH = 8
+LONGEST_TURN = 40
+RARE = 3
+SAME = 0.6
+LONG_STEM = 7
+STRETCH = timedelta(hours=1)
+EMBED_TIMEOUT_S = 3.0
+# A turn is like the question if its vector is closer than those of most others, by so many deviations.
+STANDS_OUT = 2.0
+FEWEST_VECTORS = 8
+
+_logger = logging.getLogger(__name__)
+
+_PREVIOUS, _NEXT, _STRETCH = 0.6, 0.3, 0.5
+_SPEAKER = 1.3
+_K1, _B = 1.2, 0.75
+_LONG = 300
+
+_SPEAKERS = {
+    "user": frozenset({"i", "me", "my", "ich", "mir", "mich"}),
+    "assistant": frozenset({"you", "du"}),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """An evicted turn that speaks of what was asked, with how much it does."""
+
+    messages: tuple[StoredMessage, ...]
+    score: float
+
+    @property
+    def key(self) -> int:
+        return self.messages[0].position
+
+
+def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
+    """Return the beginnings that no text has: what the window does not speak of. Texts are plain."""
+    return [stem for stem in stems if not any(stem in text for text in texts)]
+
+
+async def recall(
+    store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
+) -> list[Recalled]:
+    """Find evicted turns that have any of the query's words, or are of like meaning, best first."""
+    stems = beginnings(query)
+    hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
+    scores = _scores(hits, stems, query) if hits else {}
+    return await _look_around(store, owner, session_id, query, scores, embedder)
+
+
+async def recall_rare(
+    store: Store,
+    owner: str,
+    session_id: str,
+    query: str,
+    unknown: Sequence[str],
+    embedder: Embedder | None = None,
+) -> list[Recalled]:
+    """Find the evicted turns that a query must mean by the words in it that the window does not have.
+
+    A word that came up often is a habit, and no turn in particular is meant by it. Of several telling words a
+    turn must have two, or one that is long or a number. A question that was asked before wants a new answer,
+    and not the old one.
+    """
+    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
+    counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
+    times = Counter(stem for counted in counts.values() for stem in counted)
+    rare = [stem for stem in unknown if 0 < times[stem] <= RARE]
+    asked = beginnings(query)
+    enough = min(2, len(asked))
+    meant = [
+        hit
+        for hit in hits
+        if sum(_says(stem) for stem in rare if stem in counts[hit.position]) >= enough
+        and not _asks_the_same(hit, asked)
+    ]
+    scores = _scores(meant, rare, query) if meant else {}
+    return await _look_around(store, owner, session_id, query, scores, embedder)
+
+
+async def _look_around(
+    store: Store,
+    owner: str,
+    session_id: str,
+    query: str,
+    scores: dict[int, float],
+    embedder: Embedder | None,
+) -> list[Recalled]:
+    """Rank what was found with what was said around it, and with what an embedder finds alike."""
+    if embedder is not None:
+        most = max(scores.values(), default=1.0)
+        for position, alike in (await _alike(store, owner, session_id, query, embedder)).items():
+            scores[position] = scores.get(position, 0.0) + alike * most
+    best = sorted(scores, key=lambda position: -scores[position])[:BEST_HITS]
+    around: dict[int, StoredMessage] = {}
+    for first, last in _spans(best):
+        found = await store.messages(owner, session_id, after=first - 1, limit=last - first + 1)
+        if found and found[0].message.role != "user":
+            found = await _from_question(store, owner, session_id, found)
+        around |= {m.position: m for m in found if not m.in_window}
+    return rank([around[position] for position in sorted(around)], scores)
+
+
+async def _from_question(
+    store: Store, owner: str, session_id: str, found: list[StoredMessage]
+) -> list[StoredMessage]:
+    """Add what comes before, back to the question: a turn is brought back whole."""
+    first = found[0].position
+    after = max(0, first - 1 - LONGEST_TURN)
+    before = (
+        await store.messages(owner, session_id, after=after, limit=first - 1 - after) if first > 1 else []
+    )
+    asked = next((n for n in range(len(before) - 1, -1, -1) if before[n].message.role == "user"), None)
+    return found if asked is None else [*before[asked:], *found]
+
+
+async def _alike(
+    store: Store, owner: str, session_id: str, query: str, embedder: Embedder
+) -> dict[int, float]:
+    """Return the turns that stand out by their meaning; none if there are few, or the embedder fails."""
+    vectors = [v for v in await store.vectors(owner, session_id) if v.model == embedder.name]
+    if len(vectors) < FEWEST_VECTORS:
+        return {}
+    try:
+        async with asyncio.timeout(EMBED_TIMEOUT_S):
+            [made] = await embedder.embed([query])
+        asked = pack(made)
+        found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
+    except Exception as error:
+        _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
+        return {}
+    limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
+    return {position: alike for position, alike in found.items() if alike > limit}
+
+
+def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Recalled]:
+    """Rank the turns of some messages by their own scores and by those around them."""
+    turns = turns_of(messages)
+    own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
+    with_neighbours = []
+    for n, score in enumerate(own):
+        if n and _adjoin(turns[n - 1], turns[n]):
+            score += _PREVIOUS * own[n - 1]
+        if n + 1 < len(turns) and _adjoin(turns[n], turns[n + 1]):
+            score += _NEXT * own[n + 1]
+        with_neighbours.append(score)
+    stretches = _stretches(turns)
+    bonus = {}
+    for stretch in set(stretches):
+        scored = sorted(
+            (s for s, k in zip(with_neighbours, stretches, strict=True) if k == stretch), reverse=True
+        )
+        bonus[stretch] = _STRETCH * sum(scored[:3]) / len(scored[:3])
+    ranked = [
+        Recalled(tuple(turn), score + bonus[stretch])
+        for turn, score, stretch in zip(turns, with_neighbours, stretches, strict=True)
+        if score > 0
+    ]
+    return sorted(ranked, key=lambda turn: (-turn.score, -turn.key))
+
+
+def render(
+    turns: Sequence[Recalled],
+    stems: Sequence[str],
+    count: Callable[[str], int],
+    budget: int,
+    zone: tzinfo | None = None,
+) -> tuple[str, list[Recalled]]:
+    """Write what was said in the best turns that fit into so many tokens, with the dates, oldest first.
+
+    What does not fit is cut around what was looked for. What tools returned then need not be so any more, and
+    is left out.
+    """
+    chosen: dict[int, tuple[str, Recalled]] = {}
+    for turn in turns:
+        for longest in (math.inf, _LONG):
+            text = _text(turn, stems, longest, zone)
+            cost = count(text)
+            if cost <= budget:
+                budget -= cost
+                chosen[turn.key] = (text, turn)
+                break
+    shown = [chosen[key] for key in sorted(chosen)]
+    return "\n".join(text for text, _ in shown), [turn for _, turn in shown]
+
+
+def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | None) -> str:
+    at = turn.messages[0].message.timestamp.astimezone(zone)
+    lines = [f"[{at:%Y-%m-%d %H:%M}]"]
+    for stored in turn.messages:
+        message, text = stored.message, stored.message.text
+        if text and message.role != "tool":
+            said = text if len(text) <= longest else _around_hit(text, stems)
+            lines.append(f"{message.name or message.role}: {said}")
+    return "\n".join(lines)
+
+
+def _around_hit(text: str, stems: Sequence[str]) -> str:
+    """Cut a long text around the first word that was looked for."""
+    said = plain(text)
+    hits = [at for stem in stems if (at := said.find(stem)) >= 0]
+    start = max(0, min(hits, default=0) - _LONG // 2)
+    piece = text[start : start + _LONG]
+    return f"{'… ' * (start > 0)}{piece}{' …' * (start + _LONG < len(text))}"
+
+
+def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
+    """Score messages by BM25 among each other; a speaker that was named counts more."""
+    texts = {hit.position: words(hit.message.text) for hit in hits}
+    mean = sum(map(len, texts.values())) / len(texts) or 1
+    counts = _count_stems(texts, stems)
+    frequency = Counter(stem for counted in counts.values() for stem in counted)
+    total = max(len(hits), hits[-1].position)
+    weight = {stem: math.log(1 + (total - n + 0.5) / (n + 0.5)) for stem, n in frequency.items()}
+    asked, scores = set(words(query)), {}
+    for hit in hits:
+        length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
+        score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
+        message = hit.message
+        named = {plain(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
+        scores[hit.position] = score * (_SPEAKER if named & asked else 1)
+    return scores
+
+
+def _says(stem: str) -> int:
+    """How much a word says: long ones and names with digits are hardly meant by chance."""
+    return 1 if len(stem) < LONG_STEM and stem.isalpha() else 2
+
+
+def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
+    """Whether a user's message is about the same words, all but a few, as what is asked now."""
+    if hit.message.role != "user":
+        return False
+    said = set(beginnings(hit.message.text))
+    return len(said.intersection(asked)) >= SAME * len(said.union(asked))
+
+
+def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int, Counter[str]]:
+    """Count in each text the words that begin with each stem."""
+    by_key: dict[str, list[str]] = {}
+    for stem in stems:
+        by_key.setdefault(stem[:3], []).append(stem)
+    return {
+        position: Counter(stem for word in text for stem in by_key.get(word[:3], ()) if word.startswith(stem))
+        for position, text in texts.items()
+    }
+
+
+def _spans(positions: Collection[int]) -> list[tuple[int, int]]:
+    """Return the stretches of the transcript around some positions, those that touch as one."""
+    spans: list[tuple[int, int]] = []
+    for position in sorted(positions):
+        first, last = max(1, position - REACH), position + REACH
+        if spans and first <= spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], last)
+        else:
+            spans.append((first, last))
+    return spans
+
+
+def turns_of(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    """Group stored messages into turns; a gap in the transcript also ends one."""
+    turns: list[list[StoredMessage]] = []
+    for stored in messages:
+        follows = bool(turns) and turns[-1][-1].position + 1 == stored.position
+        if stored.message.role == "user" or not follows:
+            turns.append([])
+        turns[-1].append(stored)
+    return turns
+
+
+def _adjoin(one: Sequence[StoredMessage], other: Sequence[StoredMessage]) -> bool:
+    return one[-1].position + 1 == other[0].position
+
+
+def _stretches(turns: Sequence[Sequence[StoredMessage]]) -> list[int]:
+    """Number the stretches of conversation: a long silence, or a gap in what is known, ends one."""
+    numbers: list[int] = []
+    for n, turn in enumerate(turns):
+        last = turns[n - 1] if n else None
+        silence = last is not None and turn[0].message.timestamp - last[-1].message.timestamp > STRETCH
+        new = last is None or silence or not _adjoin(last, turn)
+        numbers.append((numbers[-1] if numbers else 0) + new)
+    return numbers

@@ -1,0 +1,92 @@
+"""An exported session that comes back from outside: nothing in it is believed before it was checked."""
+
+import json
+import re
+from dataclasses import asdict, replace
+from typing import Any
+
+from sash.engine.redaction import redact_json
+from sash.errors import InvalidExport, SashError
+from sash.memory.window import Window
+from sash.ports.store import Bundle
+from sash.values.codec import decode
+from sash.values.ids import is_ulid
+from sash.values.messages import ConversationWindow
+from sash.values.stats import Stats
+from sash.values.steps import UNDER_WAY, Continuation
+
+_TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
+_WITH_TEXT = ("session", "continuations", "steps", "messages")
+
+
+def read_bundle(data: Any, owner: str) -> Bundle:
+    """Read an export; it becomes the owner's, and what was under way or waited in it is interrupted."""
+    if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
+        raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
+    body = {key: value for key, value in data.items() if key not in ("format", "version")}
+    try:
+        clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
+        bundle = decode(Bundle, json.dumps(clean))
+    except (SashError, TypeError, ValueError, RecursionError) as error:
+        raise InvalidExport(f"the export is damaged: {error}") from error
+    _check(bundle)
+    return replace(
+        bundle,
+        session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
+        continuations=tuple(_adopted(c, owner) for c in bundle.continuations),
+        artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
+    )
+
+
+def _adopted(continuation: Continuation, owner: str) -> Continuation:
+    under_way = continuation.status in UNDER_WAY
+    return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
+
+
+def _check(bundle: Bundle) -> None:
+    """Refuse ids that are none, and parts that do not belong together."""
+    session_id = bundle.session.id
+    turns = [c.id for c in bundle.continuations]
+    artifacts = [a.ref.id for a in bundle.artifacts]
+    for key in (session_id, *turns, *artifacts):
+        if not is_ulid(key):
+            raise InvalidExport(f"the export is damaged: {key!r:.80} is no id")
+    known: set[str | None] = {*turns, None}
+    for what, sound in (
+        ("an artifact of no known type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
+        ("an id stands twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
+        ("a continuation of another session", all(c.session_id == session_id for c in bundle.continuations)),
+        ("a step without its continuation", all(s.continuation_id in known for s in bundle.steps)),
+        ("a message of another session", all(m.session_id == session_id for m in bundle.messages)),
+        ("a message without its turn", all(m.continuation_id in known for m in bundle.messages)),
+        ("an artifact of another session", all(a.session_id == session_id for a in bundle.artifacts)),
+        ("messages out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
+        ("messages twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
+        ("steps twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
+        ("more than one turn that holds the session", _holders(bundle) <= 1),
+        (
+            "numbers below 0",
+            all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
+        ),
+    ):
+        if not sound:
+            raise InvalidExport(f"the export is damaged: {what}")
+    messages = tuple(m.message for m in bundle.messages if m.in_window)
+    try:
+        Window.restore(ConversationWindow(session_id, messages, turn_starts=bundle.turn_starts))
+    except SashError as error:
+        raise InvalidExport(f"the export is damaged: its window is none: {error.message}") from error
+
+
+def _is_sound(stats: Stats | None) -> bool:
+    """Whether nobody has been paid for his turns."""
+    numbers = [] if stats is None else [*asdict(stats).values()]
+    return all(n >= 0 for n in numbers if not isinstance(n, dict))
+
+
+def _count(items: tuple[Any, ...]) -> range:
+    return range(1, len(items) + 1)
+
+
+def _holders(bundle: Bundle) -> int:
+    return sum(c.status == "awaiting_approval" for c in bundle.continuations)

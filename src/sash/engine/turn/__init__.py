@@ -1,0 +1,1 @@
+"""One turn, from its first model call to its last commit. Only the engine imports it."""

@@ -1,0 +1,472 @@
+"""Conversations with a sliding window, in memory: what stays in the window stays word for word.
+
+The manager owns the clock, the ids and the token counts, and leaves what is evicted to `window`. Evicted
+messages stay in the transcript, where `search` finds them and the `digest` is made from them.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from inspect import iscoroutinefunction
+from operator import call
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+
+from sash.errors import (
+    ConversationExists,
+    ConversationNotFound,
+    InvalidConfig,
+    InvalidExport,
+    InvalidInput,
+    MessageTooLarge,
+    SashError,
+)
+from sash.memory.digest import DIGEST_TOKENS, digest
+from sash.memory.tokens import TokenCounter
+from sash.memory.window import Eviction, Limits, Window, groups
+from sash.values.clock import Clock, SystemClock
+from sash.values.config import AgentConfig
+from sash.values.ids import Ulids
+from sash.values.messages import AgentState, ConversationWindow, MessageEntry, built_in_tags, turns
+from sash.values.validation import (
+    MAX_MESSAGE_BYTES,
+    check_conversation_id,
+    check_flag,
+    check_label,
+    check_limit,
+    check_size,
+    check_tags,
+)
+
+MANY_CONVERSATIONS = 100
+NEARLY_FULL = 95.0
+EXPORT_FORMAT = "sash.memory.conversation"
+EXPORT_VERSION = 1
+
+# Counting more than this is done in a thread: it would hold up the event loop for milliseconds.
+_LARGE = 32 << 10
+
+_logger = logging.getLogger(__name__)
+
+
+class Added(NamedTuple):
+    """What became of a message: where it is, and which ones it pushed out of the window."""
+
+    conversation_id: str
+    message: MessageEntry
+    evicted: tuple[Eviction, ...]
+    over_budget: bool
+
+
+class _Conversation:
+    """A transcript with its window, and for each message in the window what makes a fresh dict of it."""
+
+    __slots__ = ("fresh", "transcript", "window")
+
+    def __init__(self, window: Window, transcript: list[MessageEntry] | None) -> None:
+        self.window = window
+        self.transcript = transcript
+        self.fresh = {message.id: _freshener(message) for message in window}
+
+    @property
+    def messages(self) -> Collection[MessageEntry]:
+        return self.window if self.transcript is None else self.transcript
+
+    def describe(self, message: MessageEntry) -> dict[str, Any]:
+        return message.to_dict() | {"in_window": message.id in self.window}
+
+    def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
+        evicted = self.window.add(message)
+        if self.transcript is not None:
+            self.transcript.append(message)
+        self.fresh[message.id] = _freshener(message)
+        for eviction in evicted:
+            del self.fresh[eviction.message.id]
+        return evicted
+
+
+class _Queue:
+    """Those who wait to write to one conversation."""
+
+    __slots__ = ("lock", "waiting")
+
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.waiting = 0
+
+
+class ConversationMemoryManager:
+    """Keeps conversations apart and each within its window.
+
+    Messages of one conversation are stored in the order in which `add_message` was called, also by
+    concurrent tasks of one event loop. `on_evict` is called with the conversation id for every message that
+    leaves a window.
+    With `keep_transcript=False` evicted messages are forgotten, and memory is bounded by the windows.
+    """
+
+    def __init__(
+        self,
+        max_tokens: int | None = 4000,
+        max_turns: int | None = None,
+        preserve_system: bool = True,
+        enabled: bool = True,
+        evict_to: float = 1.0,
+        *,
+        model: str | None = None,
+        auto_create_conversation_id: bool = False,
+        max_message_bytes: int = MAX_MESSAGE_BYTES,
+        keep_transcript: bool = True,
+        on_evict: Callable[[str, Eviction], None] | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        limits = Limits(max_tokens, max_turns, evict_to, check_flag("preserve_system", preserve_system))
+        unlimited = replace(limits, max_tokens=None, max_turns=None)
+        self._limits = limits if check_flag("enabled", enabled) else unlimited
+        self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
+        self._auto_create = check_flag("auto_create_conversation_id", auto_create_conversation_id)
+        self._keep_transcript = check_flag("keep_transcript", keep_transcript)
+        if on_evict is not None and (not callable(on_evict) or iscoroutinefunction(on_evict)):
+            raise InvalidInput("on_evict is called and not awaited: give a plain function")
+        self._on_evict = on_evict
+        self._clock = clock or SystemClock()
+        self._ulids = Ulids()
+        self._counter = TokenCounter(model)
+        self._conversations: dict[str, _Conversation] = {}
+        self._queues: dict[str, _Queue] = {}
+
+    @classmethod
+    def from_config(cls, config: AgentConfig, **options: Any) -> Self:
+        """Build a manager from the agent's options; `options` go to the constructor as they are."""
+        if not isinstance(config, AgentConfig):
+            raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
+        return cls(
+            max_tokens=config.sliding_window_max_tokens,
+            max_turns=config.max_history_turns or None,
+            preserve_system=config.sliding_window_preserve_system,
+            enabled=config.sliding_window_enable,
+            auto_create_conversation_id=config.auto_create_conversation_id,
+            **options,
+        )
+
+    async def add_message(
+        self,
+        conversation_id: str | None,
+        role: str,
+        content: str | Sequence[Mapping[str, Any]] | None,
+        tags: Iterable[str] | None = None,
+        *,
+        tool_calls: Sequence[Mapping[str, Any]] | None = None,
+        tool_call_id: str | None = None,
+        name: str | None = None,
+    ) -> Added:
+        """Add a message and slide the window. A refused message changes nothing.
+
+        `tool_calls` has the OpenAI form. Without a `conversation_id` a new conversation is begun, if
+        the manager was built with `auto_create_conversation_id`.
+        """
+        if conversation_id is None and self._auto_create:
+            conversation_id = str(uuid4())
+        conversation_id = check_conversation_id(conversation_id)
+        message = self._draft(role, content, tags, tool_calls, tool_call_id, name)
+        size = message.size
+        check_size(size, self._max_message_bytes)
+        if self._counter.ready and size <= _LARGE and conversation_id not in self._queues:
+            _set_token_count(message, self._count(message))
+            return self._store(conversation_id, message)
+        async with self._queue(conversation_id):
+            _set_token_count(message, await asyncio.to_thread(self._count, message))
+            return self._store(conversation_id, message)
+
+    async def get_messages(
+        self, conversation_id: str, tag_filter: Iterable[str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Return the window as a model's API takes it; the dicts are the caller's to change.
+
+        A `tag_filter` keeps the messages that have any of the tags, a tool call always with its results,
+        and every system message.
+        """
+        conversation = self._conversations.get(check_conversation_id(conversation_id))
+        if conversation is None:
+            return []
+        if tag_filter is None:
+            return list(map(call, conversation.fresh.values()))
+        wanted = check_tags(tag_filter)
+        return [
+            message.to_openai()
+            for group in groups(conversation.window)
+            if any(m.role == "system" or not wanted.isdisjoint(m.tags) for m in group)
+            for message in group
+        ]
+
+    async def get_transcript(self, conversation_id: str) -> list[MessageEntry]:
+        """Return everything that was said, whether it is still in the window or not."""
+        return list(self._get(conversation_id).messages)
+
+    async def get_state(self, conversation_id: str) -> AgentState:
+        """Return the conversation's window as a value, for a graph's state or a store."""
+        window = self._get(conversation_id).window
+        return AgentState(conversation_id, window.snapshot(conversation_id))
+
+    async def reset_conversation(self, conversation_id: str) -> None:
+        """Forget the conversation, transcript and all."""
+        async with self._queue(check_conversation_id(conversation_id)):
+            self._conversations.pop(conversation_id, None)
+
+    async def search(self, conversation_id: str, query: str, limit: int = 10) -> list[dict[str, Any]]:
+        """Find messages that hold every word of `query`, also in tool calls, also evicted; newest first."""
+        if type(query) is not str or not query.strip():
+            raise InvalidInput(f"query must be a non-empty string, got {query!r}")
+        check_limit("limit", limit)
+        conversation = self._get(conversation_id)
+        newest_first = list(conversation.messages)[::-1]
+        found = await asyncio.to_thread(_find, newest_first, query.casefold().split(), limit)
+        return list(map(conversation.describe, found))
+
+    async def digest(self, conversation_id: str, max_tokens: int = DIGEST_TOKENS) -> str:
+        """Return one line for each evicted turn: its first words, and every identifier verbatim."""
+        conversation = self._get(conversation_id)
+        gone = ([m for m in turn if m.id not in conversation.window] for turn in turns(conversation.messages))
+        evicted = [turn for turn in gone if turn]
+        return await asyncio.to_thread(digest, evicted, self._counter.count_text, max_tokens)
+
+    async def export(self, conversation_id: str) -> dict[str, Any]:
+        """Return the whole conversation as JSON values; `import_` is the way back."""
+        conversation = self._get(conversation_id)
+        window = conversation.window.snapshot(conversation_id)
+        return {
+            "format": EXPORT_FORMAT,
+            "version": EXPORT_VERSION,
+            "conversation_id": conversation_id,
+            "evicted_count": window.evicted_count,
+            "turn_starts": list(window.turn_starts),
+            "messages": list(map(conversation.describe, conversation.messages)),
+        }
+
+    async def import_(self, data: Mapping[str, Any], conversation_id: str | None = None) -> str:
+        """Bring an exported conversation back, under its own or another id; return the id.
+
+        The window is cut where it was. Tokens are counted anew, as this manager's model counts them.
+        """
+        new_id = _exported_id(data, conversation_id)
+        async with self._queue(new_id):
+            self._check_free(new_id)
+            conversation = await asyncio.to_thread(self._read_export, new_id, data)
+            self._conversations[new_id] = conversation
+        return new_id
+
+    async def fork(self, conversation_id: str, new_conversation_id: str | None = None) -> str:
+        """Copy a conversation as it is now, so that both go on apart; return the copy's id."""
+        source = self._get(conversation_id)
+        new_id = str(uuid4()) if new_conversation_id is None else check_conversation_id(new_conversation_id)
+        async with self._queue(new_id):
+            self._check_free(new_id)
+            transcript = None if source.transcript is None else list(source.transcript)
+            window = self._restore(source.window.snapshot(new_id))
+            self._conversations[new_id] = _Conversation(window, transcript)
+        return new_id
+
+    def get_stats(self, conversation_id: str) -> dict[str, Any]:
+        """Return how full the window is and what is in it; `exists` is False for an unknown id."""
+        conversation = self._conversations.get(check_conversation_id(conversation_id))
+        window = Window(self._limits) if conversation is None else conversation.window
+        return {
+            "exists": conversation is not None,
+            "message_count": len(window),
+            "current_tokens": window.tokens,
+            "max_tokens": window.limits.max_tokens,
+            "utilization": window.utilization,
+            "tag_distribution": dict(Counter(tag for message in window for tag in message.tags)),
+            "turn_count": window.turns,
+            "max_turns": window.limits.max_turns,
+            "over_budget": window.over_budget,
+            "evicted_count": window.evicted_count,
+            "transcript_count": 0 if conversation is None else len(conversation.messages),
+            "encoding": self._counter.encoding,
+            "exact": self._counter.exact,
+        }
+
+    def get_all_conversations(self) -> list[str]:
+        """Return the ids of all conversations, oldest first."""
+        return list(self._conversations)
+
+    def health(self) -> list[str]:
+        """Return what deserves a look, and log it: too many conversations, windows nearly full."""
+        warnings = []
+        if len(self._conversations) > MANY_CONVERSATIONS:
+            warnings.append(f"Too many active conversations: {len(self._conversations)}")
+        warnings += [
+            f"Window nearly full: {conversation_id}"
+            for conversation_id in self._conversations
+            if self.get_stats(conversation_id)["utilization"] > NEARLY_FULL
+        ]
+        for warning in warnings:
+            _logger.warning(warning)
+        return warnings
+
+    def _draft(
+        self,
+        role: str,
+        content: Any,
+        tags: Iterable[str] | None,
+        tool_calls: Any,
+        tool_call_id: str | None,
+        name: str | None,
+    ) -> MessageEntry:
+        """Build the message, all but its token count; that it can be built is the check of its form."""
+        built_in = built_in_tags(role, bool(tool_calls))
+        now = self._clock.now()
+        return MessageEntry(
+            role,  # type: ignore[arg-type]  # MessageEntry says which roles there are
+            "" if content is None and tool_calls else content,
+            now,
+            0,
+            built_in if tags is None else built_in | check_tags(tags),
+            self._ulids.new(now),
+            tool_calls or (),
+            tool_call_id,
+            name,
+        )
+
+    def _count(self, message: MessageEntry) -> int:
+        return self._counter.count_message(message.content, message.tool_calls, message.name)
+
+    def _store(self, conversation_id: str, message: MessageEntry) -> Added:
+        conversation = self._conversations.get(conversation_id)
+        if conversation is None:
+            conversation = _Conversation(Window(self._limits), [] if self._keep_transcript else None)
+        evicted = conversation.add(message)
+        self._conversations[conversation_id] = conversation
+        window = conversation.window
+        debug = _logger.isEnabledFor(logging.DEBUG)
+        if evicted and (debug or self._on_evict is not None):
+            self._report(conversation_id, evicted)
+        if debug and message.role == "assistant":
+            self._log_window(conversation_id, window)
+        return Added(conversation_id, message, evicted, window.over_budget)
+
+    def _report(self, conversation_id: str, evicted: tuple[Eviction, ...]) -> None:
+        for eviction in evicted:
+            _logger.debug(
+                "Evicted: conv=%s, role=%s, tokens=%d, reason=%s",
+                conversation_id,
+                eviction.message.role,
+                eviction.message.token_count,
+                eviction.reason,
+            )
+            if self._on_evict is not None:
+                try:
+                    self._on_evict(conversation_id, eviction)
+                except Exception:
+                    _logger.exception("on_evict failed for conversation %s", conversation_id)
+
+    def _log_window(self, conversation_id: str, window: Window) -> None:
+        _logger.debug(
+            "Window: conv=%s, msgs=%d, tokens=%d/%s (%.1f%%)",
+            conversation_id,
+            len(window),
+            window.tokens,
+            window.limits.max_tokens,
+            window.utilization,
+        )
+
+    def _get(self, conversation_id: str) -> _Conversation:
+        conversation = self._conversations.get(check_conversation_id(conversation_id))
+        if conversation is None:
+            raise ConversationNotFound(
+                f"no conversation {conversation_id!r}: get_all_conversations() lists those that exist",
+                conversation_id=conversation_id,
+            )
+        return conversation
+
+    def _check_free(self, conversation_id: str) -> None:
+        if conversation_id in self._conversations:
+            raise ConversationExists(
+                f"conversation {conversation_id!r} exists: reset it first, or choose another id",
+                conversation_id=conversation_id,
+            )
+
+    def _read_export(self, new_id: str, data: Mapping[str, Any]) -> _Conversation:
+        """Build an exported conversation, or say why it cannot be built."""
+        try:
+            if not isinstance(data["messages"], list) or not isinstance(data["turn_starts"], list):
+                raise InvalidExport("messages and turn_starts must be lists")
+            messages = [MessageEntry.from_dict(item) for item in data["messages"]]
+            for message in messages:
+                check_size(message.size, self._max_message_bytes)
+                _set_token_count(message, self._count(message))
+            flags = [check_flag("in_window", item["in_window"]) for item in data["messages"]]
+            kept = tuple(message for message, flag in zip(messages, flags, strict=True) if flag)
+            starts = tuple(check_label("turn_starts", item) for item in data["turn_starts"])
+            state = ConversationWindow(new_id, kept, evicted_count=data["evicted_count"], turn_starts=starts)
+            window = self._restore(state)
+        except MessageTooLarge:
+            raise
+        except (SashError, KeyError, TypeError) as error:
+            raise InvalidExport(f"the export is damaged: {error}") from error
+        if len(window) != len(kept) or len({message.id for message in messages}) != len(messages):
+            raise InvalidExport("the export is damaged: a message twice, or a call without its result")
+        return _Conversation(window, messages if self._keep_transcript else None)
+
+    def _restore(self, state: ConversationWindow) -> Window:
+        limits = self._limits
+        return Window.restore(
+            replace(
+                state,
+                max_tokens=limits.max_tokens,
+                max_turns=limits.max_turns,
+                evict_to=limits.evict_to,
+                preserve_system=limits.preserve_system,
+            )
+        )
+
+    @asynccontextmanager
+    async def _queue(self, conversation_id: str) -> AsyncIterator[None]:
+        """Wait for those who came to this conversation before, and make those after wait."""
+        queue = self._queues.setdefault(conversation_id, _Queue())
+        queue.waiting += 1
+        try:
+            async with queue.lock:
+                yield
+        finally:
+            queue.waiting -= 1
+            if not queue.waiting:
+                del self._queues[conversation_id]
+
+
+def _freshener(message: MessageEntry) -> Callable[[], dict[str, Any]]:
+    """Return what makes a new dict of the message at each call; a flat one is copied in C."""
+    if type(message.content) is str and not message.tool_calls:
+        return message.to_openai().copy
+    return message.to_openai
+
+
+def _set_token_count(message: MessageEntry, count: int) -> None:
+    """Complete a message that nobody else has seen yet."""
+    object.__setattr__(message, "token_count", count)
+
+
+def _find(messages: list[MessageEntry], words: list[str], limit: int) -> list[MessageEntry]:
+    found: list[MessageEntry] = []
+    for message in messages:
+        calls = (f"{c['function']['name']} {c['function']['arguments']}" for c in message.tool_calls)
+        text = "\n".join((message.text, *calls)).casefold()
+        if all(word in text for word in words):
+            found.append(message)
+            if len(found) == limit:
+                break
+    return found
+
+
+def _exported_id(data: Any, conversation_id: str | None) -> str:
+    if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
+        raise InvalidExport("not a conversation that Sash exported: `format` is missing or foreign")
+    if (type(data.get("version")), data.get("version")) != (int, EXPORT_VERSION):
+        raise InvalidExport(
+            f"the export has version {data.get('version')!r}, this Sash reads {EXPORT_VERSION}: "
+            "import it with the Sash that wrote it, or a newer one",
+            version=data.get("version"),
+        )
+    return check_conversation_id(data.get("conversation_id") if conversation_id is None else conversation_id)

@@ -1,0 +1,286 @@
+"""The sliding window: which messages a model still sees, and which one goes next.
+
+A pure data structure: it knows no clock, no tokeniser and no store. Messages come in with their token
+count, evictions come out. Adding costs O(1), reading O(window).
+
+The unit of eviction is a *group*: one message, or an assistant message that calls tools together with
+the results of those calls. Groups wait in three queues, and leave in this order: `ephemeral` oldest
+first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
+messages (while `preserve_system`), `pinned` groups (a pinned answer with its question), and the turn being
+added: its groups are queued when the next turn begins. A limit by turns evicts whole turns, in that order.
+With a low-water mark, and by turns, the window then opens on a question: some providers refuse a call of
+tools that nobody has asked for.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Self
+
+from sash.errors import DuplicateMessage, OrphanToolResult
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.validation import check_window
+
+Reason = Literal["max_tokens", "max_turns", "unanswered"]
+
+# The queues, in the order in which they are emptied; what is kept is in none.
+_EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
+
+# The question of a restored turn that has lost it.
+_GONE = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How large a window may grow, and how far it shrinks once it has grown too large.
+
+    None is no limit. `evict_to` is the low-water mark as a share of the limit: below 1 the window is
+    cut deeper but more rarely, so that the head of the prompt stays the same for many turns.
+    """
+
+    max_tokens: int | None = 4000
+    max_turns: int | None = None
+    evict_to: float = 1.0
+    preserve_system: bool = True
+
+    def __post_init__(self) -> None:
+        check_window(self.max_tokens, self.max_turns, self.evict_to)
+
+
+class Eviction(NamedTuple):
+    """One message that left the window, and why."""
+
+    message: MessageEntry
+    reason: Reason
+
+
+class _Group:
+    __slots__ = ("messages", "rank", "turn", "unanswered")
+
+    def __init__(self, message: MessageEntry, rank: int, turn: "_Turn") -> None:
+        self.messages = [message]
+        self.rank = rank
+        self.turn = turn
+        self.unanswered = {call["id"] for call in message.tool_calls} if message.tool_calls else None
+
+
+class _Turn:
+    """The groups of one turn that can still be evicted; `rank` is that of its most important one.
+
+    `question` is the id of the user message, whether it is still there or not; what comes before the first
+    user message has none, and does not count as a turn.
+    """
+
+    __slots__ = ("groups", "question", "rank")
+
+    def __init__(self, question: str | None) -> None:
+        self.question = question
+        self.groups: dict[_Group, None] = {}
+        self.rank = _EPHEMERAL
+
+
+class Window:
+    """The messages within the limits, oldest first."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.tokens = 0
+        self.turns = 0
+        self.evicted_count = 0
+        self._messages: dict[str, MessageEntry] = {}
+        self._turn = _Turn(question=None)
+        self._last: _Group | None = None
+        self._groups: tuple[OrderedDict[_Group, None], ...] = tuple(OrderedDict() for _ in range(3))
+        self._turns: tuple[OrderedDict[_Turn, None], ...] = tuple(OrderedDict() for _ in range(3))
+
+    @classmethod
+    def restore(cls, state: ConversationWindow) -> Self:
+        """Build the window that `snapshot` described. Nothing is evicted: the cut is part of the state."""
+        window = cls(Limits(state.max_tokens, state.max_turns, state.evict_to, state.preserve_system))
+        starts = set(state.turn_starts)
+        for message in state.messages:
+            if message.id in starts:
+                window._begin_turn(_GONE)
+            window._insert(message, [])
+        window.evicted_count = state.evicted_count
+        return window
+
+    def snapshot(self, conversation_id: str) -> ConversationWindow:
+        """Return the window as a value."""
+        limits = self.limits
+        return ConversationWindow(
+            conversation_id,
+            tuple(self._messages.values()),
+            max_tokens=limits.max_tokens,
+            current_tokens=self.tokens,
+            max_turns=limits.max_turns,
+            evict_to=limits.evict_to,
+            preserve_system=limits.preserve_system,
+            evicted_count=self.evicted_count,
+            turn_starts=tuple(self.turn_starts()),
+        )
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+    def __iter__(self) -> Iterator[MessageEntry]:
+        return iter(self._messages.values())
+
+    def __contains__(self, message_id: object) -> bool:
+        return message_id in self._messages
+
+    @property
+    def over_budget(self) -> bool:
+        """Whether the window holds more than `max_tokens`: after an `add`, of what may not be evicted."""
+        limit = self.limits.max_tokens
+        return limit is not None and self.tokens > limit
+
+    @property
+    def utilization(self) -> float:
+        """How full the window is, in percent; 0 without a limit by tokens."""
+        limit = self.limits.max_tokens
+        return 100 * self.tokens / limit if limit else 0.0
+
+    def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
+        """Add a message and return what it pushed out. A refused message changes nothing."""
+        evicted: list[Eviction] = []
+        self._insert(message, evicted)
+        limits = self.limits
+        too_many_turns = limits.max_turns is not None and self.turns > limits.max_turns
+        if limits.max_turns is not None and too_many_turns:
+            self._shed_turns(limits.max_turns, evicted)
+        too_many_tokens = limits.max_tokens is not None and self.tokens > limits.max_tokens
+        if limits.max_tokens is not None and too_many_tokens:
+            self._shed_tokens(limits.max_tokens, evicted)
+        if too_many_turns or (too_many_tokens and limits.evict_to < 1):
+            self._shed_leading_answers("max_turns" if too_many_turns else "max_tokens", evicted)
+        self.evicted_count += len(evicted)
+        return tuple(evicted)
+
+    def _insert(self, message: MessageEntry, evicted: list[Eviction]) -> None:
+        if message.id in self._messages:
+            raise DuplicateMessage(f"message {message.id} is in the window already", id=message.id)
+        if message.role == "tool":
+            self._answer(message)
+        else:
+            if self._last is not None and self._last.unanswered:
+                self._drop_unanswered(self._last, evicted)
+            if message.role == "user":
+                self._begin_turn(message.id)
+            group = self._last = _Group(message, self._rank(message.role, message.tags), self._turn)
+            self._turn.groups[group] = None
+        self._messages[message.id] = message
+        self.tokens += message.token_count
+
+    def _answer(self, result: MessageEntry) -> None:
+        """Join a tool result to the group of its call, which is the last one or none."""
+        group = self._last
+        if group is None or not group.unanswered or result.tool_call_id not in group.unanswered:
+            raise OrphanToolResult(
+                f"no open tool call {result.tool_call_id!r}: add the assistant message with its tool_calls "
+                "first, and each result once, before any other message",
+                tool_call_id=result.tool_call_id,
+            )
+        group.unanswered.remove(result.tool_call_id)
+        group.messages.append(result)
+        group.rank = self._rank("tool", frozenset().union(*(m.tags for m in group.messages)))
+
+    def _drop_unanswered(self, group: _Group, evicted: list[Eviction]) -> None:
+        """Drop a group whose calls were not all answered when the conversation moved on.
+
+        A call without its result would make every later request fail.
+        """
+        del group.turn.groups[group]
+        self._remove(group, "unanswered", evicted)
+
+    def _begin_turn(self, question: str) -> None:
+        """Let the turn that ends here be evicted from now on, and open the next one."""
+        ended = self._turn
+        if kept := [group for group in ended.groups if group.rank == _KEPT]:
+            self._keep(kept, ended)
+        for group in ended.groups:
+            ended.rank = max(ended.rank, group.rank)
+            self._groups[group.rank][group] = None
+        if ended.groups:
+            self._turns[ended.rank][ended] = None
+        else:
+            self.turns -= ended.question is not None
+        self._turn = _Turn(question)
+        self.turns += 1
+
+    @staticmethod
+    def _keep(kept: list[_Group], turn: _Turn) -> None:
+        """Put groups out of reach of eviction; an answer with its question, lest a window open on it."""
+        if any(group.messages[0].role == "assistant" for group in kept):
+            kept += [group for group in turn.groups if group.messages[0].id == turn.question]
+        for group in kept:
+            turn.groups.pop(group, None)
+
+    def _shed_turns(self, limit: int, evicted: list[Eviction]) -> None:
+        low_water = limit * self.limits.evict_to
+        for queue in self._turns:
+            while queue and self.turns > low_water:
+                turn = next(iter(queue))
+                for group in tuple(turn.groups):
+                    del self._groups[group.rank][group]
+                    self._evict(group, "max_turns", evicted)
+
+    def _shed_tokens(self, limit: int, evicted: list[Eviction]) -> None:
+        low_water = limit * self.limits.evict_to
+        for queue in self._groups:
+            while queue and self.tokens > low_water:
+                self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
+
+    def _shed_leading_answers(self, reason: Reason, evicted: list[Eviction]) -> None:
+        """Let the window open on a question, not on a greeting or on what is left of an older turn."""
+        while True:
+            preserved = self.limits.preserve_system
+            first = next((m for m in self if not (preserved and m.role == "system")), None)
+            heads = (next(iter(queue)) for queue in self._groups if queue)
+            group = next((group for group in heads if group.messages[0] is first), None)
+            if first is None or first.role not in ("assistant", "tool") or group is None:
+                return
+            del self._groups[group.rank][group]
+            self._evict(group, reason, evicted)
+
+    def _evict(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
+        turn = group.turn
+        del turn.groups[group]
+        if not turn.groups:
+            del self._turns[turn.rank][turn]
+            self.turns -= turn.question is not None
+        self._remove(group, reason, evicted)
+
+    def _remove(self, group: _Group, reason: Reason, evicted: list[Eviction]) -> None:
+        for message in group.messages:
+            del self._messages[message.id]
+            self.tokens -= message.token_count
+            evicted.append(Eviction(message, reason))
+
+    def turn_starts(self) -> Iterator[str]:
+        """Name the first message left of each turn whose user message was evicted before the rest."""
+        for queue in self._turns:
+            for turn in queue:
+                if turn.question is not None and turn.question not in self._messages:
+                    yield next(iter(turn.groups)).messages[0].id
+
+    def _rank(self, role: str, tags: frozenset[str]) -> int:
+        if "pinned" in tags or (role == "system" and self.limits.preserve_system):
+            return _KEPT
+        if "important" in tags:
+            return _IMPORTANT
+        return _EPHEMERAL if "ephemeral" in tags else _ORDINARY
+
+
+def groups(messages: Iterable[MessageEntry]) -> Iterator[list[MessageEntry]]:
+    """Split messages into what is kept or left out together: a call with its results, or one message."""
+    group: list[MessageEntry] = []
+    for message in messages:
+        if message.role == "tool" and group:
+            group.append(message)
+            continue
+        if group:
+            yield group
+        group = [message]
+    if group:
+        yield group

@@ -1,0 +1,1 @@
+"""OpenAI, Azure and compatible servers, through the official SDK."""

@@ -1,0 +1,196 @@
+"""Tools: what the agent can call, and what to do with a call that was under way when its process died."""
+
+import json
+import logging
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, get_args
+
+import fastjsonschema
+
+from sash.errors import InvalidInput, InvalidText, SashError
+from sash.values.sessions import Session
+from sash.values.steps import Action, ArtifactRef
+from sash.values.validation import check_amount, check_label, check_text
+
+Safety = Literal["idempotent", "verify", "unsafe"]
+
+_logger = logging.getLogger(__name__)
+
+MAX_RESULT_BYTES = 8 << 10
+EXTRACT_CHARS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a tool knows about the call: `key` is the same if this call is made again after a crash.
+
+    `past_actions` gives what was done in the session, newest first, each with the key of its call. If the
+    call was under way when its process died, `under_way_since` is when it was planned.
+    """
+
+    session: Session
+    continuation_id: str
+    call_id: str
+    keep: Callable[[bytes, str, str], Awaitable[ArtifactRef]]
+    progress: Callable[[str], None]
+    past_actions: Callable[[], AsyncIterator[tuple[str, Action]]]
+    under_way_since: datetime | None = None
+
+    @property
+    def key(self) -> str:
+        return f"{self.continuation_id}:{self.call_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Acted:
+    """What an action may return beside its result.
+
+    `verified` is whether it was seen to have worked, None if that cannot be seen. `before` and `after` are
+    what was so, by name, for who wants to take it back. `undoes` is the key of the call that this one undid.
+    """
+
+    result: Any
+    verified: bool | None = None
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    undoes: str | None = None
+
+
+class Use(NamedTuple):
+    """A service that a call uses; `within` something else that has to be allowed."""
+
+    service: str
+    within: bool = False
+
+
+Invoke = Callable[[dict[str, Any], ToolContext], Awaitable[Any]]
+Uses = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[Use]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """One tool.
+
+    `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
+    the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
+    `action` marks a tool that changes something: the policy judges it by the services that a call `uses`, or
+    by its name, and in a dry run `preview` says what it would do. What it returns may be `Acted`. `direct` is
+    whether somebody may call it himself, without a turn.
+    `cost` is what one call costs in US dollars, if it has to be paid for.
+    """
+
+    name: str
+    description: str
+    input_schema: dict[str, Any]
+    invoke: Invoke
+    output_schema: dict[str, Any] | None = None
+    safety: Safety = "unsafe"
+    action: bool = False
+    cost: float = 0.0
+    verify: Invoke | None = None
+    uses: Uses | None = None
+    preview: Invoke | None = None
+    direct: bool = False
+
+    def __post_init__(self) -> None:
+        check_label("a tool's name", self.name)
+        if not callable(self.invoke):
+            raise InvalidInput(f"tool {self.name} needs a function to invoke")
+        if self.safety not in get_args(Safety):
+            known = ", ".join(get_args(Safety))
+            raise InvalidInput(f"the safety of tool {self.name} is one of {known}, not {self.safety!r}")
+        check_amount(f"the cost of tool {self.name}", self.cost)
+        if self.safety == "verify" and self.verify is None:
+            raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")
+
+
+@dataclass(slots=True)
+class ToolRegistry:
+    """The tools by name, each with its compiled schema; `schemas` has them as a model's API takes them.
+
+    `can_act` says whether one of them changes something.
+    """
+
+    specs: dict[str, ToolSpec] = field(default_factory=dict)
+    schemas: list[dict[str, Any]] = field(default_factory=list)
+    names: frozenset[str] = frozenset()
+    can_act: bool = False
+    _check_input: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+    _check_output: dict[str, Callable[[Any], Any]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, specs: Iterable[ToolSpec]) -> "ToolRegistry":
+        registry = cls()
+        for spec in specs:
+            registry.register(spec)
+        return registry
+
+    def register(self, spec: ToolSpec) -> None:
+        """Add a tool; its name must be free and its schema sound."""
+        if spec.name in self.specs:
+            raise InvalidInput(f"there is a tool {spec.name} already")
+        self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
+        if spec.output_schema is not None:
+            self._check_output[spec.name] = _compile(spec.name, "output", spec.output_schema)
+        self.specs[spec.name] = spec
+        self.names |= {spec.name}
+        self.can_act = self.can_act or spec.action
+        function = {
+            "name": spec.name,
+            "description": spec.description,
+            "parameters": spec.input_schema,
+        }
+        self.schemas.append({"type": "function", "function": function})
+
+    def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
+        """Read and check a call's arguments; what is wrong is for the model to mend."""
+        try:
+            arguments = json.loads(text or "{}")
+            self._check_input[spec.name](arguments)
+            if "\\ud" in text:
+                check_text(json.dumps(arguments, ensure_ascii=False))
+        except fastjsonschema.JsonSchemaValueException as error:
+            raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
+        except InvalidText as error:
+            raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
+        except ValueError as error:
+            raise InvalidInput(f"the arguments for {spec.name} are not JSON: {error}") from error
+        if not isinstance(arguments, dict):
+            raise InvalidInput(f"the arguments for {spec.name} must be an object")
+        return arguments
+
+    def check_output(self, spec: ToolSpec, result: Any) -> None:
+        """Log a result that the tool's own schema does not allow; it is passed on, for the call was made."""
+        try:
+            if check := self._check_output.get(spec.name):
+                check(result)
+        except fastjsonschema.JsonSchemaValueException as error:
+            _logger.warning("tool %s broke its output schema: %s", spec.name, error.message)
+
+
+def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:
+    try:
+        check: Callable[[Any], Any] = fastjsonschema.compile(schema)
+    except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
+        raise InvalidInput(f"the {which} schema of tool {name} is wrong: {error}") from error
+    return check
+
+
+async def as_text(result: Any, context: ToolContext) -> str:
+    """Return a result as text for the window; a large one goes to an artifact and leaves an extract."""
+    text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
+    data = text.encode(errors="replace")
+    if len(data) <= MAX_RESULT_BYTES:
+        return data.decode()
+    kind = "text/plain" if isinstance(result, str) else "application/json"
+    short: dict[str, Any] = {"size": len(data), "extract": data.decode()[:EXTRACT_CHARS]}
+    try:
+        ref = await context.keep(data, kind, context.call_id)
+    except SashError as error:
+        short["note"] = f"the call was made, but the rest of its result could not be kept: {error.message}"
+        return json.dumps(short, ensure_ascii=False)
+    short |= {"artifact": ref.id, "note": "the whole result is kept as an artifact"}
+    return json.dumps(short, ensure_ascii=False)

@@ -1,0 +1,60 @@
+"""Artifacts as files: the data as it is, and beside it what it is and whose."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from sash.errors import ArtifactNotFound, SashError
+from sash.ports.store import Artifact
+from sash.stores.disk import replace
+from sash.values.codec import adapter, decode
+from sash.values.ids import is_ulid
+from sash.values.steps import ArtifactRef
+
+
+class ArtifactFiles:
+    """A folder of artifacts; `report` is told of those that cannot be read."""
+
+    def __init__(self, folder: Path, report: Callable[[Path, str], None]) -> None:
+        self._folder = folder
+        self._report = report
+
+    def has(self, artifact_id: str) -> bool:
+        return (self._folder / artifact_id).exists()
+
+    def write(self, artifact: Artifact) -> None:
+        path = self._folder / artifact.ref.id
+        about = {
+            "ref": adapter(ArtifactRef).dump_python(artifact.ref, mode="json"),
+            "session_id": artifact.session_id,
+            "owner": artifact.owner,
+        }
+        replace(path, artifact.data, sync=True)
+        replace(path.with_suffix(".json"), json.dumps(about), sync=True)
+
+    def read(self, owner: str, artifact_id: str) -> Artifact:
+        path = self._folder / artifact_id
+        try:
+            if not is_ulid(artifact_id):
+                raise FileNotFoundError(artifact_id)
+            about = json.loads(path.with_suffix(".json").read_bytes())
+            if about["owner"] != owner:
+                raise FileNotFoundError(artifact_id)
+            ref = decode(ArtifactRef, json.dumps(about["ref"]))
+            return Artifact(ref, about["session_id"], owner, path.read_bytes())
+        except FileNotFoundError:
+            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id) from None
+
+    def of_session(self, session_id: str) -> Iterator[Artifact]:
+        for path in sorted(self._folder.glob("*.json")):
+            try:
+                about = json.loads(path.read_bytes())
+                if about["session_id"] == session_id:
+                    yield self.read(about["owner"], path.stem)
+            except (ValueError, KeyError, TypeError, SashError) as error:
+                self._report(path, f"the artifact cannot be read: {error}")
+
+    def remove(self, artifact_id: str) -> None:
+        path = self._folder / artifact_id
+        path.unlink(missing_ok=True)
+        path.with_suffix(".json").unlink(missing_ok=True)

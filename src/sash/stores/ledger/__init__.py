@@ -1,0 +1,1 @@
+"""Sessions as records in memory, shared by the memory and files stores."""

@@ -1,0 +1,1 @@
+"""Frozen values and their validation. They do no I/O; they import only `sash.errors`."""

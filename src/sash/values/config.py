@@ -1,0 +1,42 @@
+"""The options of the agent, typed and checked once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from sash.errors import InvalidConfig
+from sash.values.validation import whole
+
+_A = {bool: "true or false", int: "a whole number"}
+
+
+@dataclass(frozen=True, slots=True)
+class AgentConfig:
+    """Options of the memory; the names are those of the integration's options flow."""
+
+    sliding_window_enable: bool = True
+    sliding_window_max_tokens: int = 4000
+    sliding_window_preserve_system: bool = True
+    max_history_turns: int = 20
+    auto_create_conversation_id: bool = False
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value, expected = getattr(self, field.name), type(field.default)
+            if type(value) is not expected:
+                raise InvalidConfig(f"{field.name} must be {_A[expected]}, got {value!r}", option=field.name)
+        if self.sliding_window_max_tokens <= 0:
+            raise InvalidConfig(
+                "sliding_window_max_tokens must be at least 1; "
+                "set sliding_window_enable to false to keep everything",
+                option="sliding_window_max_tokens",
+            )
+        if self.max_history_turns < 0:
+            raise InvalidConfig("max_history_turns must be 0 (no limit) or more", option="max_history_turns")
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Self:
+        """Read the options out of `data`, which may hold others (API keys, names) as well."""
+        if not isinstance(data, Mapping):
+            raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
+        return cls(**{f.name: whole(data[f.name]) for f in fields(cls) if f.name in data})

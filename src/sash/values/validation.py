@@ -1,0 +1,227 @@
+"""Checks of what comes in: each returns the value, or says what is wrong with it and what to do."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from sash.errors import (
+    InvalidConversationId,
+    InvalidInput,
+    InvalidLimit,
+    InvalidText,
+    InvalidToolCall,
+    MessageTooLarge,
+)
+from sash.values.frozen_json import FrozenDict, freeze
+
+T = TypeVar("T")
+
+MAX_MESSAGE_BYTES = 1 << 20
+
+_MAX_LABEL_CHARS = 256
+_MOST_DOLLARS = 1_000_000_000
+_MAX_TAGS = 64
+_MAX_JSON_DEPTH = 64
+
+
+def check_text(text: str) -> str:
+    """Refuse what cannot be written as UTF-8."""
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as error:
+            raise InvalidText(
+                f"the text has a lone surrogate ({text[error.start]!a}) at position {error.start}, "
+                "which no provider accepts: decode it with errors='replace' first",
+                position=error.start,
+            ) from error
+    return text
+
+
+def well_formed(text: str) -> str:
+    """Return text with what cannot be written as UTF-8 replaced; what others have made is not refused."""
+    return text if text.isascii() else text.encode(errors="replace").decode()
+
+
+def check_size(size: int, limit: int) -> None:
+    """Refuse a message of more than `limit` bytes."""
+    if size > limit:
+        raise MessageTooLarge(
+            f"the message has {size:,} bytes, more than the {limit:,} allowed: shorten it, keep it as a file "
+            "and send a reference, or raise max_message_bytes",
+            size=size,
+            limit=limit,
+        )
+
+
+def whole(value: Any) -> Any:
+    """Return a whole number as such: JSON, and Home Assistant's forms, may say 20.0 for 20."""
+    return int(value) if type(value) is float and value.is_integer() else value
+
+
+def check_limit(name: str, value: Any) -> int:
+    """Refuse a limit that is not a whole number of at least 1."""
+    if type(value) is not int or value < 1:
+        raise InvalidLimit(f"{name} must be a whole number of at least 1, got {value!r}", limit=name)
+    return value
+
+
+def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
+    """Refuse limits that no window can keep."""
+    for name, value in (("max_tokens", max_tokens), ("max_turns", max_turns)):
+        if value is not None:
+            check_limit(name, value)
+    if type(evict_to) not in (int, float) or not 0 < evict_to <= 1:
+        raise InvalidLimit(
+            f"evict_to must be above 0 and at most 1 (1 is plain FIFO), got {evict_to!r}", limit="evict_to"
+        )
+
+
+def check_count(name: str, value: Any) -> int:
+    """Refuse a count that is not a whole number of at least 0."""
+    if type(value) is not int or value < 0:
+        raise InvalidInput(f"{name} must be a whole number of at least 0, got {value!r}")
+    return value
+
+
+def check_amount(name: str, value: Any) -> float | None:
+    """Refuse an amount of money that is not a number of at least 0; None is none."""
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MOST_DOLLARS):
+        raise InvalidInput(f"{name} must be a number from 0 to {_MOST_DOLLARS:,}, or None, got {value!r:.80}")
+    return None if value is None else float(value)
+
+
+def check_flag(name: str, value: Any) -> bool:
+    """Refuse what is not True or False; the string "false" would count as true."""
+    if type(value) is not bool:
+        raise InvalidInput(f"{name} must be True or False, got {value!r:.80}")
+    return value
+
+
+def check_label(name: str, value: Any) -> str:
+    """Refuse a name or id that is empty, endless or not a string."""
+    if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
+        raise InvalidInput(
+            f"{name} must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}"
+        )
+    return check_text(value)
+
+
+def check_conversation_id(value: Any) -> str:
+    """Refuse an id that names no conversation."""
+    if type(value) is not str or not value.strip() or len(value) > _MAX_LABEL_CHARS:
+        raise InvalidConversationId(
+            f"conversation_id must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}: "
+            "pass the id of the conversation, or set auto_create_conversation_id to get a new one"
+        )
+    return check_text(value)
+
+
+def check_tags(tags: Any) -> frozenset[str]:
+    """Refuse tags that are not a set of names; a bare string would become its letters."""
+    if isinstance(tags, str | bytes | Mapping) or not isinstance(tags, Iterable):
+        raise InvalidInput(f"tags must be a set of strings, got {type(tags).__name__}")
+    checked = frozenset(check_label("a tag", tag) for tag in tags)
+    if len(checked) > _MAX_TAGS:
+        raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
+    return checked
+
+
+def check_names(name: str, value: Any) -> tuple[str, ...]:
+    """Refuse what is not a list of names; a bare string would become its letters."""
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(f"{name} must be a list of strings, got {type(value).__name__}")
+    return tuple(check_label(name, item) for item in value)
+
+
+def check_kind(name: str, value: Any, kind: type[T]) -> T:
+    """Refuse what is not a `kind`; None is one with its defaults."""
+    if value is None:
+        return kind()
+    if not isinstance(value, kind):
+        raise InvalidInput(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
+    return value
+
+
+def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
+    """Refuse what is neither text nor OpenAI content parts."""
+    if not isinstance(content, list | tuple):
+        raise InvalidInput(
+            f"content must be a string or a list of content parts, got {type(content).__name__}"
+        )
+    for part in content:
+        if not isinstance(part, Mapping) or type(part.get("type")) is not str:
+            raise InvalidInput(f"a content part is an object with a 'type', got {type(part).__name__}")
+        if not isinstance(part.get("text", ""), str):
+            raise InvalidInput(f"a content part's text must be a string, got {type(part['text']).__name__}")
+        image = part.get("image_url", "")
+        if not isinstance(image.get("url") if isinstance(image, Mapping) else image, str):
+            raise InvalidInput("image_url must be a URL, or an object with the URL as its 'url'")
+    return tuple(freeze(copy_json(content)))
+
+
+def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
+    """Refuse tool calls that do not have OpenAI's form."""
+    if not isinstance(calls, list | tuple):
+        raise InvalidToolCall(f"tool_calls must be a list, got {type(calls).__name__}")
+    ids = set()
+    for call in calls:
+        function = call.get("function") if isinstance(call, Mapping) else None
+        if (
+            not isinstance(function, Mapping)
+            or type(function.get("name")) is not str
+            or type(function.get("arguments")) is not str
+        ):
+            raise InvalidToolCall(
+                "a tool call has the form {'id': …, 'type': 'function', 'function': "
+                "{'name': …, 'arguments': '<JSON text>'}}"
+            )
+        call_id = call.get("id")
+        if type(call_id) is not str or not call_id or call_id in ids:
+            raise InvalidToolCall(f"tool call ids must be unique and not empty, got {call_id!r:.80}")
+        ids.add(call_id)
+    return tuple(map(_freeze_call, calls))
+
+
+def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
+    """Copy a call so that nobody can change it; one of just the usual form needs no way through JSON."""
+    function = call["function"]
+    if len(call) == 3 and len(function) == 2 and type(call.get("type")) is str:
+        said = FrozenDict(name=check_text(function["name"]), arguments=check_text(function["arguments"]))
+        return FrozenDict(id=check_text(call["id"]), type=check_text(call["type"]), function=said)
+    frozen: FrozenDict = freeze(copy_json(call))
+    return frozen
+
+
+def check_json(name: str, value: Any) -> dict[str, Any]:
+    """Refuse what is not a JSON object; None is an empty one."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise InvalidInput(f"{name} must be an object, got {type(value).__name__}")
+    copied: dict[str, Any] = copy_json(value)
+    return copied
+
+
+def copy_json(value: Any) -> Any:
+    """Copy JSON values deeply, so that nobody else holds a part of them."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        copied = json.loads(check_text(text))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(f"only JSON values can be kept: {error}") from error
+    if _depth(copied) > _MAX_JSON_DEPTH:
+        raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+    return copied
+
+
+def _depth(value: Any) -> int:
+    deepest, waiting = 0, [(value, 1)]
+    while waiting:
+        value, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        if isinstance(value, dict):
+            waiting += [(item, depth + 1) for item in value.values()]
+        elif isinstance(value, list):
+            waiting += [(item, depth + 1) for item in value]
+    return deepest
