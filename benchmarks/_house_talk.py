@@ -16,11 +16,11 @@ from sash.demo.simulated_home import SimulatedHome
 from sash.home.briefing import MOVED
 from sash.home.history import as_number
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.intents.home import HomeIntents
 from sash.intents.memory import MemoryIntents
 from sash.ports.home import Entity, State
-from sash.ports.intents import Heard
+from sash.ports.intents import Utterance
 from sash.ports.model import Answer, ModelRequest
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
@@ -29,8 +29,8 @@ from tests.houses import large_house
 
 CHANGING, LEAST_CHANGING = 0.01, 2
 # Home Assistant ends a conversation after five minutes of silence.
-MOST_MINUTES = 4
-MOST_SAID = 12
+MAX_MINUTES = 4
+MAX_SAID = 12
 PERMISSIVE = SessionPolicy(
     allow_actuation=True,
     allowlisted_services=("*",),
@@ -219,7 +219,7 @@ class Player:
             self._check(states, meant)
         if ask.answer:
             return Answer(ask.answer)
-        said = ", ".join(f"{_words(e)}: {states[e]}" for e in known[:MOST_SAID] if e in states)
+        said = ", ".join(f"{_words(e)}: {states[e]}" for e in known[:MAX_SAID] if e in states)
         return Answer(f"{said[:1].upper()}{said[1:]}.")
 
     def _call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
@@ -300,14 +300,14 @@ async def play_sash(size: int) -> Talk:
     model = ScriptedModel(lambda request: player(request))
     store, intents = MemoryStore(clock=clock), [MemoryIntents()]
     async with Runtime(store, model, home=home, intents=intents, clock=clock, time_zone=UTC) as runtime:
-        known: KnownHome = runtime._home  # type: ignore[assignment]  # noqa: SLF001
+        known: LiveHome = runtime._home  # type: ignore[assignment]  # noqa: SLF001
         index = await known.ready()
         player, local = Player(index), HomeIntents(known, clock=clock)
         session = await runtime.start_session(policy=PERMISSIVE)
         tools = runtime._engine.tools  # noqa: SLF001
         for ask in ASKS:
             states, asked = dict(index.states), len(model.requests)
-            understood = await local.understand(Heard(ask.said, session, tools.names))
+            understood = await local.understand(Utterance(ask.said, session, tools.names))
             player.ask = ask
             sent = await runtime.send_message(session.id, ask.said)
             result = await runtime.await_continuation(sent.id)
@@ -320,7 +320,7 @@ async def play_sash(size: int) -> Talk:
             user = user | {"content": user["content"].rpartition("</context>\n\n")[2]}
             answer = {"role": "assistant", "content": result.response.final_message}
             turns.append(Played(ask, states, prompts, user, _steps(own), answer, understood is not None))
-            clock.advance(60 * rng.randint(1, MOST_MINUTES))
+            clock.advance(60 * rng.randint(1, MAX_MINUTES))
             change(home, index, rng, max(LEAST_CHANGING, round(size * CHANGING)))
         return Talk(turns, index, tools.schemas, player.unknown, player.wrong)
 

@@ -23,11 +23,11 @@ import uvloop
 from benchmarks._load import shares
 
 AT_A_TIME = 50
-MOST_S = 600.0
+MAX_S = 600.0
 
 
 @dataclass
-class Heard:
+class Utterance:
     """What all listeners have heard: when each event was written, and how late everybody heard it."""
 
     events: int = 0
@@ -56,7 +56,7 @@ class Heard:
 class Listener(asyncio.Protocol):
     """One who listens to a session, from its first event to the end of the stream."""
 
-    def __init__(self, host: str, session_id: str, heard: Heard) -> None:
+    def __init__(self, host: str, session_id: str, heard: Utterance) -> None:
         loop = asyncio.get_running_loop()
         self.session_id = session_id
         self.cursor = 0
@@ -125,7 +125,7 @@ def _cut(received: bytes) -> tuple[bytes, bool, bytes]:
 
 async def listen(address: str, count: int, sessions: list[str]) -> dict[str, Any]:
     """Let all listen until the streams are over."""
-    heard, name = Heard(), address.removeprefix("http://")
+    heard, name = Utterance(), address.removeprefix("http://")
     host, port = name.split(":")
     listeners = [Listener(name, sessions[n % len(sessions)], heard) for n in range(count)]
     for begin in range(0, count, AT_A_TIME):
@@ -135,7 +135,7 @@ async def listen(address: str, count: int, sessions: list[str]) -> dict[str, Any
         await asyncio.gather(*(listener.listens for listener in some))
     print("all listen", flush=True)
     started, cpu = time.perf_counter(), time.process_time()
-    _, open_still = await asyncio.wait([listener.over for listener in listeners], timeout=MOST_S)
+    _, open_still = await asyncio.wait([listener.over for listener in listeners], timeout=MAX_S)
     seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
     last: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for listener in listeners:

@@ -59,15 +59,15 @@ from sash.engine.turn.asking import Asking
 from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
-from sash.engine.window_cache import KnownWindow
+from sash.engine.window_cache import CachedWindow
 from sash.home import tools as house
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.memory.digest import digest
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
 from sash.ports.message_time import untimed
 from sash.ports.model import Answer
-from sash.ports.store import Cut, Evicted, Finish, Hands, after_turn
+from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd, after_turn
 from sash.ports.store import Turn as StoreTurn
 from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
@@ -176,7 +176,7 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         return results[context.call_id]
 
     clock = FakeClock(STARTED_AT)
-    real = house.home_tools(KnownHome(demo_home(clock)), clock, UTC)
+    real = house.home_tools(LiveHome(demo_home(clock)), clock, UTC)
     return [ToolSpec(t.name, t.description, t.input_schema, look_up, safety="idempotent") for t in real]
 
 
@@ -473,7 +473,7 @@ class Place:
 
     engine: Engine
     turn: StoreTurn
-    known: KnownWindow
+    known: CachedWindow
 
     async def build(self, message: str) -> tuple[float, str | None]:
         """Build the context for a message; return how many seconds that took, and what was recalled."""
@@ -556,7 +556,7 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
             await runtime.sweep()
         turn = await _begin(store, session, session)
         cut = Cut(tuple(Evicted(gone.message.id, gone.reason) for gone in evicted), (), "")
-        end = Finish("completed", (), messages=messages, cut=cut if evicted else None)
+        end = TurnEnd("completed", (), messages=messages, cut=cut if evicted else None)
         await store.finish(turn.lease, end)
         session = after_turn(session, end, messages[-1].timestamp)
     await runtime.sweep()
@@ -568,13 +568,13 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
     if turn.window is None:
         raise SystemExit("the turn came without its window")
     engine = runtime._engine  # noqa: SLF001
-    return Place(engine, turn, KnownWindow(Window.restore(turn.window), engine.render))
+    return Place(engine, turn, CachedWindow(Window.restore(turn.window), engine.render))
 
 
 async def _begin(store: SqliteStore, session: Session, known: Session | None = None) -> StoreTurn:
     now = session.updated_at
     new = Continuation(new_id(), session.id, "local", "running", now, now, ContinuationRequest("Go on."))
-    begun = await store.begin(new, Hands("bench", 3600, known))
+    begun = await store.begin(new, ClaimRequest("bench", 3600, known))
     if begun.turn is None:
         raise SystemExit("the turn was not begun")
     return begun.turn

@@ -56,11 +56,11 @@ from sash.demo.simulated_home import SimulatedHome
 from sash.engine.context import SYSTEM_PROMPT
 from sash.home.briefing import changes, overview
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.intents.home import HomeIntents
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.ports.home import Entity, HomeEvent, Layout, State
-from sash.ports.intents import Heard
+from sash.ports.intents import Utterance
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.values.clock import SystemClock
@@ -374,7 +374,7 @@ async def measure_index(
         times.setdefault(what, []).append((time.thread_time() - started) / times_over)
 
     home = SimulatedHome(layout, states, clock=FakeClock(STARTED_AT))
-    known = KnownHome(home)
+    known = LiveHome(home)
     await known.open()
     index, counter, rng = await known.ready(), TokenCounter(), random.Random(1)
     for _ in range(builds):
@@ -450,7 +450,7 @@ class Listener:
 
     async def understand(self, sentence: str, understood: bool) -> float:
         """Return how many seconds a sentence takes."""
-        heard = Heard(sentence, self._session, self._tools)
+        heard = Utterance(sentence, self._session, self._tools)
         started = time.perf_counter()
         answer = await self._intents.understand(heard)
         took = time.perf_counter() - started

@@ -49,8 +49,8 @@ SAMPLE_S = 0.25
 STOP_S = 60.0
 TMPFS = Path("/dev/shm")
 
-MOST_GROWTH = 1.02
-MOST_OVERHEAD = 3.0
+MAX_GROWTH = 1.02
+MAX_OVERHEAD = 3.0
 
 OVERHEAD = {
     "direct": "direct",
@@ -331,10 +331,10 @@ def verdicts(
     yield "events doubled, or streams that did not end", "none", str(doubled + still), not doubled + still
     for name, loaded in loads.items():
         text = f"memory in the second half, {name}"
-        yield text, f"< {MOST_GROWTH} ×", f"{loaded.growth:.3f} ×", loaded.growth < MOST_GROWTH
+        yield text, f"< {MAX_GROWTH} ×", f"{loaded.growth:.3f} ×", loaded.growth < MAX_GROWTH
     for clients in (1, CLIENTS):
         cost, text = ratio(costs, "REST", clients), f"CPU of REST against the direct call, clients: {clients}"
-        yield text, f"< {MOST_OVERHEAD:.0f} ×", f"{cost:.2f} ×", cost < MOST_OVERHEAD
+        yield text, f"< {MAX_OVERHEAD:.0f} ×", f"{cost:.2f} ×", cost < MAX_OVERHEAD
 
 
 def rows(loads: dict[str, Loaded], costs: dict[tuple[str, int], list[float]]) -> Iterator[Row]:

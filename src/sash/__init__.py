@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from sash.demo.demo_home import demo_home
     from sash.engine.event_hub import Event
     from sash.engine.runtime import Runtime
-    from sash.engine.worker import Result
+    from sash.engine.worker import ContinuationResult
     from sash.home.remote import RemoteHome
     from sash.intents.vocabulary import Vocabulary
     from sash.memory.conversation import ConversationManager
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from sash.memory.tokens import TokenCounter, count_text
     from sash.memory.window import Eviction
     from sash.models.catalog import Catalog, ModelFacts
-    from sash.models.fallback import Fallback
+    from sash.models.fallback import FallbackModel
     from sash.models.offline import OfflineModel
     from sash.models.openai.embedder import OpenAIEmbedder
     from sash.models.openai.endpoint import Endpoint
@@ -78,7 +78,7 @@ _MODULES = {
     "Event": "engine.event_hub",
     "Eviction": "memory.window",
     "Fact": "values.sessions",
-    "Fallback": "models.fallback",
+    "FallbackModel": "models.fallback",
     "FilesStore": "stores.files.store",
     "Home": "ports.home",
     "Intents": "ports.intents",
@@ -92,7 +92,7 @@ _MODULES = {
     "OpenAIEmbedder": "models.openai.embedder",
     "Pin": "values.sessions",
     "RemoteHome": "home.remote",
-    "Result": "engine.worker",
+    "ContinuationResult": "engine.worker",
     "Runtime": "engine.runtime",
     "Session": "values.sessions",
     "SessionPolicy": "values.sessions",
@@ -123,6 +123,7 @@ __all__ = [
     "Continuation",
     "ContinuationRequest",
     "ContinuationResponse",
+    "ContinuationResult",
     "ConversationManager",
     "ConversationMemoryManager",
     "ConversationWindow",
@@ -132,7 +133,7 @@ __all__ = [
     "Event",
     "Eviction",
     "Fact",
-    "Fallback",
+    "FallbackModel",
     "FilesStore",
     "Home",
     "Intents",
@@ -146,7 +147,6 @@ __all__ = [
     "OpenAIEmbedder",
     "Pin",
     "RemoteHome",
-    "Result",
     "Runtime",
     "SashError",
     "Session",

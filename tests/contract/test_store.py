@@ -18,7 +18,7 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ports.store import Artifact, Bundle, Cut, Evicted, Finish, Hands, Vector
+from sash.ports.store import Artifact, Bundle, ClaimRequest, Cut, Evicted, TurnEnd, Vector
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry
 from sash.values.sessions import ONE_QUESTION, Pin, Session, SessionMemory
@@ -43,7 +43,7 @@ def begin(store, clock):
     async def begin(session, message="hi", *, key=None, known=None, **options):
         request = ContinuationRequest(message, idempotency_key=key)
         new = Continuation(new_id(), session.id, session.owner, "pending", clock.now(), clock.now(), request)
-        return await store.begin(new, Hands("w1", known=known), **options)
+        return await store.begin(new, ClaimRequest("w1", known=known), **options)
 
     return begin
 
@@ -55,7 +55,7 @@ def said(*texts, role="user"):
 def completed(*messages, cut=None, **fields):
     step = NewStep("summary", {"status": "completed"})
     response = ContinuationResponse("done")
-    return Finish("completed", (step,), response, messages=messages, cut=cut, **fields)
+    return TurnEnd("completed", (step,), response, messages=messages, cut=cut, **fields)
 
 
 def without(*messages, turn_starts=(), digest=""):
@@ -169,10 +169,10 @@ async def test_a_queue_is_served_in_order(store, start, begin):
     second = await begin(session, "2", enqueue=True)
     third = await begin(session, "3", enqueue=True)
     assert (second.turn, second.continuation.status) == (None, "pending")
-    assert await store.claim_next(session.id, Hands("w1")) is None
+    assert await store.claim_next(session.id, ClaimRequest("w1")) is None
     assert (await store.finish(first.turn.lease, completed())).next_waits
     served = []
-    while turn := await store.claim_next(session.id, Hands("w1")):
+    while turn := await store.claim_next(session.id, ClaimRequest("w1")):
         served.append(turn.continuation.id)
         await store.finish(turn.lease, completed())
     assert served == [second.continuation.id, third.continuation.id]
@@ -190,7 +190,7 @@ async def test_who_lost_the_lease_cannot_write(store, start, begin, clock):
     turn = (await begin(session)).turn
     clock.advance(31)
     assert [c.id for c in await store.interrupt_lost()] == [turn.continuation.id]
-    again = await store.claim("ann", turn.continuation.id, Hands("w2"))
+    again = await store.claim("ann", turn.continuation.id, ClaimRequest("w2"))
     for late in (store.append(turn.lease, [PLAN]), store.finish(turn.lease, completed(*said("late")))):
         with pytest.raises(LeaseLost):
             await late
@@ -216,11 +216,13 @@ async def test_a_resumed_turn_has_its_steps(store, start, begin, clock):
     await store.append(turn.lease, [PLAN])
     clock.advance(31)
     await store.interrupt_lost()
-    again = await store.claim("ann", turn.continuation.id, Hands("w2"), steps=[NewStep("observed_event", {})])
+    again = await store.claim(
+        "ann", turn.continuation.id, ClaimRequest("w2"), steps=[NewStep("observed_event", {})]
+    )
     assert [s.type for s in again.steps] == ["plan", "observed_event", "observed_event"]
     assert [s.n for s in again.steps] == [1, 2, 3]
     with pytest.raises(SessionBusy):
-        await store.claim("ann", turn.continuation.id, Hands("w3"))
+        await store.claim("ann", turn.continuation.id, ClaimRequest("w3"))
 
 
 async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(store, start, begin, clock):
@@ -230,9 +232,11 @@ async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(
     await store.interrupt_lost()
     new = (await begin(session)).turn
     with pytest.raises(SessionBusy):
-        await store.claim("ann", old.continuation.id, Hands("w1"))
+        await store.claim("ann", old.continuation.id, ClaimRequest("w1"))
     await store.finish(new.lease, completed())
-    assert (await store.claim("ann", old.continuation.id, Hands("w1"))).continuation.status == "running"
+    assert (
+        await store.claim("ann", old.continuation.id, ClaimRequest("w1"))
+    ).continuation.status == "running"
 
 
 async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
@@ -246,7 +250,7 @@ async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, be
     with pytest.raises(LeaseLost):
         await store.append(turn.lease, [PLAN])
     approval = NewStep("observed_event", {"event": "approval", "approved": True})
-    again = await store.claim("ann", turn.continuation.id, Hands("w2"), steps=[approval])
+    again = await store.claim("ann", turn.continuation.id, ClaimRequest("w2"), steps=[approval])
     assert [s.type for s in again.steps] == ["plan", "observed_event"]
     await store.finish(again.lease, completed())
 
@@ -266,7 +270,7 @@ async def test_a_cancel_is_final(store, start, begin):
     with pytest.raises(ContinuationFinal):
         await store.cancel("ann", turn.continuation.id, "again")
     with pytest.raises(ContinuationFinal):
-        await store.claim("ann", turn.continuation.id, Hands("w1"))
+        await store.claim("ann", turn.continuation.id, ClaimRequest("w1"))
     assert await store.messages("ann", session.id) == []
     assert (await begin(session)).turn is not None
 
@@ -328,7 +332,7 @@ async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
     await store.finish(turn.lease, completed(*said("one"), cut=without(turn_starts=("x",))))
     before = await store.window("ann", session.id)
     turn = (await begin(session)).turn
-    await store.finish(turn.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
+    await store.finish(turn.lease, TurnEnd("failed", (NewStep("error", {"status": "failed"}),)))
     assert await store.window("ann", session.id) == before
 
 
@@ -400,7 +404,7 @@ async def test_nothing_crosses_owners(store, start, begin):
         store.get_continuation("bob", turn.continuation.id),
         store.journal("bob", turn.continuation.id),
         store.cancel("bob", turn.continuation.id, "mine"),
-        store.claim("bob", turn.continuation.id, Hands("w")),
+        store.claim("bob", turn.continuation.id, ClaimRequest("w")),
         store.amend("bob", turn.continuation.id, "mine", 1),
     ):
         with pytest.raises(ContinuationNotFound):
@@ -462,7 +466,7 @@ async def test_what_nobody_works_on_is_said_to_wait(store, start, begin, clock, 
     waiting = [(c.id, c.status) for c in await store.waiting()]
     assert waiting[:2] == [(first.continuation.id, "interrupted"), (queued.continuation.id, "pending")]
     assert len(waiting) == 3
-    await store.claim_next(session.id, Hands("w2"))
+    await store.claim_next(session.id, ClaimRequest("w2"))
     assert [c.session_id for c in await store.waiting()] == [other.id]
 
 
@@ -577,10 +581,10 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     assert await store.get_session("bob", other.id) == other
     assert await store.interrupt_lost() == []
     assert [m.message.text for m in await store.search("ann", "one")] == ["one"]
-    again = await store.claim("ann", waiting.continuation.id, Hands("w2"), steps=[PLAN])
+    again = await store.claim("ann", waiting.continuation.id, ClaimRequest("w2"), steps=[PLAN])
     assert [s.cursor for s in again.steps] == [3, 4]
     await store.finish(again.lease, completed(*said("three")))
-    assert (await store.claim_next(session.id, Hands("w2"))).continuation.id == pending.continuation.id
+    assert (await store.claim_next(session.id, ClaimRequest("w2"))).continuation.id == pending.continuation.id
     store = await reopen()
     assert [m.position for m in await store.messages("ann", session.id)] == [1, 2, 3]
 
@@ -850,7 +854,7 @@ async def test_what_waits_keeps_what_it_took(store, start, begin, reopen):
     again = await reopen()
     assert (await again.get_continuation("ann", turn.continuation.id)).stats == spent
     assert [stats for _, stats in await again.turn_stats("ann", session.created_at)] == [spent]
-    claimed = await again.claim("ann", turn.continuation.id, Hands("w2"))
+    claimed = await again.claim("ann", turn.continuation.id, ClaimRequest("w2"))
     await again.finish(claimed.lease, completed(stats=Stats(turns=1, cost_usd=0.75)))
     assert [stats.cost_usd for _, stats in await again.turn_stats("ann", session.created_at)] == [0.75]
     assert (await again.get_session("ann", session.id)).stats.cost_usd == 0.75
@@ -1142,7 +1146,7 @@ async def test_the_turns_in_the_window_are_listed_in_their_order(store, start, b
     gone = [m for n in (0, 2) for m in made[n][1]] + [made[1][1][0]]
     await store.finish(turn.lease, completed(*said("last"), cut=without(*gone)))
     failed = (await begin(session)).turn
-    await store.finish(failed.lease, Finish("failed", (NewStep("error", {"status": "failed"}),)))
+    await store.finish(failed.lease, TurnEnd("failed", (NewStep("error", {"status": "failed"}),)))
     expected = [made[1][0], made[3][0], made[4][0], turn.continuation.id]
     async for opened in now_and_later():
         assert [t.id for t in await opened.window_turns("ann", session.id)] == expected

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sash.demo.simulated_home import SimulatedHome
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.ports.home import Area, Dependant, Device, Entity, Floor, Layout, State
 from sash.testing import FakeClock
 
@@ -118,9 +118,9 @@ def without(entity_id, layout=LAYOUT):
 
 
 @asynccontextmanager
-async def knowing(home) -> AsyncIterator[KnownHome]:
+async def knowing(home) -> AsyncIterator[LiveHome]:
     """Know a house."""
-    known = KnownHome(home, settle_s=0, rest_s=0)
+    known = LiveHome(home, settle_s=0, rest_s=0)
     await known.open()
     try:
         yield known

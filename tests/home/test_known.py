@@ -6,13 +6,13 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import HomeUnavailable
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from tests.home.known import LAYOUT, WAIT_S, entity, house, knowing, without
 
 
 async def test_a_house_is_known_after_it_has_connected():
     home = house()
-    known = KnownHome(home)
+    known = LiveHome(home)
     with pytest.raises(HomeUnavailable, match="still being connected"):
         _ = known.index
     async with knowing(home) as known, asyncio.timeout(WAIT_S):

@@ -8,7 +8,7 @@ from sash.errors import EntityNotFound, InvalidInput
 from sash.home.index import Index
 from sash.home.service_call import read_order
 from sash.ports.home import Dependant, Service, ServiceField
-from sash.ports.tools import Use
+from sash.ports.tools import ServiceUse
 from tests.home.known import LAYOUT, STATES, entity, house, index, state
 
 NUMBER = ServiceField(selector={"number": {"min": 0, "max": 100}})
@@ -145,21 +145,28 @@ def test_nor_smuggled_in_by_an_argument():
 
 def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
     many = order("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
-    assert many.uses() == [Use("homeassistant.turn_off"), Use("light.turn_off"), Use("lock.turn_off")]
-    assert order("light.turn_on", ["light.kitchen_ceiling"]).uses() == [Use("light.turn_on")]
+    assert many.uses() == [
+        ServiceUse("homeassistant.turn_off"),
+        ServiceUse("light.turn_off"),
+        ServiceUse("lock.turn_off"),
+    ]
+    assert order("light.turn_on", ["light.kitchen_ceiling"]).uses() == [ServiceUse("light.turn_on")]
 
 
 def test_what_is_named_in_an_argument_is_judged_too():
     scene = order("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
-    assert Use("lock.*") in scene.uses()
+    assert ServiceUse("lock.*") in scene.uses()
 
 
 def test_what_a_service_comes_to_is_judged_too():
     dimmed = order("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
-    assert Use("light.turn_off", within=True) in dimmed.uses()
-    assert Use("light.turn_off", within=True) not in order("light.turn_on", ["light.kitchen_ceiling"]).uses()
+    assert ServiceUse("light.turn_off", within=True) in dimmed.uses()
+    assert (
+        ServiceUse("light.turn_off", within=True)
+        not in order("light.turn_on", ["light.kitchen_ceiling"]).uses()
+    )
     moved = order("cover.set_cover_position", ["cover.living_room"], position=100)
-    assert Use("cover.open_cover", within=True) in moved.uses()
+    assert ServiceUse("cover.open_cover", within=True) in moved.uses()
 
 
 def test_what_is_in_a_group_is_judged_with_it():
@@ -168,8 +175,8 @@ def test_what_is_in_a_group_is_judged_with_it():
     grouped = Index(replace(LAYOUT, entities=(*LAYOUT.entities, group)), [*STATES, members])
     arguments = {"service": "homeassistant.turn_off", "entity_ids": ["group.all"]}
     uses = read_order(arguments, grouped, SERVICES).uses()
-    assert Use("lock.*", within=True) in uses
-    assert Use("switch.*", within=True) in uses
+    assert ServiceUse("lock.*", within=True) in uses
+    assert ServiceUse("switch.*", within=True) in uses
 
 
 def test_what_is_within_is_looked_for_however_deep():
@@ -191,8 +198,8 @@ def test_what_is_within_is_looked_for_however_deep():
     }
     for arguments in ({"service": "script.outer"}, {"service": "script.turn_on", "entity_ids": ["Outer"]}):
         uses = read_order(arguments, known, services).uses()
-        assert Use("lock.*", within=True) in uses
-        assert Use("shell_command.x", within=True) in uses
+        assert ServiceUse("lock.*", within=True) in uses
+        assert ServiceUse("shell_command.x", within=True) in uses
 
 
 @pytest.mark.parametrize("text", ["{{ states('light.x') }}", "a {% if x %}", "{# x #}"])
@@ -219,7 +226,7 @@ def test_a_script_is_a_service_only_if_it_is_exposed():
         read_order({"service": "script.hidden"}, known, services)
     assert "script.hidden" not in error.value.message.partition(";")[2]
     allowed = read_order({"service": "script.good_night"}, known, services).uses()
-    assert allowed == [Use("script.good_night"), Use("lock.*", within=True)]
+    assert allowed == [ServiceUse("script.good_night"), ServiceUse("lock.*", within=True)]
 
 
 async def test_every_service_of_the_simulated_house_can_be_read():

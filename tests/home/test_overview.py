@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from sash.home.briefing import MOST_CHANGES, changes, overview
+from sash.home.briefing import MAX_CHANGES, changes, overview
 from sash.home.index import Index
 from sash.memory.tokens import TokenCounter
 from sash.ports.home import Layout
@@ -107,9 +107,9 @@ def test_new_and_removed_are_told():
 
 def test_many_new_ones_are_all_told_in_the_end():
     known = told(index())
-    more = tuple(entity(f"light.new_{n}", area="bedroom") for n in range(2 * MOST_CHANGES + 5))
+    more = tuple(entity(f"light.new_{n}", area="bedroom") for n in range(2 * MAX_CHANGES + 5))
     now = Index(replace(LAYOUT, entities=(*LAYOUT.entities, *more)), STATES)
-    assert f"and {MOST_CHANGES + 5} more" in changes(now, known)
+    assert f"and {MAX_CHANGES + 5} more" in changes(now, known)
     changes(now, known)
     last = changes(now, known)
     assert last.count(";") == 4
@@ -149,8 +149,8 @@ async def test_many_changes_are_told_in_part_and_the_rest_with_the_next_message(
     for key in known.states:
         searched.apply(key, state(key, "changed"))
     text = changes(searched, known)
-    assert text.count(";") == MOST_CHANGES
-    assert f"and {len(known.states) - MOST_CHANGES} more" in text
+    assert text.count(";") == MAX_CHANGES
+    assert f"and {len(known.states) - MAX_CHANGES} more" in text
     shown = text.count(" changed")
     while text := changes(searched, known):
         shown += text.count(" changed")

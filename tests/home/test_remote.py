@@ -16,7 +16,7 @@ from sash.home.remote import RemoteHome
 from sash.home.remote.connection import retry_delay
 from sash.home.remote.link import Timing
 from sash.ports.home import Connected, Disconnected, LayoutChanged, State, StateChanged
-from tests.home.hub import CONFIG, ERROR, LIGHT, TOKEN, Hub
+from tests.home.hub import CONFIG, ERROR, LIGHT, TOKEN, EventHub
 from tests.home.watcher import Watcher
 
 QUICK = Timing(retry_s=0.001, longest_retry_s=0.001, starting_s=0.001)
@@ -38,7 +38,7 @@ class Pauses:
 
 @pytest.fixture
 async def hub():
-    async with Hub() as hub:
+    async with EventHub() as hub:
         yield hub
 
 
@@ -219,7 +219,7 @@ class TestTrouble:
             await fails(home, "closed the connection: if it speaks https")
 
     async def test_the_token_is_not_sent_on_to_another_address(self, hub, connect):
-        async with Hub() as other:
+        async with EventHub() as other:
             where = f"{other.url}/api/websocket"
 
             def redirect(_):
@@ -423,7 +423,7 @@ class TestLosingTheConnection:
         await fails(home, "refuses what is needed: Unauthorized")
 
     async def test_two_houses_do_not_disturb_each_other(self, hub, connect):
-        async with Hub() as other:
+        async with EventHub() as other:
             other.states = {"light.other": LIGHT}
             home, watcher = await connect(hub.url, sleep=Pauses(1))
             second, quiet = await connect(other.url)

@@ -9,7 +9,7 @@ from sash.home.index import Index
 from sash.intents.home import HomeIntents
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import Area, Entity, Floor, Layout, State
-from sash.ports.intents import Heard, ToolResult
+from sash.ports.intents import ToolResult, Utterance
 from sash.ports.model import Answer
 from sash.testing import FakeClock
 from sash.values.sessions import Session
@@ -150,7 +150,7 @@ class House:
         return Session("s", "o", NOW, NOW, preferences=preferences, context=context)
 
     async def hear(self, text: str, *results: ToolResult, tools: frozenset[str] = TOOLS) -> Answer | None:
-        return await self.intents.understand(Heard(text, self.session(), tools, results))
+        return await self.intents.understand(Utterance(text, self.session(), tools, results))
 
     async def calls(self, text: str) -> list[tuple[str, list[str], dict[str, Any]]] | None:
         """Return the services that a sentence calls; None if it is not understood."""

@@ -12,11 +12,11 @@ from sash.ports.home import Entity
 from sash.ports.intents import ToolResult
 from tests.intents.house import House, made, make_index, make_state
 
-Calls = list[tuple[str, list[str], dict[str, Any]]]
+ToolCalls = list[tuple[str, list[str], dict[str, Any]]]
 
 LIGHTS = ["light.kitchen", "light.spots", "light.bedside", "light.desk"]
 
-COMMANDS: dict[str, Calls] = {
+COMMANDS: dict[str, ToolCalls] = {
     "turn on the kitchen light": [("light.turn_on", ["light.kitchen"], {})],
     "Kitchen Spots off.": [("light.turn_off", ["light.spots"], {})],
     "please switch the coffee machine on": [("switch.turn_on", ["switch.coffee"], {})],

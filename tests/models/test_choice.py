@@ -3,7 +3,7 @@
 import pytest
 
 from sash.errors import ContentFiltered, ContextTooLong, InvalidInput, ModelUnreachable
-from sash.models.fallback import Fallback
+from sash.models.fallback import FallbackModel
 from sash.models.openai.chat import OpenAIChat
 from sash.models.openai.endpoint import Endpoint
 from sash.models.openai.model import openai_model
@@ -45,8 +45,8 @@ async def test_the_next_model_is_asked_when_one_cannot_answer(caplog):
             OpenAIChat(Endpoint(name, "sk-test", f"{wire.url}/v1", retries=0))
             for name, wire in (("first", broken), ("second", sound))
         ]
-        result = await ask(Fallback(models), ModelConfig(name="chosen"))
-        await close(Fallback([*models, ScriptedModel("has nothing to close")]))
+        result = await ask(FallbackModel(models), ModelConfig(name="chosen"))
+        await close(FallbackModel([*models, ScriptedModel("has nothing to close")]))
         assert [model.endpoint._client for model in models] == [None, None]
     assert result.content == "hello"
     assert [broken.requests[0].body["model"], sound.requests[0].body["model"]] == ["chosen", "second"]
@@ -61,21 +61,21 @@ async def test_a_model_that_has_begun_to_answer_is_not_replaced():
 
     other = ScriptedModel("hello")
     with pytest.raises(ModelUnreachable):
-        await ask(Fallback([Cut(), other]))
+        await ask(FallbackModel([Cut(), other]))
     assert other.requests == []
 
 
 async def test_a_prompt_that_a_filter_refused_is_not_offered_to_others():
     other = ScriptedModel("hello")
     with pytest.raises(ContentFiltered):
-        await ask(Fallback([ScriptedModel(ContentFiltered("no")), other]))
+        await ask(FallbackModel([ScriptedModel(ContentFiltered("no")), other]))
     assert other.requests == []
-    assert (await ask(Fallback([ScriptedModel(ContextTooLong("too long")), other]))).content == "hello"
+    assert (await ask(FallbackModel([ScriptedModel(ContextTooLong("too long")), other]))).content == "hello"
 
 
 async def test_the_last_error_counts_if_none_can_answer():
     models = [ScriptedModel(ModelUnreachable(text)) for text in ("one", "two")]
     with pytest.raises(ModelUnreachable, match="two"):
-        await ask(Fallback(models))
+        await ask(FallbackModel(models))
     with pytest.raises(InvalidInput):
-        Fallback([])
+        FallbackModel([])

@@ -55,7 +55,7 @@ async def full(kind, folder):
         limit_files(resource.RLIM_INFINITY)
         await sash.recover()
         after = await turn(sash, session.id, "after")
-        said = [m.message.text for m in await sash.ports.store.messages("local", session.id)]
+        said = [m.message.text for m in await sash.store.messages("local", session.id)]
     return {"refused": refused, "readable": still_readable, "after": after.status, "said": said}
 
 

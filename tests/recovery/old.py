@@ -65,7 +65,7 @@ async def fill(kind, folder):
         memory = replace(
             session.memory, facts=(Fact("f", "likes tea", now),), pins=(Pin("p", "be kind", now),)
         )
-        await sash.ports.store.save_session(replace(session, memory=memory))
+        await sash.store.save_session(replace(session, memory=memory))
         for message in ("error 500 at /api/users/123", "look around", "good night", "unlock"):
             sent = await sash.send_message(session.id, message, owner="ann", idempotency_key=message)
             await sash.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)

@@ -31,7 +31,7 @@ async def turn(sash, session, message):
 
 
 async def texts(sash, session):
-    return [m.message.text for m in await sash.ports.store.messages("local", session.id)]
+    return [m.message.text for m in await sash.store.messages("local", session.id)]
 
 
 async def fill_files(folder, turns=3):
@@ -78,12 +78,12 @@ async def test_a_database_that_may_not_be_written(tmp_path):
     async with runtime(SqliteStore(path)) as sash:
         session = await sash.start_session()
         await turn(sash, session, "before")
-        await sash.ports.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
+        await sash.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only|query_only"):
             await sash.send_message(session.id, "now")
         assert await texts(sash, session) == ["before", "ok"]
         with pytest.raises(StoreUnavailable):
-            await sash.ports.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
+            await sash.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
     async with runtime(SqliteStore(path)) as sash:
         assert (await turn(sash, session, "after")).status == "completed"
 
@@ -187,12 +187,12 @@ async def test_files_that_were_not_brought_up_to_date_are_by_their_logs(tmp_path
         old = (folder / "session.json").read_bytes()
         for n in range(3):
             await turn(sash, session, f"message {n}")
-        before = await sash.ports.store.export_session("local", session.id)
+        before = await sash.store.export_session("local", session.id)
     (folder / "session.json").write_bytes(old)
     for path in (folder / "turns").iterdir():
         path.unlink()
     async with runtime(FilesStore(tmp_path)) as sash:
-        assert await sash.ports.store.export_session("local", session.id) == before
+        assert await sash.store.export_session("local", session.id) == before
 
 
 async def test_fifty_sessions_at_once_on_one_sqlite_file(tmp_path):
@@ -234,8 +234,8 @@ async def test_a_turn_whose_log_has_lost_its_end_has_ended_by_its_file(tmp_path)
     for _ in range(2):
         store = FilesStore(tmp_path)
         async with runtime(store) as sash:
-            assert (await sash.ports.store.get_continuation("local", ids[2])).status == "completed"
-            window = await sash.ports.store.window("local", session.id)
+            assert (await sash.store.get_continuation("local", ids[2])).status == "completed"
+            window = await sash.store.window("local", session.id)
             assert [m.text for m in window.messages] == await texts(sash, session)
             assert (await texts(sash, session))[-2:] == ["message 2", "ok"]
 
@@ -248,7 +248,7 @@ async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tm
     store = FilesStore(tmp_path)
     async with runtime(store) as sash:
         assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
-        window = await sash.ports.store.window("local", session.id)
+        window = await sash.store.window("local", session.id)
         assert [m.text for m in window.messages] == await texts(sash, session)
     assert len(store.damaged) == 1
 
@@ -262,7 +262,7 @@ async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_p
         async with Runtime(FilesStore(tmp_path, clock=clock), ScriptedModel("ok"), clock=clock) as sash:
             await sash.sweep()
             assert await texts(sash, session) == ["message 0", "ok"]
-            assert (await sash.ports.store.get_continuation("local", ids[0])).status == "completed"
+            assert (await sash.store.get_continuation("local", ids[0])).status == "completed"
     assert not log_of(tmp_path, session, ids[0]).exists()
 
 

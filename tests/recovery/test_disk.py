@@ -32,7 +32,7 @@ async def talk(kind, folder, *messages):
         for message in messages:
             sent = await sash.send_message(session.id, message)
             await sash.await_continuation(sent.id, timeout_s=WAIT_S)
-        return [m.message.text for m in await sash.ports.store.messages("local", session.id)]
+        return [m.message.text for m in await sash.store.messages("local", session.id)]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -35,13 +35,13 @@ async def take_over(kind, folder, effects, calls):
     """Do what a user does after a crash: start again, resume what was interrupted, send what is not there."""
     async with runtime(open_store(kind, folder), effects, calls) as sash:
         [session] = (await sash.list_sessions()).items
-        for continuation in await sash.ports.store.list_continuations("local", session.id):
+        for continuation in await sash.store.list_continuations("local", session.id):
             if continuation.status == "interrupted":
                 await sash.resume(continuation.id)
         sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY, busy="enqueue")
         result = await sash.await_continuation(sent.id, timeout_s=WAIT_S)
-        transcript = await sash.ports.store.messages("local", session.id)
-        window = await sash.ports.store.window("local", session.id)
+        transcript = await sash.store.messages("local", session.id)
+        window = await sash.store.window("local", session.id)
         return result, transcript, window
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sash.engine.notes import MOST_NOTES
+from sash.engine.notes import MAX_NOTES
 from sash.engine.recall import recall
 from sash.errors import InvalidInput, ModelUnreachable, NoteNotFound, SessionChanged, SessionNotFound
 from sash.memory.tokens import TokenCounter
@@ -169,11 +169,11 @@ async def test_notes_are_checked(run):
         await runtime.remember(session.id, "mine?", owner="bob")
     again = [await runtime.remember(session.id, "the same") for _ in range(2)]
     assert again[0] == again[1]
-    for n in range(MOST_NOTES - 1):
+    for n in range(MAX_NOTES - 1):
         await runtime.remember(session.id, f"fact {n}")
     with pytest.raises(InvalidInput, match="forget some"):
         await runtime.remember(session.id, "one too many")
-    assert len((await runtime.get_session(session.id)).memory.facts) == MOST_NOTES
+    assert len((await runtime.get_session(session.id)).memory.facts) == MAX_NOTES
 
 
 async def test_notes_taken_at_once_are_all_kept(run):

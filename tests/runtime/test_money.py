@@ -13,7 +13,7 @@ from sash.errors import (
     ModelUnreachable,
 )
 from sash.models.catalog import Catalog, ModelFacts
-from sash.models.fallback import Fallback
+from sash.models.fallback import FallbackModel
 from sash.ports.model import Answer, Usage
 from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, both, calling
@@ -295,7 +295,7 @@ async def test_a_fallback_is_as_dear_as_its_dearest(run):
     cheap.name, dear = "cheap", ScriptedModel(saying("Hello."))
     dear.name = "dear"
     catalog = Catalog({"dear": ModelFacts(1000, 2000), "cheap": ModelFacts(0.1, 0.1)})
-    runtime = await run(model=Fallback([cheap, dear]), catalog=catalog)
+    runtime = await run(model=FallbackModel([cheap, dear]), catalog=catalog)
     session = await runtime.start_session(budgets=Budgets(max_cost_per_turn_usd=0.01))
     assert (await turn(runtime, session)).response.stopped_by == "max_cost_per_turn_usd"
 

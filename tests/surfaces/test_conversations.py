@@ -7,7 +7,7 @@ import pytest
 
 from sash import ConversationManager, Runtime
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import ContinuationNotFound, InvalidInput, SashError, SessionBusy
 from sash.server.conversation import Conversations
 from sash.stores.memory import MemoryStore
@@ -37,7 +37,7 @@ async def serve(request, tmp_path, clock):
         runtime = Runtime(store, model or ScriptedModel("ok"), clock=clock)
         await runtime.open()
         running.append(runtime)
-        return Conversations(Desk(runtime), max_turns)
+        return Conversations(AgentService(runtime), max_turns)
 
     yield serve
     for runtime in running:
@@ -447,7 +447,7 @@ async def test_a_count_that_is_none_breaks_no_conversation(serve, odd):
 async def test_two_servers_begin_one_conversation(tmp_path):
     path = tmp_path / "sash.db"
     async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
-        both = Conversations(Desk(a)), Conversations(Desk(b))
+        both = Conversations(AgentService(a)), Conversations(AgentService(b))
         begun = await asyncio.gather(*(c.session(*DEFAULT) for c in both for _ in range(5)))
         assert len({session.id for session in begun}) == 1
         await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
@@ -470,12 +470,12 @@ async def test_what_is_no_conversation_id_is_refused(serve, wrong):
 @pytest.mark.parametrize("max_turns", [0, 101, "10", None])
 def test_max_turns_outside_1_to_100_is_refused(max_turns):
     with pytest.raises(SashError) as error:
-        Conversations(Desk(Runtime(MemoryStore())), max_turns)
+        Conversations(AgentService(Runtime(MemoryStore())), max_turns)
     assert error.value.code == "invalid_limit"
 
 
 async def test_times_are_written_with_milliseconds(tmp_path):
     async with Runtime(SqliteStore(tmp_path / "sash.db")) as runtime:
-        conversations = Conversations(Desk(runtime))
+        conversations = Conversations(AgentService(runtime))
         await conversations.add_turn(*DEFAULT, "q")
         assert STAMP.fullmatch((await conversations.history(*DEFAULT))["oldest_turn_timestamp"])

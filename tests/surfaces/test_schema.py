@@ -11,7 +11,7 @@ from tests.surfaces.test_serve import ask, program
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 # Erasing everything in the middle of it would leave nothing to try.
 LEFT_OUT = "/v1/owners/me"
-MOST_S = 600
+MAX_S = 600
 
 
 def test_the_api_is_as_it_is_described(tmp_path):
@@ -28,7 +28,7 @@ def test_the_api_is_as_it_is_described(tmp_path):
             ],
             capture_output=True,
             text=True,
-            timeout=MOST_S,
+            timeout=MAX_S,
             cwd=tmp_path,
         )
         assert done.returncode == 0, done.stdout[-20_000:]

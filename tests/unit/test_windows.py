@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from sash.engine.window_cache import KnownWindow, KnownWindows
+from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.memory.window import Limits, Window
 from sash.ports.store import Lease, Turn
 from sash.values.messages import ConversationWindow, MessageEntry
@@ -24,7 +24,7 @@ def take(windows, turn):
 
 
 def test_a_window_is_known_until_a_turn_takes_it():
-    windows, known = KnownWindows(), KnownWindow(Window(Limits()), MessageEntry.to_openai)
+    windows, known = WindowCache(), CachedWindow(Window(Limits()), MessageEntry.to_openai)
     windows.remember(SESSION, known)
     assert windows.session("s") is SESSION
     assert take(windows, turn(SESSION)) is known
@@ -33,13 +33,13 @@ def test_a_window_is_known_until_a_turn_takes_it():
 
 
 def test_a_window_of_another_version_is_not_taken_for_this_one():
-    windows = KnownWindows()
-    windows.remember(SESSION, KnownWindow(Window(Limits()), MessageEntry.to_openai))
+    windows = WindowCache()
+    windows.remember(SESSION, CachedWindow(Window(Limits()), MessageEntry.to_openai))
     assert take(windows, turn(replace(SESSION, version=2))) is None
 
 
 def test_the_window_that_came_with_a_turn_counts():
-    windows, known = KnownWindows(), KnownWindow(Window(Limits()), MessageEntry.to_openai)
+    windows, known = WindowCache(), CachedWindow(Window(Limits()), MessageEntry.to_openai)
     windows.remember(SESSION, known)
     taken = take(windows, turn(SESSION, ConversationWindow("s")))
     assert taken is not None
@@ -47,10 +47,10 @@ def test_the_window_that_came_with_a_turn_counts():
 
 
 def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
-    windows = KnownWindows(most=2)
+    windows = WindowCache(most=2)
     for name, owner in (("a", "ann"), ("b", "bob"), ("c", "ann")):
         windows.remember(
-            replace(SESSION, id=name, owner=owner), KnownWindow(Window(Limits()), MessageEntry.to_openai)
+            replace(SESSION, id=name, owner=owner), CachedWindow(Window(Limits()), MessageEntry.to_openai)
         )
     assert [windows.session(name) is None for name in "abc"] == [True, False, False]
     windows.forget("ann")

@@ -7,7 +7,7 @@ from pathlib import Path
 from sash.app.settings import Settings
 from sash.engine.event_hub import PARTIAL_INTERVAL_S
 from sash.engine.runtime import Runtime
-from sash.engine.worker import Result
+from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.ports.home import Home
 from sash.ports.model import Model
@@ -21,7 +21,7 @@ TOKENS_FILE = "tokens.json"
 def make_runtime(
     settings: Settings,
     *,
-    on_turn: Callable[[Result], None] | None = None,
+    on_turn: Callable[[ContinuationResult], None] | None = None,
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
 ) -> Runtime:

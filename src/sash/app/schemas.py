@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 
 from sash.engine.turn.progress import Progress
-from sash.engine.worker import BusyPolicy, Result
+from sash.engine.worker import BusyPolicy, ContinuationResult
 from sash.ports.store import StoredMessage
 from sash.values.sessions import (
     EXACT,
@@ -36,11 +36,11 @@ from sash.values.steps import (
 )
 from sash.values.validation import whole
 
-MOST_WAIT_MS = 60_000
+MAX_WAIT_MS = 60_000
 
 Text = Annotated[str, Field(min_length=1)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
-Wait = Annotated[int, Strict(), Field(ge=0, le=MOST_WAIT_MS), BeforeValidator(whole)]
+Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 Object = dict[str, Any]
 Attachment = Annotated[
     Object,
@@ -369,7 +369,7 @@ def _thing(entity: Any) -> str:
     return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"
 
 
-def shown_result(result: Result) -> ContinuationShown:
+def shown_result(result: ContinuationResult) -> ContinuationShown:
     """Show where a continuation stands, with its steps."""
     return shown(result.continuation, result.steps)
 

@@ -40,7 +40,7 @@ from sash.values.sessions import Budgets, Fact, Pin, Session, SessionPolicy, Ses
 T = TypeVar("T", int, float)
 
 
-class Desk:
+class AgentService:
     """Serves callers: nobody gets what belongs to another owner, or does what its scopes do not allow."""
 
     def __init__(self, runtime: Runtime) -> None:

@@ -13,7 +13,7 @@ from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place, SomeSessio
 if TYPE_CHECKING:
     from sash.app.access import Caller
     from sash.app.schemas import Acknowledged, ContinuationShown
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.app.settings import Settings
 
 FOR_EVER_S = 86_400.0
@@ -85,7 +85,7 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
         return turn
 
 
-async def _put(desk: "Desk", caller: "Caller", asked: _Question) -> "Acknowledged":
+async def _put(desk: "AgentService", caller: "Caller", asked: _Question) -> "Acknowledged":
     """Put the question, in a session that goes on or in one of its own."""
     from sash.app.schemas import Ask, SendMessage
     from sash.values.sessions import ModelConfig

@@ -17,12 +17,12 @@ def cancel(
 ) -> None:
     """End a turn at once and for good, also one that a server runs."""
     from sash.app.access import Caller
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.console import make_console, say
     from sash.cli.opening import read
     from sash.errors import ContinuationFinal
 
-    async def end(desk: Desk, caller: Caller) -> str:
+    async def end(desk: AgentService, caller: Caller) -> str:
         return (await desk.cancel(caller, continuation, reason)).status
 
     status = read(Place(data, store, config, owner), end)

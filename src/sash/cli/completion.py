@@ -6,7 +6,7 @@ import typer
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
 
 MOST = 20
 STORES = ("sqlite", "files", "memory")
@@ -45,7 +45,7 @@ def _look(ctx: typer.Context) -> tuple[Offers, Offers]:
         return [], []
 
 
-async def _offers(desk: "Desk", caller: "Caller") -> tuple[Offers, Offers]:
+async def _offers(desk: "AgentService", caller: "Caller") -> tuple[Offers, Offers]:
     found = (await desk.list_sessions(caller, limit=MOST)).sessions
     sessions = [(session.id, f"{session.status} {session.name or ''}".strip()) for session in found]
     shown = [await desk.get_session(caller, session.id) for session in found if session.status == "active"]

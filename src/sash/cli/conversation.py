@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown, Note, SendMessage, WaitingCall
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.beside import Beside
 from sash.cli.console import make_console, one_line, say
@@ -33,7 +33,7 @@ class Conversation:
     session: Session
 
     def __init__(
-        self, beside: Beside, desk: Desk, caller: Caller, settings: Settings, *, yes: bool = False
+        self, beside: Beside, desk: AgentService, caller: Caller, settings: Settings, *, yes: bool = False
     ) -> None:
         self._beside = beside
         self._desk = desk

@@ -18,13 +18,13 @@ def erase(
 ) -> None:
     """Delete everything of an owner: sessions, transcripts, facts, artifacts."""
     from sash.app.access import Caller
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.console import make_console, say
     from sash.cli.lines import Lines
     from sash.cli.opening import read
     from sash.errors import InvalidInput
 
-    async def count(desk: Desk, caller: Caller) -> int:
+    async def count(desk: AgentService, caller: Caller) -> int:
         found, cursor = 0, None
         while True:
             page = await desk.list_sessions(caller, limit=PAGE, cursor=cursor)
@@ -32,7 +32,7 @@ def erase(
             if cursor is None:
                 return found
 
-    async def delete(desk: Desk, caller: Caller) -> int:
+    async def delete(desk: AgentService, caller: Caller) -> int:
         return (await desk.erase(caller)).sessions
 
     place, console = Place(data, store, config, owner), make_console()

@@ -28,7 +28,7 @@ def export(
 ) -> None:
     """Write a whole session as JSON, for `sash import`."""
     from sash.app.access import Caller
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.console import make_console, say
     from sash.cli.opening import read
     from sash.cli.progress import progress
@@ -37,7 +37,7 @@ def export(
     if output != STDOUT:
         _check_free(output, force)
 
-    async def fetch(desk: Desk, caller: Caller) -> dict[str, Any]:
+    async def fetch(desk: AgentService, caller: Caller) -> dict[str, Any]:
         return await desk.export_session(caller, session)
 
     with progress("Reading"):

@@ -3,14 +3,14 @@
 from contextlib import suppress
 
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.cli.console import make_console, say
 from sash.errors import EntityNotFound, HomeError, SashError
 
 HOUSE_S = 5.0
 
 
-async def wait_for_house(desk: Desk, within_s: float = HOUSE_S) -> None:
+async def wait_for_house(desk: AgentService, within_s: float = HOUSE_S) -> None:
     """Wait for the house, and say so if it cannot be reached."""
     try:
         await desk.runtime.home_ready(timeout_s=within_s)
@@ -18,7 +18,7 @@ async def wait_for_house(desk: Desk, within_s: float = HOUSE_S) -> None:
         _warn(error.message)
 
 
-async def check_area(desk: Desk, caller: Caller, area: str) -> None:
+async def check_area(desk: AgentService, caller: Caller, area: str) -> None:
     """Warn of an area that the house does not have, if it can be asked."""
     with suppress(SashError):
         try:

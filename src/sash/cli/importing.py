@@ -22,14 +22,14 @@ def import_session(
 ) -> None:
     """Bring an exported session back, and print its id."""
     from sash.app.access import Caller
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.opening import read
     from sash.cli.progress import progress
     from sash.errors import SessionExists
 
     bundle = _parse(sys.stdin.buffer.read() if file == STDIN else _read(file))
 
-    async def bring(desk: Desk, caller: Caller) -> str:
+    async def bring(desk: AgentService, caller: Caller) -> str:
         try:
             return (await desk.import_session(caller, bundle)).session_id
         except SessionExists as error:

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from sash.app.access import Caller
 from sash.app.assembly import make_runtime
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.logs import quiet
 from sash.cli.options import Place
@@ -23,22 +23,22 @@ from sash.errors import StoreUnavailable
 PARTIAL_INTERVAL_S = 0.1
 
 T = TypeVar("T")
-Work = Callable[[Desk, Caller], Awaitable[T]]
+Work = Callable[[AgentService, Caller], Awaitable[T]]
 
 
 @asynccontextmanager
-async def talking(settings: Settings) -> AsyncIterator[Desk]:
+async def talking(settings: Settings) -> AsyncIterator[AgentService]:
     """Open a runtime that runs turns, and only those that are asked for here."""
     runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
     await _open(runtime, settings, runtime.open(recover=False))
     try:
-        yield Desk(runtime)
+        yield AgentService(runtime)
     finally:
         await runtime.close()
 
 
 @asynccontextmanager
-async def reading(settings: Settings, *, with_house: bool = False) -> AsyncIterator[Desk]:
+async def reading(settings: Settings, *, with_house: bool = False) -> AsyncIterator[AgentService]:
     """Open a runtime that runs no turns, and needs neither model nor house, unless their parts are shown."""
     if not with_house:
         settings = replace(settings, model=None, home="none", home_url=None, home_token=None, vocabulary=None)
@@ -47,7 +47,7 @@ async def reading(settings: Settings, *, with_house: bool = False) -> AsyncItera
     try:
         await runtime.drain()
         await runtime.store.interrupt_lost()
-        yield Desk(runtime)
+        yield AgentService(runtime)
     finally:
         await runtime.close()
 

@@ -22,7 +22,7 @@ def search(
     """Find messages in all that was ever said, the best first."""
     from sash.app.access import Caller
     from sash.app.schemas import MessageList
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.console import make_console, one_line, print_json, say
     from sash.cli.opening import read
     from sash.cli.progress import progress
@@ -30,7 +30,7 @@ def search(
     from sash.cli.transcript import words
     from sash.values.codec import adapter
 
-    async def find(desk: Desk, caller: Caller) -> MessageList:
+    async def find(desk: AgentService, caller: Caller) -> MessageList:
         return await desk.search(caller, " ".join(query), session_id=session, limit=limit)
 
     with progress("Searching"):

@@ -28,12 +28,12 @@ def sessions(
     """List sessions, the newest first."""
     from sash.app.access import Caller
     from sash.app.schemas import SessionList
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.cli.console import make_console, print_json, say
     from sash.cli.opening import read
     from sash.values.codec import adapter
 
-    async def find(desk: Desk, caller: Caller) -> SessionList:
+    async def find(desk: AgentService, caller: Caller) -> SessionList:
         return await desk.list_sessions(caller, status=status, limit=limit)
 
     found = read(Place(data, store, config, owner), find)

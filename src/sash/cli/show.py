@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from sash.app.access import Caller
     from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, SessionShown
-    from sash.app.service import Desk
+    from sash.app.service import AgentService
     from sash.values.sessions import Session, SessionPolicy
 
 ROLES = {"user": "cyan", "assistant": "magenta"}
@@ -40,7 +40,7 @@ def show(
     from sash.errors import ContinuationNotFound, SessionNotFound
     from sash.values.codec import adapter
 
-    async def find(desk: "Desk", caller: "Caller") -> "_Found | ContinuationShown":
+    async def find(desk: "AgentService", caller: "Caller") -> "_Found | ContinuationShown":
         try:
             return await _find_session(desk, caller, id_, messages, context)
         except SessionNotFound:
@@ -78,7 +78,7 @@ _Found = tuple["SessionShown", list["ContinuationShown"], tuple["MessageShown", 
 
 
 async def _find_session(
-    desk: "Desk", caller: "Caller", session_id: str, most: int, context: bool
+    desk: "AgentService", caller: "Caller", session_id: str, most: int, context: bool
 ) -> "_Found":
     from sash.cli.transcript import last_messages
 

@@ -11,7 +11,7 @@ from sash.cli.options import LOCAL, Config, Data, Json, Owner, Place
 if TYPE_CHECKING:
     from sash.app.access import Token, Tokens
 
-MOST_DAYS = 36_500
+MAX_DAYS = 36_500
 
 app = typer.Typer(name="token", cls=Group, no_args_is_help=True, help="Make, list and revoke tokens.")
 
@@ -24,7 +24,7 @@ def create(
     ] = None,
     name: Annotated[str, typer.Option(help="What it is for.")] = "",
     expires_days: Annotated[
-        int | None, typer.Option(min=1, max=MOST_DAYS, help="Days until it is no good.")
+        int | None, typer.Option(min=1, max=MAX_DAYS, help="Days until it is no good.")
     ] = None,
     data: Data = None,
     config: Config = None,

@@ -2,12 +2,14 @@
 
 from sash.app.access import Caller
 from sash.app.schemas import MessageShown
-from sash.app.service import Desk
+from sash.app.service import AgentService
 
 _FAR = 1 << 10
 
 
-async def last_messages(desk: Desk, caller: Caller, session_id: str, most: int) -> tuple[MessageShown, ...]:
+async def last_messages(
+    desk: AgentService, caller: Caller, session_id: str, most: int
+) -> tuple[MessageShown, ...]:
     """Return the last messages of a session; however long its transcript is, only these are read."""
     length = await _length(desk, caller, session_id)
     if not length or not most:
@@ -16,7 +18,7 @@ async def last_messages(desk: Desk, caller: Caller, session_id: str, most: int) 
     return page.messages
 
 
-async def _length(desk: Desk, caller: Caller, session_id: str) -> int:
+async def _length(desk: AgentService, caller: Caller, session_id: str) -> int:
     """Find how many messages there are: positions have no gaps, so that halving finds the last."""
 
     async def reaches(position: int) -> bool:

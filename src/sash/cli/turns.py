@@ -5,7 +5,7 @@ from contextlib import suppress
 
 from sash.app.access import Caller
 from sash.app.schemas import Approve, ContinuationShown, WaitingCall
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.cli.beside import Beside
 from sash.cli.screen import Screen
 from sash.engine.event_hub import Event
@@ -22,7 +22,9 @@ Confirm = Callable[[WaitingCall], bool | None]
 class Turns:
     """Follows turns at a desk. `confirm` asks for a yes; if it answers None the turn goes on waiting."""
 
-    def __init__(self, beside: Beside, desk: Desk, caller: Caller, screen: Screen, confirm: Confirm) -> None:
+    def __init__(
+        self, beside: Beside, desk: AgentService, caller: Caller, screen: Screen, confirm: Confirm
+    ) -> None:
         self._beside = beside
         self._desk = desk
         self._caller = caller

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from sash.app.access import Caller
 from sash.app.schemas import StartSession
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import InvalidInput
 from sash.values.sessions import Session
 
@@ -22,7 +22,7 @@ class Wanted:
     language: str | None = None
     services: tuple[str, ...] = ()
 
-    async def find(self, desk: Desk, caller: Caller) -> Session:
+    async def find(self, desk: AgentService, caller: Caller) -> Session:
         """Return the session: the one that is named, if it is as it is wanted, or else a new one."""
         known = await self._known(desk, caller)
         if known is None:
@@ -39,7 +39,7 @@ class Wanted:
             return shown.session
         return known
 
-    async def _known(self, desk: Desk, caller: Caller) -> Session | None:
+    async def _known(self, desk: AgentService, caller: Caller) -> Session | None:
         """Return the session that is asked for; one that has expired goes on, if it is asked for by name."""
         runtime, owner = desk.runtime, caller.owner
         if self.session_id is not None:
@@ -57,7 +57,7 @@ class Wanted:
         may = session.policy.allowlisted_services if session.policy.allow_actuation else ()
         return set(self.services) <= set(may) and self.area in (None, session.context.get("area"))
 
-    async def _begin(self, desk: Desk, caller: Caller, name: str | None) -> Session:
+    async def _begin(self, desk: AgentService, caller: Caller, name: str | None) -> Session:
         policy = desk.runtime.defaults.policy
         if self.services:
             policy = replace(policy, allow_actuation=True, allowlisted_services=self.services)

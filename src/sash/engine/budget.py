@@ -15,7 +15,7 @@ from sash.values.stats import NO_STATS, Stats
 
 # An answer of fewer tokens is hardly one; every model can write as many as the most.
 LEAST_OUTPUT = 256
-MOST_OUTPUT = 4096
+MAX_OUTPUT = 4096
 _NO_LIMIT = 1 << 30
 
 
@@ -28,7 +28,7 @@ class BudgetReached(Exception):
 
 
 @dataclass(slots=True)
-class Money:
+class Spending:
     """The books of a runtime. `running` has the turns under way: whose they are, and how far they are.
 
     What is spent beside turns is known to this process only, for the day.
@@ -83,13 +83,15 @@ class Money:
         self._beside[owner] = (self.today(), self.beside(owner) + usd)
 
 
-class Purse:
+class TurnBudget:
     """What one turn may spend. `names` are the models that may answer it, the one that is asked first.
 
     `written_off` are the bills of calls that brought no answer, which no step of the journal has.
     """
 
-    def __init__(self, money: Money, turn: Turn, progress: Progress, names: tuple[str | None, ...]) -> None:
+    def __init__(
+        self, money: Spending, turn: Turn, progress: Progress, names: tuple[str | None, ...]
+    ) -> None:
         self._money = money
         self._budgets = turn.session.budgets
         self._known = turn.session.stats
@@ -115,10 +117,10 @@ class Purse:
             most = self._most_output(counted, money)
             if most < LEAST_OUTPUT:
                 raise BudgetReached(budget)
-            if most < (config.max_output_tokens or MOST_OUTPUT):
+            if most < (config.max_output_tokens or MAX_OUTPUT):
                 config = replace(config, max_output_tokens=most)
         if left:
-            self._progress.reserved_usd = self._price(counted, config.max_output_tokens or MOST_OUTPUT)
+            self._progress.reserved_usd = self._price(counted, config.max_output_tokens or MAX_OUTPUT)
         self._under_way = counted
         return config
 
@@ -161,10 +163,10 @@ class Purse:
 
     def _most_output(self, counted: int, money: float) -> int:
         """Return how many tokens of answer so much money is enough for, behind a prompt of so many."""
-        prompt, with_output = self._price(counted, 0), self._price(counted, MOST_OUTPUT)
+        prompt, with_output = self._price(counted, 0), self._price(counted, MAX_OUTPUT)
         if with_output == prompt:
             return _NO_LIMIT if money >= prompt else 0
-        return max(0, int(min(_NO_LIMIT, MOST_OUTPUT * (money - prompt) / (with_output - prompt))))
+        return max(0, int(min(_NO_LIMIT, MAX_OUTPUT * (money - prompt) / (with_output - prompt))))
 
     def _price(self, counted: int, output: int) -> float:
         """Return what a call costs at most, whichever model answers it, by all names that are known of it."""

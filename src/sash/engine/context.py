@@ -16,7 +16,7 @@ from functools import lru_cache
 from itertools import chain
 from typing import Any
 
-from sash.home.briefing import Told
+from sash.home.briefing import HomeBriefing
 from sash.memory.digest import digest
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.memory.window import Window, groups
@@ -78,7 +78,7 @@ class ContextBuilder:
         tools: list[dict[str, Any]],
         tail: Sequence[tuple[str, str]] = (),
         *,
-        home: Told | None = None,
+        home: HomeBriefing | None = None,
         last_k: int | None = None,
     ) -> Context:
         """Put the parts in their order. `home` tells of the house, `tail` what is new in this turn, by name.

@@ -19,7 +19,7 @@ LONGEST_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
-class DirectCall:
+class DirectToolCall:
     """A call of an owner, within one of his sessions or none."""
 
     engine: Engine

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from itertools import takewhile
 from typing import Any
 
-from sash.engine.event_hub import Event, Hub, Subscriber
+from sash.engine.event_hub import Event, EventHub, Subscriber
 from sash.ports.store import Store, StoredStep
 from sash.values.codec import adapter
 from sash.values.steps import FINAL, Continuation, Step
@@ -20,7 +20,7 @@ EVENTS_EVERY_S = 2.0
 _PAGE = 100
 
 
-class Feed:
+class EventFeed:
     """The events of one session: `_recent` are all that the store has behind the cursor `_start`.
 
     It is `over` when no more can come.
@@ -108,22 +108,22 @@ class Feed:
         return Event("final", session_id, item.continuation_id, payload, step.cursor)
 
 
-class Feeds:
+class EventFeeds:
     """The feeds of the sessions that somebody listens to."""
 
-    def __init__(self, store: Store, hub: Hub) -> None:
+    def __init__(self, store: Store, hub: EventHub) -> None:
         self._store = store
         self._hub = hub
-        self._feeds: dict[tuple[str, str], tuple[Feed, ExitStack]] = {}
+        self._feeds: dict[tuple[str, str], tuple[EventFeed, ExitStack]] = {}
 
     @contextmanager
-    def read(self, owner: str, session_id: str, cursor: int) -> Iterator[Feed]:
+    def read(self, owner: str, session_id: str, cursor: int) -> Iterator[EventFeed]:
         """Read a session's feed for as long as the context lasts; the first reader's cursor is its start."""
         key = (owner, session_id)
         if key not in self._feeds:
             subscription = ExitStack()
             news = subscription.enter_context(self._hub.subscribe(session_id))
-            self._feeds[key] = (Feed(self._store, owner, session_id, news, cursor), subscription)
+            self._feeds[key] = (EventFeed(self._store, owner, session_id, news, cursor), subscription)
         feed, subscription = self._feeds[key]
         feed.readers += 1
         try:

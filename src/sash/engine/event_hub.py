@@ -44,7 +44,7 @@ class _Writing:
     shown_of: str = ""
 
 
-class Hub:
+class EventHub:
     """Wakes the subscribers of a session, and keeps the partial text for those who join late.
 
     `clean` takes the secrets out of a text before anybody sees it.

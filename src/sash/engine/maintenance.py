@@ -22,12 +22,12 @@ from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 
-MOST_VECTORS = 1000
+MAX_VECTORS = 1000
 # Of an older transcript no more is embedded than is kept.
 MESSAGES_PER_VECTOR = 4
 BATCH = 64
 PAGE = 500
-MOST_CHARS = 4000
+MAX_CHARS = 4000
 SUMMARY_TOKENS = 500
 TIMEOUT_S = 60.0
 
@@ -40,7 +40,7 @@ SUMMARISE = (
 _logger = logging.getLogger(__name__)
 
 
-class Upkeep:
+class Maintenance:
     """Looks after sessions whose windows were cut."""
 
     def __init__(self, engine: Engine, *, summaries: bool, embedder: Embedder | None) -> None:
@@ -88,7 +88,7 @@ class Upkeep:
         """Embed the evicted turns that have no vector yet."""
         known = await self._store.vectors(session.owner, session.id)
         window = await self._store.window(session.owner, session.id)
-        oldest = max(0, window.evicted_count - MESSAGES_PER_VECTOR * MOST_VECTORS)
+        oldest = max(0, window.evicted_count - MESSAGES_PER_VECTOR * MAX_VECTORS)
         after = max((v.position for v in known if v.model == embedder.name), default=oldest)
         while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
             turns = turns_of([m for m in found if not m.in_window])
@@ -109,7 +109,7 @@ class Upkeep:
             Vector(turn[0].position, embedder.name, pack(vector))
             for turn, vector in zip(turns, made, strict=True)
         ]
-        await self._store.add_vectors(session.owner, session.id, vectors, keep=MOST_VECTORS)
+        await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
         """Let the model sum up the summary, the digest and what was evicted; it takes the place of both."""
@@ -142,7 +142,7 @@ class Upkeep:
 
 def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[dict[str, Any]]:
     memory = session.memory
-    said = "\n".join(f"{m.name or m.role}: {m.text[:MOST_CHARS]}" for m in evicted if m.text)
+    said = "\n".join(f"{m.name or m.role}: {m.text[:MAX_CHARS]}" for m in evicted if m.text)
     parts = (
         ("The summary so far", memory.summary),
         ("Notes on what came since", memory.digest),
@@ -155,4 +155,4 @@ def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[
 def _text(turn: Sequence[StoredMessage]) -> str:
     """Return what was said in a turn, for an embedder; tool results would drown it."""
     said = [m.message.text for m in turn if m.message.role in ("user", "assistant") and m.message.text]
-    return "\n".join(said)[:MOST_CHARS]
+    return "\n".join(said)[:MAX_CHARS]

@@ -4,18 +4,18 @@ from collections.abc import Iterator
 from datetime import tzinfo
 from typing import Any
 
-from sash.engine.notes import Notebook
+from sash.engine.notes import Notes
 from sash.engine.recall import Recalled, recall
 from sash.memory.words import beginnings, plain
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store
 from sash.ports.tools import ToolContext, ToolSpec
 
-MOST_TURNS = 5
+MAX_TURNS = 5
 
 
 def memory_tools(
-    store: Store, notebook: Notebook, embedder: Embedder | None, zone: tzinfo | None
+    store: Store, notebook: Notes, embedder: Embedder | None, zone: tzinfo | None
 ) -> Iterator[ToolSpec]:
     """Return the tools of a session's memory."""
 
@@ -33,7 +33,7 @@ def memory_tools(
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, embedder)
         facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
-        turns = sorted(found[:MOST_TURNS], key=lambda turn: turn.key)
+        turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_described(turn, zone) for turn in turns]}
 
     yield ToolSpec(

@@ -13,12 +13,12 @@ from sash.values.clock import Clock
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.validation import check_json, check_text
 
-MOST_NOTES = 50
-MOST_CHARS = 400
-MOST_PREFERENCES_BYTES = 4096
+MAX_NOTES = 50
+MAX_CHARS = 400
+MAX_PREFERENCES_BYTES = 4096
 
 
-class Notebook:
+class Notes:
     """Changes what a session notes, also while a turn of it runs."""
 
     def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
@@ -99,9 +99,9 @@ def check_preferences(preferences: Any) -> dict[str, Any]:
     """Refuse preferences that would fill the prompt: they are in every one."""
     clean: dict[str, Any] = redact_json(check_json("preferences", preferences))
     size = len(json.dumps(clean))
-    if size > MOST_PREFERENCES_BYTES:
+    if size > MAX_PREFERENCES_BYTES:
         raise InvalidInput(
-            f"preferences may have {MOST_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
+            f"preferences may have {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
         )
     return clean
 
@@ -109,11 +109,11 @@ def check_preferences(preferences: Any) -> dict[str, Any]:
 def _check_note(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("a note must be a text that is not empty")
-    if len(text) > MOST_CHARS:
-        raise InvalidInput(f"a note may have {MOST_CHARS} characters, this one has {len(text)}: shorten it")
+    if len(text) > MAX_CHARS:
+        raise InvalidInput(f"a note may have {MAX_CHARS} characters, this one has {len(text)}: shorten it")
     return redact(check_text(text.strip()))
 
 
 def _check_room(what: str, notes: tuple[Any, ...]) -> None:
-    if len(notes) >= MOST_NOTES:
-        raise InvalidInput(f"a session keeps {MOST_NOTES} {what}: forget some of them first")
+    if len(notes) >= MAX_NOTES:
+        raise InvalidInput(f"a session keeps {MAX_NOTES} {what}: forget some of them first")

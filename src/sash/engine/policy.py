@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from fnmatch import fnmatchcase
 from typing import Literal, NamedTuple
 
-from sash.ports.tools import Use
+from sash.ports.tools import ServiceUse
 from sash.values.clock import Clock
 from sash.values.sessions import SessionPolicy
 
@@ -20,7 +20,7 @@ class Verdict(NamedTuple):
     reason: str = ""
 
 
-class Pace:
+class ActionRateLimiter:
     """How many actions an owner has had lately: whatever goes round in circles is stopped by it."""
 
     def __init__(self, clock: Clock) -> None:
@@ -38,7 +38,7 @@ class Pace:
         return True
 
 
-def judge(uses: Iterable[Use], policy: SessionPolicy) -> Verdict:
+def judge(uses: Iterable[ServiceUse], policy: SessionPolicy) -> Verdict:
     """Judge an action by all the services that it uses: one that is refused refuses it whole."""
     verdicts = [_judge(service, within, policy) for service, within in uses]
     for what in ("deny", "confirm"):

@@ -21,7 +21,7 @@ from sash.values.validation import (
 )
 
 ATTACHMENTS = ("image_url", "input_audio")
-MOST_OBJECT_BYTES = 16 << 10
+MAX_OBJECT_BYTES = 16 << 10
 
 
 def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationRequest:
@@ -59,7 +59,7 @@ def read_answer(most_bytes: int, answer: Any) -> str:
 def read_object(name: str, value: Any) -> dict[str, Any]:
     """Return what somebody wants to be kept, if it is a JSON object and not too large."""
     clean: dict[str, Any] = redact_json(check_json(name, value))
-    check_size(len(json.dumps(clean)), MOST_OBJECT_BYTES)
+    check_size(len(json.dumps(clean)), MAX_OBJECT_BYTES)
     return clean
 
 

@@ -9,12 +9,12 @@ from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Self
 
 from sash.engine.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
-from sash.engine.direct_call import DirectCall
-from sash.engine.event_feed import Feeds
-from sash.engine.event_hub import PARTIAL_INTERVAL_S, Event, Hub
-from sash.engine.maintenance import Upkeep
+from sash.engine.direct_call import DirectToolCall
+from sash.engine.event_feed import EventFeeds
+from sash.engine.event_hub import PARTIAL_INTERVAL_S, Event, EventHub
+from sash.engine.maintenance import Maintenance
 from sash.engine.memory_tools import memory_tools as make_memory_tools
-from sash.engine.notes import Notebook, check_preferences
+from sash.engine.notes import Notes, check_preferences
 from sash.engine.redaction import redact
 from sash.engine.requests import (
     read_answer,
@@ -27,8 +27,8 @@ from sash.engine.requests import (
 from sash.engine.session_import import read_bundle
 from sash.engine.turn.engine import Engine
 from sash.engine.turn.progress import Progress
-from sash.engine.window_cache import KnownWindows
-from sash.engine.worker import BusyPolicy, Result, Worker
+from sash.engine.window_cache import WindowCache
+from sash.engine.worker import BusyPolicy, ContinuationResult, Worker
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
@@ -45,7 +45,7 @@ from sash.errors import (
     StoreUnavailable,
     TooManySessions,
 )
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.intents.memory import MemoryIntents
 from sash.intents.undo import UndoIntents
 from sash.memory.tokens import TokenCounter
@@ -63,7 +63,7 @@ from sash.ports.store import (
     Page,
     Store,
     StoredMessage,
-    Swept,
+    SweepCounts,
     change_session,
     check_begin,
 )
@@ -110,7 +110,7 @@ if TYPE_CHECKING:
 DEFAULT_OWNER = "local"
 SWEEP_EVERY_S = 300.0
 STATISTICS_DAYS = 7
-MOST_DAYS = 366
+MAX_DAYS = 366
 
 _logger = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ class Runtime:
         vocabulary: "Vocabulary | None" = None,
         summaries: bool = False,
         defaults: Defaults | None = None,
-        on_turn: Callable[[Result], None] | None = None,
+        on_turn: Callable[[ContinuationResult], None] | None = None,
         time_zone: tzinfo | None = None,
         clock: Clock | None = None,
         lease_s: float = LEASE_S,
@@ -153,16 +153,16 @@ class Runtime:
         self.store = store
         self._clock = clock or SystemClock()
         self.defaults = defaults or Defaults()
-        self._hub = Hub(partial_interval_s, redact)
+        self._hub = EventHub(partial_interval_s, redact)
         model = OfflineModel() if model is None else model
         ulids, counter = Ulids(), TokenCounter(name_of(model))
-        self._notebook = Notebook(store, self._clock, lambda: ulids.new(self._clock.now()))
+        self._notebook = Notes(store, self._clock, lambda: ulids.new(self._clock.now()))
         own_tools = [*make_memory_tools(store, self._notebook, embedder, time_zone)] if memory_tools else []
         self._warmed = asyncio.Event()
-        self._home: KnownHome | None = None
+        self._home: LiveHome | None = None
         self._home_intents: HomeIntents | None = None
         if home is not None:
-            self._home = KnownHome(home)
+            self._home = LiveHome(home)
             own_tools += self._know(self._home, vocabulary, time_zone)
         self._engine = Engine(
             store,
@@ -172,7 +172,7 @@ class Runtime:
             self._clock,
             counter,
             ulids,
-            KnownWindows(),
+            WindowCache(),
             ContextBuilder(counter, system_prompt),
             catalog or Catalog(),
             self._default_intents() if intents is None else tuple(intents),
@@ -180,16 +180,16 @@ class Runtime:
             self._home,
             time_zone,
         )
-        self._upkeep = Upkeep(self._engine, summaries=summaries, embedder=embedder)
+        self._upkeep = Maintenance(self._engine, summaries=summaries, embedder=embedder)
         self._engine.after_cut = self._upkeep.after_cut
         self._worker = Worker(self._engine, lease_s, on_turn)
-        self._feeds = Feeds(store, self._hub)
+        self._feeds = EventFeeds(store, self._hub)
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
         self._background: list[asyncio.Task[None]] = []
 
     def _know(
-        self, home: KnownHome, vocabulary: "Vocabulary | None", zone: tzinfo | None
+        self, home: LiveHome, vocabulary: "Vocabulary | None", zone: tzinfo | None
     ) -> Iterable[ToolSpec]:
         """Learn the sentences about a house, and return its tools; who has no house needs neither."""
         try:
@@ -409,7 +409,7 @@ class Runtime:
 
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
-    ) -> Result:
+    ) -> ContinuationResult:
         """Wait until a continuation has ended or waits for somebody, or time is up; say where it stands."""
         if timeout_s == 0:
             return await self._worker.result(owner, continuation_id)
@@ -490,7 +490,7 @@ class Runtime:
         budgets: Budgets | None = None,
         policy: SessionPolicy | None = None,
         timeout_s: float | None = None,
-    ) -> Result:
+    ) -> ContinuationResult:
         """Ask one question, and wait for the answer."""
         asked = await self.put_question(
             message, owner=owner, allow_tools=allow_tools, model=model, budgets=budgets, policy=policy
@@ -526,7 +526,7 @@ class Runtime:
         session_id: str | None = None,
     ) -> Any:
         """Call a tool that only reads the house. What it keeps, such as a plot, needs a session."""
-        return await DirectCall(self._engine, owner, session_id).make(name, arguments or {})
+        return await DirectToolCall(self._engine, owner, session_id).make(name, arguments or {})
 
     @property
     def direct_tools(self) -> tuple[ToolSpec, ...]:
@@ -727,8 +727,8 @@ class Runtime:
 
     async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         """Add up what the owner's sessions have done and cost: in all, today, and day by day."""
-        if check_limit("days", days) > MOST_DAYS:
-            raise InvalidInput(f"days must be at most {MOST_DAYS}, got {days}")
+        if check_limit("days", days) > MAX_DAYS:
+            raise InvalidInput(f"days must be at most {MAX_DAYS}, got {days}")
         total, cursor, sessions = Stats(), None, 0
         while True:
             page = await self.store.list_sessions(owner, limit=500, cursor=cursor)
@@ -801,7 +801,7 @@ class Runtime:
         """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
         return await self._worker.recover()
 
-    async def sweep(self) -> Swept:
+    async def sweep(self) -> SweepCounts:
         """Expire idle sessions and forgotten continuations."""
         now = self._clock.now()
         return await self.store.sweep(

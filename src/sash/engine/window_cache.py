@@ -4,19 +4,19 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-from sash.home.briefing import Told
+from sash.home.briefing import HomeBriefing
 from sash.memory.window import Eviction, Window
 from sash.memory.words import plain
 from sash.ports.store import Turn
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 
-MOST_WINDOWS = 256
+MAX_WINDOWS = 256
 
 Render = Callable[[MessageEntry], dict[str, Any]]
 
 
-class KnownWindow:
+class CachedWindow:
     """A window with its messages as a model takes them, made once; nobody may change what is rendered.
 
     `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window,
@@ -27,7 +27,7 @@ class KnownWindow:
         self.window = window
         self._render = render
         self.asked: list[dict[str, Any]] | None = None
-        self.told: Told | None = None
+        self.told: HomeBriefing | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
 
@@ -47,38 +47,38 @@ class KnownWindow:
         return evicted
 
 
-class KnownWindows:
+class WindowCache:
     """The last windows by session, each with the session as it was when the window was so."""
 
-    def __init__(self, most: int = MOST_WINDOWS) -> None:
+    def __init__(self, most: int = MAX_WINDOWS) -> None:
         self._most = most
-        self._windows: OrderedDict[str, tuple[Session, KnownWindow]] = OrderedDict()
+        self._windows: OrderedDict[str, tuple[Session, CachedWindow]] = OrderedDict()
 
     def session(self, session_id: str) -> Session | None:
         """Return the session whose window is known, as it was then."""
         known = self._windows.get(session_id)
         return None if known is None else known[0]
 
-    def last(self, session_id: str, version: int) -> KnownWindow | None:
+    def last(self, session_id: str, version: int) -> CachedWindow | None:
         """Return the window of a session, if it is known and still the last."""
         session, known = self._windows.get(session_id, (None, None))
         return known if session is not None and session.version == version else None
 
-    def take(self, turn: Turn, render: Render) -> KnownWindow | None:
+    def take(self, turn: Turn, render: Render) -> CachedWindow | None:
         """Return the window of a turn's session, the one that came with the turn or the one that is known.
 
         The turn changes it, so it is not known any more until it is remembered with the turn's end.
         """
         session, known = self._windows.pop(turn.session.id, (None, None))
         if turn.window is not None:
-            return KnownWindow(Window.restore(turn.window), render)
+            return CachedWindow(Window.restore(turn.window), render)
         return known if session is not None and session.version == turn.session.version else None
 
-    def pop(self, session_id: str) -> tuple[Session, KnownWindow] | None:
+    def pop(self, session_id: str) -> tuple[Session, CachedWindow] | None:
         """Forget a session and its window, and return them to one who will change them."""
         return self._windows.pop(session_id, None)
 
-    def remember(self, session: Session, known: KnownWindow) -> None:
+    def remember(self, session: Session, known: CachedWindow) -> None:
         """Note which session a window belongs to now."""
         self._windows[session.id] = (session, known)
         self._windows.move_to_end(session.id)

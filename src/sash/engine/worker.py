@@ -16,7 +16,7 @@ from sash.engine.redaction import redact
 from sash.engine.turn.engine import Engine
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.recorder import Recorder
-from sash.engine.turn.runner import Execution
+from sash.engine.turn.runner import TurnRunner
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
@@ -29,14 +29,14 @@ from sash.errors import (
     ShuttingDown,
     StoreUnavailable,
 )
-from sash.ports.store import Begun, Finish, Hands, Turn, ended
+from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd, ended
 from sash.values.stats import Stats
 from sash.values.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 STOP_WAIT_S = 5.0
-MOST_RESUMES = 10
+MAX_RESUMES = 10
 HOPELESS = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
@@ -44,7 +44,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ContinuationResult:
     """Where a continuation stands: what `await_continuation` returns."""
 
     continuation: Continuation
@@ -63,17 +63,17 @@ class Result:
 class _Running:
     """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
 
-    execution: Execution
+    execution: TurnRunner
     turn: Turn
     task: asyncio.Task[None] | None
-    ended: asyncio.Future[Result | None]
+    ended: asyncio.Future[ContinuationResult | None]
 
 
 class Worker:
     """Works on turns, under leases that it renews."""
 
     def __init__(
-        self, engine: Engine, lease_s: float, on_turn: Callable[[Result], None] | None = None
+        self, engine: Engine, lease_s: float, on_turn: Callable[[ContinuationResult], None] | None = None
     ) -> None:
         self._engine = engine
         self._on_turn = on_turn
@@ -82,7 +82,7 @@ class Worker:
         self._lease_s = lease_s
         self._id = engine.new_id()
         self._running: dict[str, _Running] = {}
-        self._unwritten: dict[str, tuple[Turn, Finish]] = {}
+        self._unwritten: dict[str, tuple[Turn, TurnEnd]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._beginning: set[asyncio.Future[None]] = set()
         self._recorder = Recorder(engine)
@@ -127,8 +127,8 @@ class Worker:
         if continuation.id in self._running and not steps:
             return continuation
         self.check_open()
-        hands = self._hands(continuation.session_id)
-        turn = await self._store.claim(continuation.owner, continuation.id, hands, steps=steps)
+        claim = self._claim_request(continuation.session_id)
+        turn = await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
         self._hub.wake(turn.session.id)
         await self.run(turn)
         return turn.continuation
@@ -145,7 +145,7 @@ class Worker:
                 await self._write_end(error.continuation_id)
                 continue
             if recorded.id == new.id:
-                self._tell(Result(recorded, steps))
+                self._tell(ContinuationResult(recorded, steps))
             return recorded
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
@@ -177,7 +177,7 @@ class Worker:
         codes = [
             s.detail["code"] for s in steps if s.detail.get("event") == "interrupted" and "code" in s.detail
         ]
-        return not codes or (codes[-1] not in HOPELESS and len(codes) < MOST_RESUMES)
+        return not codes or (codes[-1] not in HOPELESS and len(codes) < MAX_RESUMES)
 
     async def _begin_and_run(
         self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
@@ -200,10 +200,12 @@ class Worker:
         if running is not None:
             await self._execute(running)
 
-    async def _begin(self, new: Continuation, busy: BusyPolicy) -> Begun:
+    async def _begin(self, new: Continuation, busy: BusyPolicy) -> BegunTurn:
         while True:
             try:
-                return await self._store.begin(new, self._hands(new.session_id), enqueue=busy == "enqueue")
+                return await self._store.begin(
+                    new, self._claim_request(new.session_id), enqueue=busy == "enqueue"
+                )
             except SessionBusy as error:
                 if error.continuation_id in self._unwritten:
                     await self._write_end(error.continuation_id)
@@ -219,10 +221,10 @@ class Worker:
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
-        self._tell(Result(replace(cancelled, stats=stats), ()))
+        self._tell(ContinuationResult(replace(cancelled, stats=stats), ()))
         return cancelled
 
-    def _tell(self, result: Result) -> None:
+    def _tell(self, result: ContinuationResult) -> None:
         """Tell who counts turns of one that is over; what goes wrong there stops nothing here."""
         if self._on_turn is None:
             return
@@ -250,20 +252,20 @@ class Worker:
         if self._draining:
             raise ShuttingDown("Sash is shutting down: try again in a moment")
 
-    def _hands(self, session_id: str) -> Hands:
-        return Hands(self._id, self._lease_s, self._engine.windows.session(session_id))
+    def _claim_request(self, session_id: str) -> ClaimRequest:
+        return ClaimRequest(self._id, self._lease_s, self._engine.windows.session(session_id))
 
     async def run(self, turn: Turn) -> None:
         """Run a turn that was claimed, or put it down again if it is too late for that."""
         if self.closing:
-            await Execution(self._engine, turn).put_down()
+            await TurnRunner(self._engine, turn).put_down()
             return
         running = self._register(turn, None)
         running.task = self._spawn(self._execute(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         ended = asyncio.get_running_loop().create_future()
-        running = _Running(Execution(self._engine, turn), turn, task, ended)
+        running = _Running(TurnRunner(self._engine, turn), turn, task, ended)
         self._running[turn.continuation.id] = running
         return running
 
@@ -280,7 +282,7 @@ class Worker:
         try:
             await execution.run()
             if execution.ended:
-                result = Result(execution.ended, tuple(execution.journal.steps))
+                result = ContinuationResult(execution.ended, tuple(execution.journal.steps))
             elif execution.unwritten:
                 self._unwritten[continuation.id] = (turn, execution.unwritten)
         finally:
@@ -293,7 +295,7 @@ class Worker:
         if execution.next_waits:
             await self.serve_next(continuation.session_id)
 
-    async def settled(self, owner: str, continuation_id: str) -> Result:
+    async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
         """Wait for the end of a turn: of this process by its task, of another by news and by asking again.
 
         When this process runs no more turns it is returned as it stands.
@@ -317,13 +319,13 @@ class Worker:
                     async with asyncio.timeout(self._lease_s / 10):
                         await subscriber.news.wait()
 
-    async def result(self, owner: str, continuation_id: str) -> Result:
+    async def result(self, owner: str, continuation_id: str) -> ContinuationResult:
         continuation, steps = await self._store.journal(owner, continuation_id)
         if continuation.status == "running" and self._hub.is_writing(
             continuation.session_id, continuation.id
         ):
             continuation = replace(continuation, status="streaming")
-        return Result(continuation, steps)
+        return ContinuationResult(continuation, steps)
 
     def _end(self, continuation_id: str, session_id: str) -> None:
         self._hub.written(session_id, continuation_id)
@@ -333,7 +335,7 @@ class Worker:
         """Run the oldest turn that waits in a session, if any, and if turns are still begun here."""
         if self._draining:
             return
-        turn = await self._store.claim_next(session_id, self._hands(session_id))
+        turn = await self._store.claim_next(session_id, self._claim_request(session_id))
         if turn is not None:
             await self.run(turn)
 
@@ -342,7 +344,9 @@ class Worker:
         turn, end = self._unwritten[continuation_id]
         try:
             finished = await self._store.finish(turn.lease, end)
-            self._tell(Result(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps))
+            self._tell(
+                ContinuationResult(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps)
+            )
         except LeaseLost:
             pass
         except StoreUnavailable as error:

@@ -8,16 +8,16 @@ from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
 from sash.home.effects import Effect, effect, repeatable
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.home.restore import Kept
-from sash.home.service_call import Order, read_order
+from sash.home.service_call import ServiceCall, read_order
 from sash.ports.home import Entity, State
-from sash.ports.tools import Acted, ToolContext, Use
+from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
 
 # How long the house is given to show that something has worked.
 READ_BACK_S = 3.0
 MANY = 20
-MOST_SHOWN = 40
+MAX_SHOWN = 40
 # How long a house is waited for that has to say what became of a call.
 COMES_BACK_S = 20.0
 
@@ -50,18 +50,18 @@ class Done:
             {"entity_id": entity.id, "name": entity.name}
             | ({"before": _said(self.before[entity.id])} if entity.id in self.before else {})
             | ({"after": _said(self.after[entity.id])} if entity.id in self.after else {})
-            for entity in list(entities)[:MOST_SHOWN]
+            for entity in list(entities)[:MAX_SHOWN]
         ]
 
 
 class Actions:
     """Calls services; whether it may is for others to say."""
 
-    def __init__(self, known: KnownHome, *, read_back_s: float | None = None) -> None:
+    def __init__(self, known: LiveHome, *, read_back_s: float | None = None) -> None:
         self.known = known
         self._read_back_s = READ_BACK_S if read_back_s is None else read_back_s
 
-    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[Use]:
+    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[ServiceUse]:
         """Say which services a call uses, for the policy; after a crash the house may not be there yet."""
         if context.under_way_since is not None:
             with suppress(TimeoutError):
@@ -80,13 +80,13 @@ class Actions:
             shown["acts_on"] = [*known, *([f"{others} others"] if others else [])]
         return shown | ({"calls": sorted(order.called)} if order.called else {})
 
-    async def call(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
+    async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Do it, and say what was so before and what is so now."""
         order = self._order(arguments)
         done = await self.carry_out(order)
-        return Acted(_result(order, done), done.verified, _kept(done.before), _kept(done.after))
+        return ActionOutcome(_result(order, done), done.verified, _kept(done.before), _kept(done.after))
 
-    async def verify(self, arguments: dict[str, Any], context: ToolContext) -> Acted | None:
+    async def verify(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome | None:
         """Find out what became of a call that was under way when its process died.
 
         None if it has not been done and can be done again. If nobody can tell, or something has changed since
@@ -99,13 +99,13 @@ class Actions:
         if not now or effects.keys() != now.keys() or None in seen or not repeatable(order.service):
             raise ServiceFailed(f"nobody can tell whether {order.service} was done")
         if seen == {True}:
-            return Acted(_result(order, Done({}, now, True)), True)
+            return ActionOutcome(_result(order, Done({}, now, True)), True)
         since = context.under_way_since
         if since is not None and any(state.updated_at >= since for state in now.values() if state):
             raise ServiceFailed(f"something has changed since {order.service} was asked for")
         return None
 
-    async def carry_out(self, order: Order) -> Done:
+    async def carry_out(self, order: ServiceCall) -> Done:
         """Give an order, wait a moment until the house shows that it has worked, and read the states back."""
         before = await self.states(order.entity_ids)
         effects = _effects(order, before)
@@ -125,7 +125,7 @@ class Actions:
         sure = seen == {True} and effects.keys() == after.keys()
         return Done(before, after, True if sure else None)
 
-    async def _failed(self, order: Order, before: States, error: ServiceFailed) -> Done:
+    async def _failed(self, order: ServiceCall, before: States, error: ServiceFailed) -> Done:
         """Find out whether a call that has failed has done a part of it; if not, it has just failed."""
         try:
             after = await self.states(order.entity_ids)
@@ -144,10 +144,10 @@ class Actions:
         states = await asyncio.gather(*(self.known.home.state(entity_id) for entity_id in wanted))
         return dict(zip(wanted, states, strict=True))
 
-    def _order(self, arguments: dict[str, Any]) -> Order:
+    def _order(self, arguments: dict[str, Any]) -> ServiceCall:
         return read_order(arguments, self.known.index, self.known.services)
 
-    async def _read_back(self, order: Order, effects: dict[str, Effect], before: States) -> States:
+    async def _read_back(self, order: ServiceCall, effects: dict[str, Effect], before: States) -> States:
         index = self.known.index
 
         def seen() -> bool:
@@ -158,14 +158,14 @@ class Actions:
         return await self.states(order.entity_ids)
 
 
-def _result(order: Order, done: Done) -> dict[str, Any]:
+def _result(order: ServiceCall, done: Done) -> dict[str, Any]:
     result: dict[str, Any] = {
         "service": order.service,
         "entities": done.shown(order.entities),
         "verified": done.verified,
     }
-    if len(order.entities) > MOST_SHOWN:
-        result["more"] = len(order.entities) - MOST_SHOWN
+    if len(order.entities) > MAX_SHOWN:
+        result["more"] = len(order.entities) - MAX_SHOWN
     if done.failed:
         result["note"] = f"only a part of it has worked, say so: {done.failed}"
     elif done.verified is False:
@@ -173,7 +173,7 @@ def _result(order: Order, done: Done) -> dict[str, Any]:
     return result
 
 
-def _effects(order: Order, before: States) -> dict[str, Effect]:
+def _effects(order: ServiceCall, before: States) -> dict[str, Effect]:
     """Return what is to be seen of an order, by entity; nothing of those that nobody can see."""
     found = {
         key: effect(order.service, order.data, state) for key, state in before.items() if state is not None

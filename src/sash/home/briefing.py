@@ -12,13 +12,13 @@ from sash.home.index import Index
 from sash.memory.words import words
 from sash.ports.home import NO_STATE, Entity
 
-MOST_ENTITIES = 500
-MOST_TOKENS = 1000
-MOST_CHANGES = 30
+MAX_ENTITIES = 500
+MAX_TOKENS = 1000
+MAX_CHANGES = 30
 # When what has changed takes so much room, the house is told anew.
-MOST_CHANGED_TOKENS = 1000
+MAX_CHANGED_TOKENS = 1000
 # How many of the entities that a message seems to speak of are told with it, or come first.
-MOST_MEANT = 5
+MAX_MEANT = 5
 # A number has changed if it is so far from what was told.
 MOVED = 0.05
 
@@ -38,7 +38,7 @@ HEADING = (
 
 
 @dataclass(slots=True)
-class Told:
+class HomeBriefing:
     """What a model was told of a house: `text`, and the state of each entity since then.
 
     `changed_tokens` is how much the changes take that still stand with the messages.
@@ -52,13 +52,13 @@ class Told:
 
 
 def overview(
-    index: Index, message: str, at: str, count: Callable[[str], int], most_tokens: int = MOST_TOKENS
-) -> Told:
+    index: Index, message: str, at: str, count: Callable[[str], int], most_tokens: int = MAX_TOKENS
+) -> HomeBriefing:
     """Tell of a house: the entities that matter, by area, and how many others there are."""
     chosen: list[Entity] = []
     by_area: dict[str, list[str]] = defaultdict(list)
     tokens = 0
-    for entity in _ranked(index, message)[:MOST_ENTITIES]:
+    for entity in _ranked(index, message)[:MAX_ENTITIES]:
         area = _area(index, entity)
         tokens += count(_line(index, entity)) + 1 + (0 if area in by_area else count(area) + 2)
         if tokens > most_tokens:
@@ -73,10 +73,10 @@ def overview(
     lines += _left_out(index, left, count, most_tokens // 8)
     text = f"{HEADING.format(name=index.name, at=at)}\n" + "\n".join(lines)
     states = {entity.id: index.state(entity.id) for entity in chosen}
-    return Told(text if index.entities else "", states, frozenset(index.entities), index)
+    return HomeBriefing(text if index.entities else "", states, frozenset(index.entities), index)
 
 
-def changes(index: Index, told: Told, message: str = "") -> str:
+def changes(index: Index, told: HomeBriefing, message: str = "") -> str:
     """Say what is not as it was told any more, and what the message may speak of; take it as told.
 
     What there is no room for is told with the next message.
@@ -88,12 +88,12 @@ def changes(index: Index, told: Told, message: str = "") -> str:
     new: list[str] = []
     if told.index is not index:
         new = [key for key in index.entities if key not in told.known]
-        told.known = told.known & index.entities.keys() | frozenset(new[:MOST_CHANGES])
-        told.index = index if len(new) <= MOST_CHANGES else told.index
+        told.known = told.known & index.entities.keys() | frozenset(new[:MAX_CHANGES])
+        told.index = index if len(new) <= MAX_CHANGES else told.index
     sections = {
-        "changed": changed[:MOST_CHANGES],
-        "new": new[:MOST_CHANGES],
-        "removed": gone[:MOST_CHANGES],
+        "changed": changed[:MAX_CHANGES],
+        "new": new[:MAX_CHANGES],
+        "removed": gone[:MAX_CHANGES],
         "perhaps meant": _meant(index, message, told),
     }
     for key in sections["removed"]:
@@ -108,11 +108,11 @@ def changes(index: Index, told: Told, message: str = "") -> str:
     )
 
 
-def _meant(index: Index, message: str, told: Told) -> list[str]:
+def _meant(index: Index, message: str, told: HomeBriefing) -> list[str]:
     """Return entities that a message seems to speak of and that were not told of."""
     if not message.strip() or len(told.states) >= len(index.entities):
         return []
-    found, _ = index.search(message, most=MOST_MEANT)
+    found, _ = index.search(message, most=MAX_MEANT)
     return [entity.id for entity in found if entity.id not in told.states]
 
 
@@ -127,7 +127,7 @@ def _and_more(number: int) -> str:
 
 def _ranked(index: Index, message: str) -> list[Entity]:
     """Return all entities: first those that are spoken of, then by kind, what is on before what is off."""
-    found, _ = index.search(message, most=MOST_MEANT)
+    found, _ = index.search(message, most=MAX_MEANT)
     meant = {entity.id for entity in found} if message.strip() else set()
 
     def rank(entity: Entity) -> tuple[bool, int, bool, str]:

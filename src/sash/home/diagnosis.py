@@ -11,7 +11,7 @@ from typing import Any, Literal
 from sash.errors import HomeError
 from sash.home.history import as_number, in_words, numbers
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.ports.home import NO_STATE, UNAVAILABLE, UNKNOWN, Device, Entity, LogRecord, Point, State
 
 DAY = timedelta(days=1)
@@ -26,8 +26,8 @@ FLICKER_GAP = timedelta(seconds=30)
 DIP = 0.93
 TOGETHER = timedelta(seconds=20)
 DROPOUTS = 3
-MOST_VOLTAGES = 5
-MOST_EVIDENCE = 5
+MAX_VOLTAGES = 5
+MAX_EVIDENCE = 5
 LONGEST_MESSAGE = 200
 SHORTEST_NAME = 6
 # Before the name of an integration, or the id of an automation, in the log.
@@ -84,7 +84,7 @@ class Patient:
         return self.state is None or self.state.state == UNAVAILABLE
 
 
-async def diagnose(known: KnownHome, entity_id: str, now: datetime, zone: tzinfo | None) -> dict[str, Any]:
+async def diagnose(known: LiveHome, entity_id: str, now: datetime, zone: tzinfo | None) -> dict[str, Any]:
     """Examine an entity."""
     patient = await _examine(known, entity_id, now, zone)
     causes = [cause for examine in _EXAMINATIONS for cause in examine(patient)]
@@ -105,7 +105,7 @@ async def diagnose(known: KnownHome, entity_id: str, now: datetime, zone: tzinfo
     }
 
 
-async def _examine(known: KnownHome, entity_id: str, now: datetime, zone: tzinfo | None) -> Patient:
+async def _examine(known: LiveHome, entity_id: str, now: datetime, zone: tzinfo | None) -> Patient:
     index = known.index
     entity = index.find(entity_id)
     device = index.device(entity)
@@ -135,7 +135,7 @@ def _voltages(index: Index, entity: Entity) -> list[str]:
     """Return the sensors of the mains voltage, those in the same area first."""
     found = [e for e in index.entities.values() if e.domain == "sensor" and _kind(index, e.id) == "voltage"]
     found.sort(key=lambda sensor: sensor.area_id != entity.area_id)
-    return [sensor.id for sensor in found[:MOST_VOLTAGES]]
+    return [sensor.id for sensor in found[:MAX_VOLTAGES]]
 
 
 def _kind(index: Index, entity_id: str) -> str:
@@ -271,7 +271,7 @@ def _logged(patient: Patient) -> Iterator[Cause]:
     worst: Confidence = "medium" if any(record.level != "warning" for record in records) else "low"
     if patient.entity.domain == "automation" and worst == "medium":
         worst = "high"
-    shown = sorted(records, key=lambda record: record.at)[-MOST_EVIDENCE:]
+    shown = sorted(records, key=lambda record: record.at)[-MAX_EVIDENCE:]
     evidence = tuple(
         f"{record.level}, {record.count} times, last {_at(patient, record.at)}: "
         + patient.index.hide(record.message)[:LONGEST_MESSAGE]

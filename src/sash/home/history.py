@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from sash.ports.home import NO_STATE, Point
 
-MOST_POINTS = 24
-MOST_CHANGES = 30
-MOST_STATES = 8
+MAX_POINTS = 24
+MAX_CHANGES = 30
+MAX_STATES = 8
 LONGEST_STATE = 60
 # What is larger was not measured.
 LARGEST = 1e15
@@ -83,8 +83,8 @@ def _summarize_states(
     for point, until in _spans(points, end):
         lasting[point.state] += until - max(point.at, start)
     changes = [point for n, point in enumerate(points) if n and point.state != points[n - 1].state]
-    shown = changes[-MOST_CHANGES:]
-    longest = sorted(lasting, key=lambda state: lasting[state], reverse=True)[:MOST_STATES]
+    shown = changes[-MAX_CHANGES:]
+    longest = sorted(lasting, key=lambda state: lasting[state], reverse=True)[:MAX_STATES]
     return {
         "state": points[-1].state[:LONGEST_STATE],
         "lasted": {state[:LONGEST_STATE]: in_words(lasting[state]) for state in longest},
@@ -126,9 +126,9 @@ def _thinned(
     points: list[tuple[datetime, float]], start: datetime, end: datetime
 ) -> list[tuple[datetime, float]]:
     """Return a few points that show the course: the last one of each stretch of time."""
-    if len(points) <= MOST_POINTS:
+    if len(points) <= MAX_POINTS:
         return points
-    stretch = (end - start) / MOST_POINTS
+    stretch = (end - start) / MAX_POINTS
     last = {int((at - start) / stretch): (at, value) for at, value in points}
     return list(last.values())
 

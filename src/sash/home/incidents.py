@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sash.home.history import in_words
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.ports.home import ENTITY_ID, UNAVAILABLE, LogRecord, Point
 
 Severity = Literal["warning", "error", "critical"]
@@ -16,12 +16,12 @@ TIMEFRAMES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timede
 SEVERITIES: tuple[Severity, ...] = ("warning", "error", "critical")
 # What begins so soon after something that it has to do with comes of it.
 FOLLOWS = timedelta(seconds=90)
-MOST_INCIDENTS = 12
-MOST_CASCADES = 4
-MOST_FOLLOWERS = 8
-MOST_EXAMINED = 50
-MOST_OUTAGES = 300
-MOST_RECOMMENDATIONS = 5
+MAX_INCIDENTS = 12
+MAX_CASCADES = 4
+MAX_FOLLOWERS = 8
+MAX_EXAMINED = 50
+MAX_OUTAGES = 300
+MAX_RECOMMENDATIONS = 5
 LONGEST_MESSAGE = 160
 
 
@@ -53,7 +53,7 @@ class Incident:
 
 
 async def analyze(
-    known: KnownHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
+    known: LiveHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
 ) -> dict[str, Any]:
     """Gather what went wrong within a time, from a severity on; what came of it stands with it."""
     index, start = known.index, now - TIMEFRAMES[timeframe]
@@ -66,7 +66,7 @@ async def analyze(
     cascades = _cascades(index, incidents)
     followers = {id(incident) for _, following in cascades for incident in following}
     alone = [incident for incident in incidents if id(incident) not in followers]
-    newest = sorted(alone, key=lambda incident: incident.last_at, reverse=True)[:MOST_INCIDENTS]
+    newest = sorted(alone, key=lambda incident: incident.last_at, reverse=True)[:MAX_INCIDENTS]
     return {
         "timeframe": timeframe,
         "severity": severity,
@@ -76,10 +76,10 @@ async def analyze(
             {
                 "at": _at(root.first_at, zone),
                 "began_with": root.message,
-                "followed_by": [incident.message for incident in following[:MOST_FOLLOWERS]],
+                "followed_by": [incident.message for incident in following[:MAX_FOLLOWERS]],
                 "incidents": len(following) + 1,
             }
-            for root, following in cascades[-MOST_CASCADES:]
+            for root, following in cascades[-MAX_CASCADES:]
         ],
         "recommendations": _recommendations(index, incidents, cascades),
     }
@@ -109,19 +109,19 @@ def _logged(index: Index, record: LogRecord, start: datetime) -> Incident:
 
 
 async def _outages(
-    known: KnownHome, index: Index, log: Sequence[LogRecord], start: datetime, now: datetime
+    known: LiveHome, index: Index, log: Sequence[LogRecord], start: datetime, now: datetime
 ) -> list[Incident]:
     """Find who was away among those who are, those whom the log names, and those behind a bridge."""
     text = " ".join(f"{record.source} {record.message}" for record in log)
     suspects = [key for key, state in index.states.items() if state.state == UNAVAILABLE]
     suspects += [found for found in ENTITY_ID.findall(text) if found in index.entities]
     suspects += [entity.id for device in index.bridges() for entity in index.behind(device.id)]
-    wanted = list(dict.fromkeys(suspects))[:MOST_EXAMINED]
+    wanted = list(dict.fromkeys(suspects))[:MAX_EXAMINED]
     if not wanted:
         return []
     history = await known.home.history(wanted, start, now)
     gaps = [(begin, end, key) for key, points in history.items() for begin, end in _gaps(points)]
-    latest = sorted(gaps, key=lambda gap: gap[0])[-MOST_OUTAGES:]
+    latest = sorted(gaps, key=lambda gap: gap[0])[-MAX_OUTAGES:]
     return [_away(index, key, begin, end, start, now) for begin, end, key in latest]
 
 
@@ -228,7 +228,7 @@ def _recommendations(
     ]
     often = sorted((i for i in incidents if i.severity != "warning"), key=lambda i: -i.count)
     advice += [f"Look into {i.source}: {i.count} times “{i.message[:80]}”" for i in often]
-    return list(dict.fromkeys(advice))[:MOST_RECOMMENDATIONS]
+    return list(dict.fromkeys(advice))[:MAX_RECOMMENDATIONS]
 
 
 def _shown(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
@@ -239,7 +239,7 @@ def _shown(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
         "count": incident.count,
         "first_at": _at(incident.first_at, zone),
         "last_at": _at(incident.last_at, zone),
-        "entities": list(incident.entities[:MOST_FOLLOWERS]),
+        "entities": list(incident.entities[:MAX_FOLLOWERS]),
     }
 
 

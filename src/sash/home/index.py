@@ -15,8 +15,8 @@ from sash.ports.home import ANY_ID, UNKNOWN, Area, Dependant, Device, Entity, Fl
 
 # How much a word tells about an entity, by where it stands.
 BY_NAME, BY_AREA, BY_KIND, BY_FLOOR, BY_DEVICE, BY_ID, BY_LABEL = 3.0, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0
-MOST_SUGGESTIONS = 3
-MOST_FOUND = 50
+MAX_SUGGESTIONS = 3
+MAX_FOUND = 50
 HIDDEN = "(an entity)"
 
 
@@ -131,7 +131,7 @@ class Index:
             return self.entities[named[0]]
         if named:
             raise EntityNotFound(f"{called!r} is the name of several: {', '.join(named)}", entity_ids=named)
-        near = self._search.search(called, MOST_SUGGESTIONS).ids
+        near = self._search.search(called, MAX_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(near)}?" if near else ""
         raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=near)
 
@@ -155,7 +155,7 @@ class Index:
         domain: str | None = None,
         area_id: str | None = None,
         state: str | None = None,
-        most: int = MOST_FOUND,
+        most: int = MAX_FOUND,
     ) -> tuple[list[Entity], int]:
         """Return the entities that fit, best first, and how many do; without words all of the rest."""
 

@@ -27,7 +27,7 @@ _logger = logging.getLogger(__name__)
 Watcher = Callable[[StateChanged], None]
 
 
-class KnownHome:
+class LiveHome:
     """Keeps an index of a house. While the house cannot be asked there is none, and the error says why."""
 
     def __init__(self, home: Home, *, settle_s: float = SETTLE_S, rest_s: float = REST_S) -> None:

@@ -24,7 +24,7 @@ STEPS = (
     timedelta(hours=6),
     timedelta(days=1),
 )
-MOST_TICKS = 10
+MAX_TICKS = 10
 # What is closer together, as a part of itself, is drawn as the same.
 SMALLEST_SPAN = 1e-6
 
@@ -75,7 +75,7 @@ def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 def _draw_times(draw: ImageDraw.ImageDraw, axis: Axis, zone: tzinfo | None, bottom: int) -> None:
     span = axis.end - axis.start
-    step = next((step for step in STEPS if span / step <= MOST_TICKS), STEPS[-1])
+    step = next((step for step in STEPS if span / step <= MAX_TICKS), STEPS[-1])
     local = axis.start.astimezone(zone)
     midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
     at = midnight + step * (floor((local - midnight) / step) + 1)

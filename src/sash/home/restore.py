@@ -20,7 +20,7 @@ KEPT: dict[str, tuple[str, ...]] = {
 _COLOURS = ("hs", "rgb", "xy", "rgbw", "rgbww")
 
 
-class Restoring(NamedTuple):
+class RestoreCall(NamedTuple):
     """A call that brings something back."""
 
     service: str
@@ -74,18 +74,18 @@ class Kept:
         return name in self.attributes and not same(self.attributes[name], other.attributes.get(name), name)
 
 
-def restoring(domain: str, before: Kept, now: Kept) -> list[Restoring]:
+def restoring(domain: str, before: Kept, now: Kept) -> list[RestoreCall]:
     """Return the calls that bring an entity back from what it is to what it was."""
     return list(_RESTORING.get(domain, _switch)(domain, before, now))
 
 
-def _switch(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
-    yield Restoring(f"{domain}.turn_{'on' if before.state == 'on' else 'off'}", {})
+def _switch(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
+    yield RestoreCall(f"{domain}.turn_{'on' if before.state == 'on' else 'off'}", {})
 
 
-def _light(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
+def _light(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
     if before.state != "on":
-        yield Restoring("light.turn_off", {})
+        yield RestoreCall("light.turn_off", {})
         return
     was, data = before.attributes, {}
     if "brightness" in was:
@@ -96,58 +96,58 @@ def _light(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
         data[name] = list(was[name])
     elif was.get("color_mode") in _COLOURS and "rgb_color" in was:
         data["rgb_color"] = list(was["rgb_color"])
-    yield Restoring("light.turn_on", data)
+    yield RestoreCall("light.turn_on", data)
 
 
-def _cover(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
+def _cover(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
     if "current_position" in before.attributes:
-        yield Restoring("cover.set_cover_position", {"position": before.attributes["current_position"]})
+        yield RestoreCall("cover.set_cover_position", {"position": before.attributes["current_position"]})
     else:
-        yield Restoring(f"cover.{'close' if settled(before.state) == 'closed' else 'open'}_cover", {})
+        yield RestoreCall(f"cover.{'close' if settled(before.state) == 'closed' else 'open'}_cover", {})
 
 
-def _climate(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
+def _climate(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
     was = before.attributes
     if before.state != now.state:
-        yield Restoring("climate.set_hvac_mode", {"hvac_mode": before.state})
+        yield RestoreCall("climate.set_hvac_mode", {"hvac_mode": before.state})
     for names in (("temperature",), ("target_temp_low", "target_temp_high")):
         if any(before.differs(now, name) for name in names):
-            yield Restoring("climate.set_temperature", {name: was[name] for name in names if name in was})
+            yield RestoreCall("climate.set_temperature", {name: was[name] for name in names if name in was})
     for name in ("fan_mode", "preset_mode"):
         if before.differs(now, name):
-            yield Restoring(f"climate.set_{name}", {name: was[name]})
+            yield RestoreCall(f"climate.set_{name}", {name: was[name]})
 
 
-def _media_player(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
+def _media_player(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
     was = before.attributes
     if before.state == "off":
-        yield Restoring("media_player.turn_off", {})
+        yield RestoreCall("media_player.turn_off", {})
         return
     if now.state == "off":
-        yield Restoring("media_player.turn_on", {})
+        yield RestoreCall("media_player.turn_on", {})
     if before.differs(now, "source"):
-        yield Restoring("media_player.select_source", {"source": was["source"]})
+        yield RestoreCall("media_player.select_source", {"source": was["source"]})
     if before.differs(now, "volume_level"):
-        yield Restoring("media_player.volume_set", {"volume_level": was["volume_level"]})
+        yield RestoreCall("media_player.volume_set", {"volume_level": was["volume_level"]})
     if before.differs(now, "is_volume_muted"):
-        yield Restoring("media_player.volume_mute", {"is_volume_muted": was["is_volume_muted"]})
+        yield RestoreCall("media_player.volume_mute", {"is_volume_muted": was["is_volume_muted"]})
     if before.state != now.state and before.state in ("playing", "paused"):
-        yield Restoring(f"media_player.media_{'play' if before.state == 'playing' else 'pause'}", {})
+        yield RestoreCall(f"media_player.media_{'play' if before.state == 'playing' else 'pause'}", {})
 
 
-def _fan(domain: str, before: Kept, now: Kept) -> Iterator[Restoring]:
+def _fan(domain: str, before: Kept, now: Kept) -> Iterator[RestoreCall]:
     if before.state != "on":
-        yield Restoring("fan.turn_off", {})
+        yield RestoreCall("fan.turn_off", {})
         return
     if now.state != "on":
-        yield Restoring("fan.turn_on", {})
+        yield RestoreCall("fan.turn_on", {})
     was = before.attributes
     if was.get("preset_mode"):
-        yield Restoring("fan.set_preset_mode", {"preset_mode": was["preset_mode"]})
+        yield RestoreCall("fan.set_preset_mode", {"preset_mode": was["preset_mode"]})
     elif was.get("percentage"):
-        yield Restoring("fan.set_percentage", {"percentage": was["percentage"]})
+        yield RestoreCall("fan.set_percentage", {"percentage": was["percentage"]})
     if before.differs(now, "oscillating"):
-        yield Restoring("fan.oscillate", {"oscillating": was["oscillating"]})
+        yield RestoreCall("fan.oscillate", {"oscillating": was["oscillating"]})
 
 
 _RESTORING = {

@@ -14,9 +14,9 @@ from sash.errors import InvalidInput
 from sash.home.index import Index
 from sash.home.selectors import wrong
 from sash.ports.home import ANY_ID, ENTITY_ID, Entity, Service, ServiceField
-from sash.ports.tools import Use
+from sash.ports.tools import ServiceUse
 
-MOST_ENTITIES = 500
+MAX_ENTITIES = 500
 LONGEST_DESCRIPTION = 60
 
 _TARGETS = frozenset({"entity_id", "entity_ids", "device_id", "area_id", "floor_id", "label_id", "target"})
@@ -41,7 +41,7 @@ _TAKES_ENTITIES = frozenset({"entity", "target", "object"})
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class ServiceCall:
     """What the house is asked to do.
 
     `named` are entities in its arguments; `members` are those within its groups, scenes and scripts, and
@@ -59,7 +59,7 @@ class Order:
     def entity_ids(self) -> tuple[str, ...]:
         return tuple(entity.id for entity in self.entities)
 
-    def uses(self) -> list[Use]:
+    def uses(self) -> list[ServiceUse]:
         """Return what a policy has to look at: the service, and what it may do to each kind of entity.
 
         What is within a group, a scene or a script is allowed with it, but not if it is refused by itself.
@@ -69,10 +69,10 @@ class Order:
         inside = {f"{kind}.{one}" for kind in {domain, *kinds} for one in self._comes_to(verb)}
         inside |= {f"{kind}.*" for kind in self._member_kinds()} | self.called
         return [
-            Use(self.service),
-            *(Use(f"{kind}.{verb}") for kind in sorted(kinds)),
-            *(Use(f"{kind}.*") for kind in sorted({entity.domain for entity in self.named})),
-            *(Use(service, within=True) for service in sorted(inside)),
+            ServiceUse(self.service),
+            *(ServiceUse(f"{kind}.{verb}") for kind in sorted(kinds)),
+            *(ServiceUse(f"{kind}.*") for kind in sorted({entity.domain for entity in self.named})),
+            *(ServiceUse(service, within=True) for service in sorted(inside)),
         ]
 
     def _member_kinds(self) -> set[str]:
@@ -84,7 +84,7 @@ class Order:
         return (*_COMES_TO.get(verb, ()), *(("turn_off",) if dims else ()))
 
 
-def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Service]) -> Order:
+def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Service]) -> ServiceCall:
     """Read what a tool was asked for; what is wrong with it is said so that it can be mended."""
     name = str(arguments["service"]).strip().lower()
     service = services.get(name) if _is_known(name, index) else None
@@ -105,7 +105,7 @@ def read_order(arguments: dict[str, Any], index: Index, services: dict[str, Serv
     inside = [index.inside(entity.id) for entity in acting]
     members = frozenset[str]().union(*(found for found, _ in inside))
     called = frozenset[str]().union(*(services for _, services in inside))
-    return Order(name, entities, data, named, members, called)
+    return ServiceCall(name, entities, data, named, members, called)
 
 
 def _described(named: Mapping[str, Service | ServiceField]) -> str:
@@ -139,8 +139,8 @@ def _check_entities(service: Service, entities: tuple[Entity, ...]) -> None:
         raise InvalidInput(f"{service.name} is not done to entities: leave entity_ids and areas out")
     if service.target is not None and not entities:
         raise InvalidInput(f"{service.name} needs entity_ids (or areas): what shall it be done to?")
-    if len(entities) > MOST_ENTITIES:
-        raise InvalidInput(f"{len(entities)} entities at once are too many: at most {MOST_ENTITIES}")
+    if len(entities) > MAX_ENTITIES:
+        raise InvalidInput(f"{len(entities)} entities at once are too many: at most {MAX_ENTITIES}")
     unable = [entity.id for entity in entities if not _takes(service, entity)]
     if unable:
         raise InvalidInput(f"{service.name} cannot be done to {', '.join(unable)}")

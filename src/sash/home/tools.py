@@ -12,21 +12,21 @@ from sash.home.diagnosis import diagnose
 from sash.home.history import summarize
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze
 from sash.home.index import Index
-from sash.home.live import KnownHome
+from sash.home.live import LiveHome
 from sash.home.plot import plot
 from sash.home.result_schemas import ANSWERS
-from sash.home.service_call import MOST_ENTITIES
+from sash.home.service_call import MAX_ENTITIES
 from sash.home.undo import Undo
 from sash.ports.home import Entity, LogbookEntry
 from sash.ports.tools import ToolContext, ToolSpec
 from sash.values.clock import Clock
 
-MOST_FOUND = 50
+MAX_FOUND = 50
 FOUND = 10
-MOST_STATES = 50
-MOST_HISTORIES = 8
-MOST_HOURS = 24 * 7
-MOST_LINES = 100
+MAX_STATES = 50
+MAX_HISTORIES = 8
+MAX_HOURS = 24 * 7
+MAX_LINES = 100
 # What an entity's attributes tell beside its state; the rest is for programs.
 TELLING = (
     "brightness",
@@ -62,7 +62,7 @@ LONGEST_VALUE = 300
 class HomeTools:
     """The house, as an agent asks it: each method is a tool, and can be called as well."""
 
-    def __init__(self, known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> None:
+    def __init__(self, known: LiveHome, clock: Clock, zone: tzinfo | None = None) -> None:
         self._known = known
         self._clock = clock
         self._zone = zone
@@ -190,7 +190,7 @@ class HomeTools:
         return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
 
 
-def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> Iterator[ToolSpec]:
+def home_tools(known: LiveHome, clock: Clock, zone: tzinfo | None = None) -> Iterator[ToolSpec]:
     """Return the tools of a house."""
     tools, actions = HomeTools(known, clock, zone), Actions(known)
     undo = Undo(actions)
@@ -209,30 +209,30 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         area={"type": "string", "description": "Name or id of an area."},
         state={"type": "string", "description": "Only those in this state: on, open, unavailable, …"},
         domain={"type": "string", "description": "light, sensor, cover, …"},
-        limit=_whole_number(MOST_FOUND),
+        limit=_whole_number(MAX_FOUND),
     )
     yield reading(
         "get_states",
         "Read the present states of entities, with their attributes and since when they are so.",
         ("entity_ids",),
-        entity_ids=_ids(MOST_STATES),
+        entity_ids=_ids(MAX_STATES),
     )
     yield reading(
         "get_history",
         "Read how entities were over time: least, greatest, mean and course of numbers; how long each other "
         "state lasted and when it changed.",
         ("entity_ids",),
-        entity_ids=_ids(MOST_HISTORIES),
-        hours=_whole_number(MOST_HOURS),
+        entity_ids=_ids(MAX_HISTORIES),
+        hours=_whole_number(MAX_HOURS),
         until={"type": "string", "description": "The end, as an ISO time; now if it is left out."},
         plot={"type": "boolean", "description": "Also draw it for the user, as a picture."},
     )
     yield reading(
         "get_logbook",
         "Read what happened in the house or to some entities, and what made it happen.",
-        entity_ids=_ids(MOST_STATES),
-        hours=_whole_number(MOST_HOURS),
-        limit=_whole_number(MOST_LINES),
+        entity_ids=_ids(MAX_STATES),
+        hours=_whole_number(MAX_HOURS),
+        limit=_whole_number(MAX_LINES),
     )
     yield reading(
         "diagnose_entity",
@@ -254,7 +254,7 @@ def home_tools(known: KnownHome, clock: Clock, zone: tzinfo | None = None) -> It
         _schema(
             ("service",),
             service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
-            entity_ids=_ids(MOST_ENTITIES),
+            entity_ids=_ids(MAX_ENTITIES),
             areas={
                 "type": "array",
                 "items": {"type": "string"},

@@ -5,10 +5,10 @@ from typing import Any
 
 from sash.errors import HomeError, InvalidInput
 from sash.home.actions import Actions, Done
-from sash.home.restore import KEPT, Kept, Restoring, restoring
-from sash.home.service_call import Order
+from sash.home.restore import KEPT, Kept, RestoreCall, restoring
+from sash.home.service_call import ServiceCall
 from sash.ports.home import NO_STATE
-from sash.ports.tools import Acted, ToolContext, Use
+from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
 from sash.values.steps import Action
 
 NOTHING = "there is nothing to undo in this session"
@@ -29,7 +29,7 @@ class Undo:
     def __init__(self, actions: Actions) -> None:
         self._actions = actions
 
-    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[Use]:
+    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[ServiceUse]:
         """Say which services it takes, for the policy."""
         _, orders = await self._find(context)
         return [use for order in orders for use in order.uses()]
@@ -49,7 +49,7 @@ class Undo:
             ]
         }
 
-    async def invoke(self, arguments: dict[str, Any], context: ToolContext) -> Acted:
+    async def invoke(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Bring back what was so before the last action."""
         key, orders = await self._find(context)
         done = Done({}, {}, True)
@@ -65,9 +65,9 @@ class Undo:
         result: dict[str, Any] = {"undone": key, "entities": entities, "verified": done.verified}
         if done.failed:
             result["note"] = f"only a part of it was undone: {done.failed}"
-        return Acted(result, done.verified, undoes=key)
+        return ActionOutcome(result, done.verified, undoes=key)
 
-    async def _find(self, context: ToolContext) -> tuple[str, list[Order]]:
+    async def _find(self, context: ToolContext) -> tuple[str, list[ServiceCall]]:
         """Find the last action that is not undone yet and has changed something, and what undoes it."""
         undone: set[str] = set()
         idle = ""
@@ -91,7 +91,7 @@ class Undo:
             return False
         return all(Kept.from_dict(was).is_same(Kept.from_dict(after[key])) for key, was in before.items())
 
-    async def _orders(self, action: Action) -> list[Order]:
+    async def _orders(self, action: Action) -> list[ServiceCall]:
         """Return what brings everything back that an action has changed, the same for several at once."""
         name = _name(action)
         before = {key: Kept.from_dict(was) for key, was in action.before.items()}
@@ -103,7 +103,7 @@ class Undo:
             raise InvalidInput(f"nobody knows what {', '.join(lost)} was before {name}: nothing was undone")
         index = self._actions.known.index
         entities = {key: index.find(key) for key in changed}
-        calls: dict[str, tuple[Restoring, list[str]]] = {}
+        calls: dict[str, tuple[RestoreCall, list[str]]] = {}
         for key, state in (await self._actions.states(changed)).items():
             now = Kept.of(state) if state is not None else None
             if now is None or not after[key].is_as(now):
@@ -114,7 +114,7 @@ class Undo:
             for call in restoring(key.partition(".")[0], before[key], now):
                 calls.setdefault(repr(call), (call, []))[1].append(key)
         return [
-            Order(call.service, tuple(entities[key] for key in keys), call.data)
+            ServiceCall(call.service, tuple(entities[key] for key in keys), call.data)
             for call, keys in calls.values()
         ]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.home.index import Index
-from sash.home.service_call import MOST_ENTITIES
+from sash.home.service_call import MAX_ENTITIES
 from sash.intents.grammar import Meaning
 from sash.ports.home import UNAVAILABLE, Entity, State
 
@@ -142,9 +142,9 @@ def plan(meaning: Meaning, entities: Iterable[Entity], index: Index) -> list[Cal
     if not says_which and sum(len(entity_ids) for _, entity_ids in told.values()) != 1:
         return []
     return [
-        Call(service, tuple(entity_ids[start : start + MOST_ENTITIES]), data)
+        Call(service, tuple(entity_ids[start : start + MAX_ENTITIES]), data)
         for (service, _), (data, entity_ids) in told.items()
-        for start in range(0, len(entity_ids), MOST_ENTITIES)
+        for start in range(0, len(entity_ids), MAX_ENTITIES)
     ]
 
 

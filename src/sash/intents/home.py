@@ -17,7 +17,7 @@ from sash.intents.replies import Replies, SpokenState
 from sash.intents.targets import all_of, named
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import UNAVAILABLE, Entity
-from sash.ports.intents import Heard, ToolResult, answering
+from sash.ports.intents import ToolResult, Utterance, answering
 from sash.ports.model import Answer
 from sash.values.clock import Clock
 
@@ -26,7 +26,7 @@ LONGEST = 200
 # A sentence that is not longer is recognised in a few milliseconds: a thread would take longer to be had.
 SHORT = 80
 TOOL = "call_service"
-MOST_NAMED = 5
+MAX_NAMED = 5
 _DOMAINS = {intent: command.domains for intent, command in COMMANDS.items()}
 # "All lights off" is an answer to no question, and "any lights on" is none without a sign of asking.
 _STATEMENTS = frozenset({"any", "any_short", "all"})
@@ -75,7 +75,7 @@ class HomeIntents:
         if index is not None:
             await self._names_in(index)
 
-    async def understand(self, heard: Heard) -> Answer | None:
+    async def understand(self, heard: Utterance) -> Answer | None:
         """Answer, or call services, or leave it to the model (None)."""
         if not 0 < len(heard.text.strip()) <= LONGEST:
             return None
@@ -197,8 +197,8 @@ def _not_there(meaning: Meaning, entities: Sequence[Entity], index: Index) -> st
     if "name" in meaning.slots:
         return ""
     names = [entity.name for entity in entities if index.state(entity.id) == UNAVAILABLE]
-    more = f", +{len(names) - MOST_NAMED}" if len(names) > MOST_NAMED else ""
-    return f" ({', '.join(names[:MOST_NAMED])}{more}: {UNAVAILABLE})" if names else ""
+    more = f", +{len(names) - MAX_NAMED}" if len(names) > MAX_NAMED else ""
+    return f" ({', '.join(names[:MAX_NAMED])}{more}: {UNAVAILABLE})" if names else ""
 
 
 def _tell(

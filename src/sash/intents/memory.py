@@ -4,7 +4,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from sash.ports.intents import Heard, answering, calling
+from sash.ports.intents import Utterance, answering, calling
 from sash.ports.model import Answer
 
 
@@ -87,7 +87,7 @@ _LONGEST = 400
 class MemoryIntents:
     """Keeps facts and drops them, by the tools `remember` and `forget`."""
 
-    async def understand(self, heard: Heard) -> Answer | None:
+    async def understand(self, heard: Utterance) -> Answer | None:
         if not _any.match(heard.text):
             return None
         if found := _match(_forget, heard.text):
@@ -96,7 +96,7 @@ class MemoryIntents:
             return self._remember(heard, *found)
         return None
 
-    def _remember(self, heard: Heard, text: str, language: _Language) -> Answer | None:
+    def _remember(self, heard: Utterance, text: str, language: _Language) -> Answer | None:
         if "remember" not in heard.tools:
             return None
         if not heard.results:
@@ -104,7 +104,7 @@ class MemoryIntents:
         result = _read(heard.results[-1].content)
         return answering(language.remembered.format(result["fact"])) if "fact" in result else None
 
-    def _forget(self, heard: Heard, text: str, language: _Language) -> Answer | None:
+    def _forget(self, heard: Utterance, text: str, language: _Language) -> Answer | None:
         if "forget" not in heard.tools:
             return None
         if not heard.results:

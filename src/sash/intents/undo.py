@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from sash.ports.intents import Heard, answering, calling
+from sash.ports.intents import Utterance, answering, calling
 from sash.ports.model import Answer
 
 TOOL = "undo_last_action"
@@ -53,7 +53,7 @@ _patterns = [
 class UndoIntents:
     """Takes the last action back, by the tool for it; what it has to say to that is for the model."""
 
-    async def understand(self, heard: Heard) -> Answer | None:
+    async def understand(self, heard: Utterance) -> Answer | None:
         text = heard.text.strip()
         if _asked_politely.match(text):
             text = text.rstrip("?")

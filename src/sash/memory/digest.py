@@ -58,7 +58,7 @@ _identifier = re.compile(
 )
 _telling = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
 _timestamp = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]|$)")
-_MOST_OF_A_RESULT = 12
+_MAX_OF_A_RESULT = 12
 _NOT_A_NAME = frozenset({"and/or", "e.g", "i.e", "OK"})
 _TRAILING = ".,;:!?"
 
@@ -131,7 +131,7 @@ def _turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
     for message in turn:
         if message.role == "tool" and (values := _values(message.text)) is not None:
             found = dict.fromkeys(item for value in values for item in _identifiers(value))
-            yield from islice((item for item in found if not _is_bare(item)), _MOST_OF_A_RESULT)
+            yield from islice((item for item in found if not _is_bare(item)), _MAX_OF_A_RESULT)
         else:
             yield from _identifiers(message.text)
         for call in message.tool_calls:

@@ -39,12 +39,12 @@ chi col cui dal dei gli han hai lei lui mio nel non per più poi sei sta suo tra
 het hij hoe kan mag met nog ons ook tot uit van wat zij
 """
 _COMMON = frozenset(words(_COMMON_WORDS))
-MOST_WORDS = 12
+MAX_WORDS = 12
 
 
 def beginnings(text: str) -> list[str]:
     """Return the words that a text is about, without their endings, in the order in which they come."""
-    return list(dict.fromkeys(map(stem, telling(text))))[:MOST_WORDS]
+    return list(dict.fromkeys(map(stem, telling(text))))[:MAX_WORDS]
 
 
 def telling(text: str) -> list[str]:

@@ -10,7 +10,7 @@ from sash.ports.model import Delta, Model, ModelRequest, close, name_of, names_o
 _logger = logging.getLogger(__name__)
 
 
-class Fallback:
+class FallbackModel:
     """Asks one model after the other; one that has begun to answer is not replaced, lest it be heard twice.
 
     A session's choice of model is for the first; the others have their own names. What a content filter has

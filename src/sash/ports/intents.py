@@ -17,7 +17,7 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class Utterance:
     """A sentence, with the tools that may be called, and the results of those that were called for it."""
 
     text: str
@@ -33,7 +33,7 @@ class Intents(Protocol):
     after a crash it may be another process that is asked.
     """
 
-    async def understand(self, heard: Heard) -> Answer | None: ...
+    async def understand(self, heard: Utterance) -> Answer | None: ...
 
 
 def answering(text: str) -> Answer:

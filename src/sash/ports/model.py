@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
-MOST_TOKENS = 1 << 40
+MAX_TOKENS = 1 << 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Usage:
 
 
 def _count(value: Any) -> int:
-    return int(value) if isinstance(value, int | float) and 0 <= value < MOST_TOKENS else 0
+    return int(value) if isinstance(value, int | float) and 0 <= value < MAX_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)

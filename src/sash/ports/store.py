@@ -6,7 +6,7 @@ Promises, for every backend:
 * Every record has an owner. No call sees or changes what belongs to another owner: it is not found.
 * A session has at most one continuation that is running or awaiting approval (`SessionBusy`), across
   processes. An owner has at most one active session of a name (`SessionExists`), across processes.
-* A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of hands, and
+* A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of claim, and
   a write under an old epoch raises `LeaseLost` and changes nothing; so does a write to what was deleted.
 * Steps of a session have cursors 1, 2, 3, … in the order in which they became visible, without a gap.
 * A driver's failure is a `StoreUnavailable`; nothing is half written, and the store goes on when the cause
@@ -42,12 +42,12 @@ from sash.values.steps import (
 )
 
 # How a continuation can wait for somebody to go on with it.
-Waiting = Literal["awaiting_approval", "interrupted"]
+WaitingStatus = Literal["awaiting_approval", "interrupted"]
 
 LEASE_S = 30.0
 # One that would last longer was taken before the clock was set back.
 LONGEST_LEASE = timedelta(hours=1)
-MOST_CHANGES = 20
+MAX_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Lease:
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
-    """Into which hands a turn goes, and for how long before they have to ask again.
+class ClaimRequest:
+    """Into which claim a turn goes, and for how long before they have to ask again.
 
     `known` is the session as this worker knows it with its window: if that is still so neither is read again.
     """
@@ -71,7 +71,7 @@ class Hands:
     lease_s: float = LEASE_S
     known: Session | None = None
 
-    def know(self, version: int) -> bool:
+    def knows(self, version: int) -> bool:
         """Whether this worker knows this version of the session."""
         return self.known is not None and self.known.version == version
 
@@ -91,7 +91,7 @@ class Turn:
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class BegunTurn:
     """What became of a request: `turn` to be run, or None if it waits or was there before."""
 
     continuation: Continuation
@@ -117,7 +117,7 @@ class Cut:
 
 
 @dataclass(frozen=True, slots=True)
-class Finish:
+class TurnEnd:
     """The end of a turn, written in one transaction with all that it leaves behind."""
 
     status: Status
@@ -131,7 +131,7 @@ class Finish:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class EndWritten:
     """The last steps of an ended continuation, and whether another one of its session waits."""
 
     steps: tuple[Step, ...]
@@ -181,15 +181,15 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True)
-class Swept:
+class SweepCounts:
     """What a sweep ended."""
 
     sessions: int = 0
     continuations: int = 0
     steps: int = 0
 
-    def __add__(self, other: "Swept") -> "Swept":
-        return Swept(
+    def __add__(self, other: "SweepCounts") -> "SweepCounts":
+        return SweepCounts(
             self.sessions + other.sessions,
             self.continuations + other.continuations,
             self.steps + other.steps,
@@ -257,18 +257,18 @@ class Store(Protocol):
     async def erase(self, owner: str) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
 
-    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
+    async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Open a continuation, or return the one that has the same idempotency key.
 
         If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`.
         """
 
     async def claim(
-        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
         """Take over a continuation that waits: pending, interrupted or awaiting approval."""
 
-    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
+    async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
         """Take over the oldest pending continuation of a session that nobody holds."""
 
     async def append(
@@ -276,7 +276,7 @@ class Store(Protocol):
         lease: Lease,
         steps: Sequence[NewStep],
         *,
-        give_back: Waiting | None = None,
+        give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
         """Write steps; with `give_back` also give the lease back, for the continuation to wait so.
@@ -284,14 +284,14 @@ class Store(Protocol):
         `stats` is what it took until then, which its end says anew.
         """
 
-    async def finish(self, lease: Lease, end: Finish) -> Finished:
+    async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         """End a continuation, with the messages it adds to the transcript and what they evict.
 
         A session that is there for one question (`ONE_QUESTION`) ends with it, as by `cancel`.
         """
 
     async def record(
-        self, new: Continuation, end: Finish, session: Session
+        self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
         """Write a turn that is over as it begins, unless the session has changed (`SessionChanged`).
 
@@ -386,7 +386,7 @@ class Store(Protocol):
     async def import_session(self, bundle: Bundle) -> Session:
         """Write a whole session and return it; its id must be free, a name that is taken is dropped."""
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         """Expire idle sessions and forgotten continuations, and drop the steps of those long ended."""
 
 
@@ -394,7 +394,7 @@ async def change_session(
     store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
 ) -> Session:
     """Change a session, whoever else changes it at the same time; one that stays the same is not written."""
-    for n in range(MOST_CHANGES):
+    for n in range(MAX_CHANGES):
         session = await store.get_session(owner, session_id)
         changed = change(session)
         if changed is session:
@@ -498,7 +498,7 @@ def amended(
     return replace(continuation, response=response), replace(answer, content=text, token_count=token_count)
 
 
-def after_turn(session: Session, end: Finish, now: datetime) -> Session:
+def after_turn(session: Session, end: TurnEnd, now: datetime) -> Session:
     """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
     memory = session.memory
     if end.cut is not None:
@@ -514,7 +514,7 @@ def after_turn(session: Session, end: Finish, now: datetime) -> Session:
     )
 
 
-def ended(continuation: Continuation, end: Finish, at: datetime) -> Continuation:
+def ended(continuation: Continuation, end: TurnEnd, at: datetime) -> Continuation:
     """Return the continuation as its end leaves it."""
     return replace(
         continuation,

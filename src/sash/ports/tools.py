@@ -45,7 +45,7 @@ class ToolContext:
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class ActionOutcome:
     """What an action may return beside its result.
 
     `verified` is whether it was seen to have worked, None if that cannot be seen. `before` and `after` are
@@ -59,7 +59,7 @@ class Acted:
     undoes: str | None = None
 
 
-class Use(NamedTuple):
+class ServiceUse(NamedTuple):
     """A service that a call uses; `within` something else that has to be allowed."""
 
     service: str
@@ -67,7 +67,7 @@ class Use(NamedTuple):
 
 
 Invoke = Callable[[dict[str, Any], ToolContext], Awaitable[Any]]
-Uses = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[Use]]]
+Uses = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[ServiceUse]]]
 
 
 @dataclass(frozen=True, slots=True)

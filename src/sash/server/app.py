@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response
 
 from sash import __version__
 from sash.app.access import Tokens
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.server import events, problems, rest, turns
 from sash.server.conversation import Conversations
@@ -40,7 +40,7 @@ TAGS = {
 
 
 def make_app(
-    desk: Desk, settings: Settings, tokens: Tokens, metrics: Metrics, tracing: Tracing | None = None
+    desk: AgentService, settings: Settings, tokens: Tokens, metrics: Metrics, tracing: Tracing | None = None
 ) -> FastAPI:
     """Return the application over a runtime that is open."""
     mcp = make_manager(desk, settings)
@@ -93,7 +93,7 @@ def _add_pages(app: FastAPI, tokens: Tokens) -> None:
         return HTMLResponse(page, headers=HEADERS)
 
 
-def _add_health(app: FastAPI, desk: Desk, metrics: Metrics) -> None:
+def _add_health(app: FastAPI, desk: AgentService, metrics: Metrics) -> None:
     @app.get("/health", tags=["server"], response_model=dict[str, str])
     async def health() -> Response:
         """Say that the process lives."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from sash.app.access import Caller
 from sash.app.schemas import Acknowledged, Approve, ContinuationShown, SendMessage, shown_result
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import (
     ContinuationNotFound,
     SessionBusy,
@@ -33,7 +33,7 @@ TURNS_BEFORE = "turns_before"
 # How long an answer is waited for before the user is told that it takes longer.
 ANSWER_S = 50.0
 # Others may begin or clear a conversation at the same time, but not for ever.
-MOST_TRIES = 10
+MAX_TRIES = 10
 _OVERTAKEN = (SessionExists, SessionNotFound, SessionEnded)
 
 
@@ -66,7 +66,7 @@ class _Past:
 class Conversations:
     """The last `max_turns` turns of each conversation, word for word."""
 
-    def __init__(self, desk: Desk, max_turns: int = 10) -> None:
+    def __init__(self, desk: AgentService, max_turns: int = 10) -> None:
         self._desk = desk
         self._runtime = desk.runtime
         self._max_turns = check_max_turns(max_turns)
@@ -74,7 +74,7 @@ class Conversations:
     async def session(self, caller: Caller, conversation_id: str) -> Session:
         """Return the active session of a conversation, begun if there is none, reopened if it expired."""
         name = check_conversation_id(conversation_id)
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             found = await self._runtime.find_session(name, owner=caller.owner)
             if found is not None and found.status == "active":
                 return found
@@ -238,7 +238,7 @@ class Conversations:
         self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
     ) -> Acknowledged:
         """Send a message, whoever clears the conversation at the same time."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             session = await self.session(caller, conversation_id)
             try:
                 if language is not None and session.preferences.get("language") != language:
@@ -262,7 +262,7 @@ class Conversations:
 
         The old one is deleted when the new one knows how many turns there were, whoever dies meanwhile.
         """
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             found = await self._runtime.find_session(name, owner=caller.owner)
             if found is None:
                 return None
@@ -290,7 +290,7 @@ class Conversations:
     async def _record(self, caller: Caller, conversation_id: str, *said: Any, **kept: Any) -> Continuation:
         """Add a turn to a conversation, whoever clears it at the same time."""
         until = asyncio.get_running_loop().time() + ANSWER_S
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             session = await self.session(caller, conversation_id)
             try:
                 await self._desk.check_act(caller, session.id)
@@ -318,7 +318,7 @@ class Conversations:
     async def _past(self, caller: Caller, conversation_id: str) -> _Past:
         """Read a conversation; one that there is not is empty, and is not begun by that."""
         name = check_conversation_id(conversation_id)
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             found = await self._runtime.find_session(name, owner=caller.owner)
             if found is None:
                 return _Past((), 0, self._max_turns)

@@ -18,7 +18,7 @@ from sash.server.wire import ERRORS, Who
 
 HEARTBEAT_S = 15
 SEND_TIMEOUT_S = 30.0
-MOST_CURSOR = 2**53
+MAX_CURSOR = 2**53
 
 _FRAME = {
     "type": "object",
@@ -121,7 +121,7 @@ async def events(
     request: Request,
     who: Who,
     session_id: str,
-    after: Annotated[int, Query(ge=0, le=MOST_CURSOR, description="Only what came later.")] = 0,
+    after: Annotated[int, Query(ge=0, le=MAX_CURSOR, description="Only what came later.")] = 0,
     last_event_id: Annotated[
         str, Header(pattern=r"^[0-9]{0,15}$", description="The same, as a browser says it.")
     ] = "",

@@ -18,7 +18,7 @@ from sash.engine.runtime import DEFAULT_OWNER
 from sash.errors import InvalidConfig, SashError, Unauthorized
 from sash.server.problems import of_error
 
-MOST_DEPTH = 64
+MAX_DEPTH = 64
 LARGE = 1 << 16
 # A body has so many seconds, and more the larger it may be.
 BODY_S = 20.0
@@ -124,7 +124,7 @@ class Gate:
         if body is None:
             return _gone
         if await asyncio.to_thread(_too_deep, body) if len(body) > LARGE else _too_deep(body):
-            raise Refused("invalid_json", f"the body is nested deeper than {MOST_DEPTH}: flatten it")
+            raise Refused("invalid_json", f"the body is nested deeper than {MAX_DEPTH}: flatten it")
         return _Replay(body, receive)
 
 
@@ -166,10 +166,10 @@ def _too_large(limit: int) -> Refused:
 
 def _too_deep(body: bytes) -> bool:
     """Whether JSON is nested too deep: pairs of brackets are taken out from the inside, level by level."""
-    if body.count(b"[") + body.count(b"{") <= MOST_DEPTH:
+    if body.count(b"[") + body.count(b"{") <= MAX_DEPTH:
         return False
     brackets = _STRING.sub(b"", body).translate(None, _NO_BRACKETS)
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
         if len(inner) == len(brackets):
             break  # there is none, or it is not JSON, which is for the parser to say

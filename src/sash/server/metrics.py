@@ -5,7 +5,7 @@ from time import perf_counter
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sash.engine.worker import Result
+from sash.engine.worker import ContinuationResult
 from sash.values.stats import NO_STATS
 
 # Whoever makes up a method makes up no series.
@@ -43,7 +43,7 @@ class Metrics:
         """Return all numbers as Prometheus reads them."""
         return generate_latest(self.registry)
 
-    def count_turn(self, result: Result) -> None:
+    def count_turn(self, result: ContinuationResult) -> None:
         """Count a turn that is over."""
         stats = result.continuation.stats or NO_STATS
         self._turns.labels(result.status).inc()

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from sash.app.schemas import (
-    MOST_WAIT_MS,
+    MAX_WAIT_MS,
     Acknowledged,
     Approve,
     Ask,
@@ -207,7 +207,7 @@ async def get_continuation(
     desk: At,
     who: Who,
     continuation_id: Id,
-    wait_ms: Annotated[int, Query(ge=0, le=MOST_WAIT_MS, description="How long to wait for its end.")] = 0,
+    wait_ms: Annotated[int, Query(ge=0, le=MAX_WAIT_MS, description="How long to wait for its end.")] = 0,
 ) -> Response:
     """Say where a turn stands: when it is over, waits for a yes, or time is up."""
     return reply(await desk.await_continuation(who, continuation_id, wait_ms=wait_ms))

@@ -13,10 +13,10 @@ from rich.markup import escape
 from sash import __version__
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE, make_runtime
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.engine.runtime import Runtime
-from sash.engine.worker import Result
+from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.server.app import make_app
 from sash.server.gate import refuse_open_bind
@@ -28,7 +28,7 @@ GRACE_S = 3.0
 CONNECTIONS_S = 1
 BACKLOG = 2048
 UNREAD_MS = 30_000
-MOST_HEADER_BYTES = 32 * 1024
+MAX_HEADER_BYTES = 32 * 1024
 
 
 class Server(uvicorn.Server):
@@ -60,7 +60,7 @@ async def listening(
     """Serve a runtime that is open, for as long as the context lasts; gives the address."""
     tokens = Tokens(settings.folder / TOKENS_FILE)
     refuse_open_bind(settings, tokens.list())
-    app = make_app(Desk(runtime), settings, tokens, metrics, tracing)
+    app = make_app(AgentService(runtime), settings, tokens, metrics, tracing)
     config = uvicorn.Config(
         app,
         http=Protocol,
@@ -68,7 +68,7 @@ async def listening(
         log_config=None,
         access_log=False,
         server_header=False,
-        h11_max_incomplete_event_size=MOST_HEADER_BYTES,
+        h11_max_incomplete_event_size=MAX_HEADER_BYTES,
         timeout_graceful_shutdown=CONNECTIONS_S,
     )
     server = Server(config, runtime)
@@ -95,7 +95,7 @@ async def _serve(settings: Settings, say: Callable[[str], None]) -> None:
     metrics = Metrics()
     tracing = Tracing(settings.otel_endpoint) if settings.otel_endpoint else None
 
-    def on_turn(result: Result) -> None:
+    def on_turn(result: ContinuationResult) -> None:
         metrics.count_turn(result)
         if tracing is not None:
             tracing.trace_turn(result)

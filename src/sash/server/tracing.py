@@ -10,7 +10,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from sash.engine.worker import Result
+from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.values.steps import Step
 
@@ -41,7 +41,7 @@ class Tracing:
         """Send what is still to be sent."""
         self._provider.shutdown()
 
-    def trace_turn(self, result: Result) -> None:
+    def trace_turn(self, result: ContinuationResult) -> None:
         """Make the spans of a turn that is over; the request that sent it, if it did, is their parent."""
         from opentelemetry import trace
         from opentelemetry.trace import Status, StatusCode

@@ -14,7 +14,7 @@ from sash.server.wire import ERRORS, Who, reply
 from sash.values.sessions import Label
 
 DEFAULT = "default"
-MOST_RECENT = 100
+MAX_RECENT = 100
 
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=r"\S", description="Which conversation.")]
 ConversationId = Annotated[Name, Query()]
@@ -152,7 +152,7 @@ async def recent(
     request: Request,
     who: Who,
     conversation_id: ConversationId = DEFAULT,
-    n: Annotated[int, Query(ge=0, le=MOST_RECENT)] = 5,
+    n: Annotated[int, Query(ge=0, le=MAX_RECENT)] = 5,
 ) -> Response:
     """Return the newest turns."""
     return reply(await _conversations(request).recent(who, conversation_id, n))

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from starlette.responses import Response
 
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.server.problems import MEDIA_TYPE
 from sash.values.codec import adapter
 
@@ -27,13 +27,13 @@ async def _caller(request: Request) -> Caller:
     return caller
 
 
-async def _desk(request: Request) -> Desk:
-    desk: Desk = request.app.state.desk
+async def _desk(request: Request) -> AgentService:
+    desk: AgentService = request.app.state.desk
     return desk
 
 
 Who = Annotated[Caller, Depends(_caller)]
-At = Annotated[Desk, Depends(_desk)]
+At = Annotated[AgentService, Depends(_desk)]
 
 _SAID = {
     400: "The body is not JSON.",

@@ -19,7 +19,7 @@ T = TypeVar("T")
 MAX_MESSAGE_BYTES = 1 << 20
 
 _MAX_LABEL_CHARS = 256
-_MOST_DOLLARS = 1_000_000_000
+_MAX_DOLLARS = 1_000_000_000
 _MAX_TAGS = 64
 _MAX_JSON_DEPTH = 64
 
@@ -86,8 +86,8 @@ def check_count(name: str, value: Any) -> int:
 
 def check_amount(name: str, value: Any) -> float | None:
     """Refuse an amount of money that is not a number of at least 0; None is none."""
-    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MOST_DOLLARS):
-        raise InvalidInput(f"{name} must be a number from 0 to {_MOST_DOLLARS:,}, or None, got {value!r:.80}")
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MAX_DOLLARS):
+        raise InvalidInput(f"{name} must be a number from 0 to {_MAX_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 

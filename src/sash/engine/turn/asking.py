@@ -3,7 +3,7 @@
 import logging
 from datetime import timedelta
 
-from sash.engine.budget import Purse
+from sash.engine.budget import TurnBudget
 from sash.engine.context import Context, hints_text
 from sash.engine.recall import missing, recall_rare, render
 from sash.engine.redaction import redact
@@ -12,12 +12,12 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Asked
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import guarded
-from sash.engine.window_cache import KnownWindow
+from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, ModelError, SashError
-from sash.home.briefing import MOST_CHANGED_TOKENS, changes
+from sash.home.briefing import MAX_CHANGED_TOKENS, changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import beginnings
-from sash.ports.intents import Heard, ToolResult
+from sash.ports.intents import ToolResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect, names_of
 from sash.ports.store import Turn
 from sash.values.sessions import last_k_for
@@ -29,7 +29,7 @@ LATE = timedelta(minutes=5)
 ASK_AGAIN = 1
 # How many tokens of recalled turns a prompt may have, as a part of the window.
 PART_FOR_RECALL = 12
-MOST_RECALLED = 2
+MAX_RECALLED = 2
 
 _logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ _logger = logging.getLogger(__name__)
 class Asking:
     """Asks for the answers of one turn; `known` is the window that the turn sees."""
 
-    known: KnownWindow
+    known: CachedWindow
 
     def __init__(self, engine: Engine, turn: Turn, progress: Progress, journal: Journal) -> None:
         self._engine = engine
@@ -49,7 +49,7 @@ class Asking:
         self._parts = 0
         self._visiting = engine.name(self._config) != engine.name(turn.session.model)
         names = (engine.name(self._config), *names_of(engine.model)[1:])
-        self.purse = Purse(engine.money, turn, progress, names)
+        self.purse = TurnBudget(engine.money, turn, progress, names)
 
     async def __call__(self) -> Asked:
         """Get the next answer: without a model if the sentence is understood so, else from the model."""
@@ -102,7 +102,7 @@ class Asking:
         said = self._progress.transcript() if self._progress.tool_calls else ()
         results = tuple(ToolResult(m["name"], m["content"]) for m in said if m["role"] == "tool")
         names = self._engine.tools.names if request.allow_tools else frozenset()
-        heard = Heard(request.message, self._turn.session, names, results)
+        heard = Utterance(request.message, self._turn.session, names, results)
         for intents in self._engine.intents:
             try:
                 if answer := await guarded(intents.understand(heard)):
@@ -146,7 +146,7 @@ class Asking:
         if self._progress.told:
             return ""
         message = self._turn.continuation.request.message
-        if known.told is not None and known.told.changed_tokens > MOST_CHANGED_TOKENS:
+        if known.told is not None and known.told.changed_tokens > MAX_CHANGED_TOKENS:
             known.tell_anew()
         if known.told is None:
             known.told = engine.overview(self._turn.session, message)
@@ -181,7 +181,7 @@ class Asking:
             return
         budget = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
         text, shown = render(
-            found[:MOST_RECALLED], unknown, engine.counter.count_text, budget, engine.time_zone
+            found[:MAX_RECALLED], unknown, engine.counter.count_text, budget, engine.time_zone
         )
         if text:
             detail = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.engine.turn.engine import Engine
-from sash.engine.window_cache import KnownWindow
+from sash.engine.window_cache import CachedWindow
 from sash.memory.digest import DIGEST_TOKENS, digest
 from sash.memory.window import Eviction
 from sash.ports.store import Cut, Evicted
@@ -30,7 +30,7 @@ class Closing:
 def close_turn(
     engine: Engine,
     session: Session,
-    known: KnownWindow,
+    known: CachedWindow,
     turn: Continuation,
     said: Sequence[dict[str, Any]],
     tag: frozenset[str] = frozenset(),
@@ -48,7 +48,7 @@ def close_turn(
     return Closing(messages, tuple(gone.message for gone in evicted), cut)
 
 
-def settle(engine: Engine, session: Session, known: KnownWindow, closing: Closing) -> None:
+def settle(engine: Engine, session: Session, known: CachedWindow, closing: Closing) -> None:
     """Note how a turn that is on the disk has left the session and its window."""
     engine.windows.remember(session, known)
     if closing.evicted:
@@ -74,7 +74,7 @@ def _entry(engine: Engine, turn: Continuation, said: dict[str, Any], tag: frozen
     )
 
 
-def _cut(engine: Engine, session: Session, known: KnownWindow, evictions: Sequence[Eviction]) -> Cut:
+def _cut(engine: Engine, session: Session, known: CachedWindow, evictions: Sequence[Eviction]) -> Cut:
     gone = tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions)
     left = _digest(engine, session, [eviction.message for eviction in evictions])
     return Cut(gone, tuple(known.window.turn_starts()), left)

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
 
-from sash.engine.budget import Money
+from sash.engine.budget import Spending
 from sash.engine.context import ContextBuilder
-from sash.engine.event_hub import Hub
-from sash.engine.policy import Pace
-from sash.engine.window_cache import KnownWindow, KnownWindows
-from sash.home.briefing import MOST_TOKENS, Told, overview
-from sash.home.live import KnownHome
+from sash.engine.event_hub import EventHub
+from sash.engine.policy import ActionRateLimiter
+from sash.engine.window_cache import CachedWindow, WindowCache
+from sash.home.briefing import MAX_TOKENS, HomeBriefing, overview
+from sash.home.live import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.models.catalog import Catalog
@@ -37,24 +37,24 @@ class Engine:
     store: Store
     model: Model
     tools: ToolRegistry
-    hub: Hub
+    hub: EventHub
     clock: Clock
     counter: TokenCounter
     ulids: Ulids
-    windows: KnownWindows
+    windows: WindowCache
     contexts: ContextBuilder
     catalog: Catalog
     intents: tuple[Intents, ...]
     embedder: Embedder | None = None
-    home: KnownHome | None = None
+    home: LiveHome | None = None
     time_zone: tzinfo | None = None
     after_cut: Callable[[Session, list[MessageEntry]], None] = lambda session, evicted: None
-    money: Money = field(init=False)
-    pace: Pace = field(init=False)
+    money: Spending = field(init=False)
+    pace: ActionRateLimiter = field(init=False)
 
     def __post_init__(self) -> None:
-        self.money = Money(self.store, self.catalog, self.counter, self.today)
-        self.pace = Pace(self.clock)
+        self.money = Spending(self.store, self.catalog, self.counter, self.today)
+        self.pace = ActionRateLimiter(self.clock)
 
     def new_id(self) -> str:
         return self.ulids.new(self.clock.now())
@@ -68,11 +68,11 @@ class Engine:
         """Write a time as a model is told it."""
         return f"{at.astimezone(self.time_zone):%a %Y-%m-%d %H:%M}"
 
-    def overview(self, session: Session, message: str = "") -> Told | None:
+    def overview(self, session: Session, message: str = "") -> HomeBriefing | None:
         """Return what a model is told of the house as it is now, what the message speaks of first."""
         if self.home is None:
             return None
-        most = min(MOST_TOKENS, (session.window.max_tokens or 2 * MOST_TOKENS) // 2)
+        most = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         at = self.written(self.clock.now())
         return overview(self.home.index, message, at, self.counter.count_text, most)
 
@@ -88,10 +88,10 @@ class Engine:
         empty = said["role"] == "assistant" and not said["content"] and not said.get("tool_calls")
         return said | {"content": NO_ANSWER} if empty else said
 
-    async def read_window(self, session: Session) -> KnownWindow:
+    async def read_window(self, session: Session) -> CachedWindow:
         """Read the window of a session."""
         window = await self.store.window(session.owner, session.id)
-        return KnownWindow(Window.restore(window), self.render)
+        return CachedWindow(Window.restore(window), self.render)
 
     def asked(self, content: Any, at: datetime) -> Any:
         """Return what a user said as a model is shown it."""

@@ -9,20 +9,20 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 
-from sash.engine.event_hub import Hub
+from sash.engine.event_hub import EventHub
 from sash.engine.redaction import redact, redact_json
-from sash.ports.store import Artifact, Finish, Finished, Store, Turn, Waiting
+from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Action, ArtifactRef, NewStep
 
 # How many turns back an action may be looked for.
-MOST_TURNS = 50
+MAX_TURNS = 50
 
 
 class Journal:
     """The journal of one turn."""
 
-    def __init__(self, store: Store, turn: Turn, hub: Hub, new_id: Callable[[], str]) -> None:
+    def __init__(self, store: Store, turn: Turn, hub: EventHub, new_id: Callable[[], str]) -> None:
         self.steps = list(turn.steps)
         self._store = store
         self._turn = turn
@@ -52,21 +52,21 @@ class Journal:
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
-    async def hand_back(self, steps: list[NewStep], give_back: Waiting, stats: Stats) -> None:
+    async def hand_back(self, steps: list[NewStep], give_back: WaitingStatus, stats: Stats) -> None:
         """Write the last steps, and what it took so far, before the turn waits for somebody to go on."""
         if self._flushing is not None:
             await self.settle()
         self.write(steps)
         await self._append(give_back, stats)
 
-    async def whole(self, end: Finish) -> Finish:
+    async def whole(self, end: TurnEnd) -> TurnEnd:
         """Return the end of the turn with the steps that are unwritten yet, which are written with it."""
         if self._flushing is not None:
             await self.settle()
         steps, self._unwritten = (*self._unwritten, *end.steps), []
         return replace(end, steps=steps)
 
-    async def finish(self, end: Finish) -> Finished:
+    async def finish(self, end: TurnEnd) -> EndWritten:
         """End the turn."""
         finished = await self._store.finish(self._turn.lease, end)
         self.steps += finished.steps
@@ -89,7 +89,7 @@ class Journal:
         """Give the actions of the session, newest first, each with the key of its call."""
         session = self._turn.session
         continuations = await self._store.list_continuations(session.owner, session.id)
-        for continuation in reversed(continuations[-MOST_TURNS:]):
+        for continuation in reversed(continuations[-MAX_TURNS:]):
             _, steps = await self._store.journal(session.owner, continuation.id)
             for step in reversed(steps):
                 if step.type == "tool_result" and "action" in step.detail:
@@ -110,7 +110,7 @@ class Journal:
             await self._append()
         self._flushing = None
 
-    async def _append(self, give_back: Waiting | None = None, stats: Stats = NO_STATS) -> None:
+    async def _append(self, give_back: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
         steps, self._unwritten = self._unwritten, []
         written = await self._store.append(self._turn.lease, steps, give_back=give_back, stats=stats)
         self.steps += written

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
-from sash.engine.budget import BudgetReached, Purse
+from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.grounding import claim, is_question
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
-from sash.engine.turn.tool_calls import Calls
+from sash.engine.turn.tool_calls import ToolCalls
 from sash.ports.model import Answer
 from sash.ports.tools import ToolRegistry
 from sash.values.sessions import Budgets, Session
@@ -55,9 +55,9 @@ class Loop:
     progress: Progress
     tools: ToolRegistry
     ask: Ask
-    purse: Purse
+    purse: TurnBudget
     journal: Journal
-    calls: Calls
+    calls: ToolCalls
 
     async def run(self) -> Outcome:
         """Go on until there is an answer, a budget is reached, or a person has to be asked."""

@@ -5,9 +5,9 @@ from weakref import WeakValueDictionary
 
 from sash.engine.turn.closing import close_turn, settle
 from sash.engine.turn.engine import Engine
-from sash.engine.window_cache import KnownWindow
+from sash.engine.window_cache import CachedWindow
 from sash.errors import SessionChanged
-from sash.ports.store import MOST_CHANGES, Finish, after_turn, keeps_changing
+from sash.ports.store import MAX_CHANGES, TurnEnd, after_turn, keeps_changing
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Continuation, ContinuationResponse, NewStep, Step
@@ -31,7 +31,7 @@ class Recorder:
         """
         turn = self._one_at_a_time.setdefault(new.session_id, asyncio.Lock())
         async with turn:
-            for n in range(MOST_CHANGES):
+            for n in range(MAX_CHANGES):
                 try:
                     return await self._record(new, answer)
                 except SessionChanged:
@@ -55,7 +55,7 @@ class Recorder:
         # An answer that is still to come has its place already, as nothing comes between two messages later.
         said = [{"role": "user", "content": asked}, {"role": "assistant", "content": answer or ""}]
         closing = close_turn(engine, session, known, new, said, RECORDED_TAG)
-        end = Finish(
+        end = TurnEnd(
             "completed",
             (NewStep("summary", {"status": "completed", "final_message": answer, "recorded": True}),),
             None if answer is None else ContinuationResponse(answer),
@@ -69,7 +69,7 @@ class Recorder:
             engine.hub.wake(session.id)
         return recorded, steps
 
-    async def _read(self, new: Continuation) -> tuple[Session, KnownWindow]:
+    async def _read(self, new: Continuation) -> tuple[Session, CachedWindow]:
         """Return the session and its window as this process knows them, or as the store does."""
         found = self._engine.windows.pop(new.session_id)
         if found is not None:

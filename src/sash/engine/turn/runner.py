@@ -12,10 +12,10 @@ from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Loop, Outcome
 from sash.engine.turn.progress import Progress
-from sash.engine.turn.tool_calls import Calls
-from sash.engine.window_cache import KnownWindow
+from sash.engine.turn.tool_calls import ToolCalls
+from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError
-from sash.ports.store import INTERRUPTED_STEPS, Finish, Turn, after_turn, ended
+from sash.ports.store import INTERRUPTED_STEPS, Turn, TurnEnd, after_turn, ended
 from sash.values.stats import Stats, bucket
 from sash.values.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
 
@@ -24,13 +24,13 @@ LOCAL_TAG = frozenset({"local_intent"})
 _logger = logging.getLogger(__name__)
 
 
-class Execution:
+class TurnRunner:
     """Runs one turn to its end. `unwritten` is an end that the store could not take.
 
     `next_waits` says that another one of the session may be waiting for its turn.
     """
 
-    _known: KnownWindow
+    _known: CachedWindow
 
     def __init__(self, engine: Engine, turn: Turn) -> None:
         self._engine = engine
@@ -40,7 +40,7 @@ class Execution:
         self.progress = Progress.of(engine.asked(asked.request.content, asked.created_at), turn.steps)
         self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
         self._asking = Asking(engine, turn, self.progress, self.journal)
-        self.unwritten: Finish | None = None
+        self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
         self.next_waits = False
 
@@ -48,7 +48,7 @@ class Execution:
         """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
         turn, engine = self._turn, self._engine
         session, request, purse = turn.session, turn.continuation.request, self._asking.purse
-        calls = Calls(
+        calls = ToolCalls(
             session,
             request,
             turn.continuation.id,
@@ -118,7 +118,7 @@ class Execution:
             "stopped_by": outcome.stopped_by,
             "usage": outcome.usage,
         }
-        end = Finish(
+        end = TurnEnd(
             "completed",
             (NewStep("summary", detail),),
             ContinuationResponse(
@@ -155,7 +155,7 @@ class Execution:
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
         clean = redact(message)
-        end = Finish(
+        end = TurnEnd(
             "failed",
             (NewStep("error", {"status": "failed", "code": code, "message": clean}),),
             error=ContinuationError(code, clean),
@@ -164,7 +164,7 @@ class Execution:
         await self.journal.stop()
         await self._finish(end)
 
-    async def _finish(self, end: Finish) -> datetime:
+    async def _finish(self, end: TurnEnd) -> datetime:
         """Write the end of the turn; one that the store cannot take now is written later, as it is."""
         self.unwritten = await self.journal.whole(end)
         finished = await self.journal.finish(self.unwritten)

@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, field
 from inspect import isawaitable
 from typing import Any, Literal
 
-from sash.engine.budget import Purse
-from sash.engine.policy import Pace, Verdict, judge
+from sash.engine.budget import TurnBudget
+from sash.engine.policy import ActionRateLimiter, Verdict, judge
 from sash.engine.redaction import MARK, redact, redact_result
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Call, Progress
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
-from sash.ports.tools import Acted, ToolContext, ToolRegistry, ToolSpec, Use, as_text
+from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolRegistry, ToolSpec, as_text
 from sash.values.sessions import Session
 from sash.values.steps import Action, ArtifactRef, ContinuationRequest, NewStep
 
@@ -38,7 +38,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
-class Calls:
+class ToolCalls:
     """The calls of one turn's plans."""
 
     session: Session
@@ -46,9 +46,9 @@ class Calls:
     continuation_id: str
     progress: Progress
     tools: ToolRegistry
-    purse: Purse
+    purse: TurnBudget
     journal: Journal
-    pace: Pace
+    pace: ActionRateLimiter
 
     async def run(self) -> bool:
         """Run the open calls, False if some of them wait for a person's yes.
@@ -165,7 +165,9 @@ class Calls:
         policy = self.session.policy
         try:
             uses = (
-                await guarded(spec.uses(ready.arguments, ready.context)) if spec.uses else (Use(spec.name),)
+                await guarded(spec.uses(ready.arguments, ready.context))
+                if spec.uses
+                else (ServiceUse(spec.name),)
             )
         except Exception as error:
             return Verdict("fail", redact(_said(error)))
@@ -206,7 +208,7 @@ class Calls:
             outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
             self._result(call, text, ready.action(outcome), ready.kept)
             return
-        acted = result if isinstance(result, Acted) else Acted(result)
+        acted = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
         self.tools.check_output(spec, acted.result)
         text = await as_text(redact_result(acted.result), context)
         self._result(call, text, ready.action("done", acted), ready.kept, spec.cost)
@@ -257,11 +259,11 @@ class _Ready:
     context: ToolContext
     kept: list[ArtifactRef] = field(default_factory=list)
 
-    def action(self, outcome: Outcome, acted: Acted | None = None) -> Action | None:
+    def action(self, outcome: Outcome, acted: ActionOutcome | None = None) -> Action | None:
         """Return what is to be told of it, if it changes something."""
         if not self.spec.action:
             return None
-        call, acted = self.call, acted or Acted(None)
+        call, acted = self.call, acted or ActionOutcome(None)
         plain = json.loads(json.dumps(self.arguments, default=str))
         return Action(
             call.id, call.name, plain, outcome, acted.verified, acted.before, acted.after, acted.undoes

@@ -22,8 +22,8 @@ from sash.models.offline.sentence import (
 from sash.models.offline.speech import (
     ENGLISH,
     GERMAN,
-    MOST_LISTED,
-    MOST_NAMED,
+    MAX_LISTED,
+    MAX_NAMED,
     UNAVAILABLE,
     Speech,
     listed,
@@ -32,10 +32,10 @@ from sash.ports.message_time import untimed
 from sash.ports.model import text_of
 
 LOW_PERCENT = 20.0
-MOST_SAID = 10
+MAX_SAID = 10
 LONGEST_SAID = 300
-MOST_INCIDENTS = 10
-MOST_ENTRIES = 15
+MAX_INCIDENTS = 10
+MAX_ENTRIES = 15
 NIGHT_BEGINS, NIGHT_ENDS = 18, 8
 # What cannot be told to do anything.
 _READ_ONLY = frozenset(
@@ -144,7 +144,7 @@ def _near(wish: Wish, results: Results, say: Speech) -> str | None:
     else:
         lead = say.nothing_so.format(called)
     shown = map(_called, _able(wish, results)) if wish.kind == "order" else ()
-    lines = listed(list(shown) or _tell_entities(wish, results, say), MOST_NAMED, say)
+    lines = listed(list(shown) or _tell_entities(wish, results, say), MAX_NAMED, say)
     return f"{lead} {say.nearest.format('; '.join(lines))}"
 
 
@@ -152,7 +152,7 @@ def _tell_question(wish: Wish, results: Results, say: Speech) -> str:
     """Tell the states of what was asked for."""
     if results[0][0] == "search_index" and (near := _near(wish, results, say)) is not None:
         return near
-    lines = listed(_tell_entities(wish, results, say), MOST_LISTED, say)
+    lines = listed(_tell_entities(wish, results, say), MAX_LISTED, say)
     return "\n".join([*lines, *map(str, results[-1][1].get("not_found") or ())])
 
 
@@ -165,7 +165,7 @@ def _tell_entities(wish: Wish, results: Results, say: Speech) -> list[str]:
 
 def _tell_away(wish: Wish, results: Results, say: Speech) -> str:
     entities = entities_of(results[-1][1])
-    lines = listed([_called(e) for e in meant(wish.about, entities)], MOST_LISTED, say)
+    lines = listed([_called(e) for e in meant(wish.about, entities)], MAX_LISTED, say)
     return say.all_away.format("; ".join(lines)) if lines else say.none_away
 
 
@@ -182,7 +182,7 @@ def _tell_batteries(wish: Wish, results: Results, say: Speech) -> str:
             lines["silent" if level is None else "low" if level <= LOW_PERCENT else "fine"].append(told)
     shown = [say.low.format(_joined(lines["low"], say)) if lines["low"] else say.none_low]
     if not LOW.search(wish.said):
-        shown += listed(lines["fine"], MOST_LISTED, say)
+        shown += listed(lines["fine"], MAX_LISTED, say)
     if lines["silent"]:
         shown.append(say.unknown_level.format(_joined(lines["silent"], say)))
     return "\n".join(shown)
@@ -201,7 +201,7 @@ def _tell_battery(entity: dict[str, Any], past: dict[str, Any], say: Speech) -> 
 
 
 def _joined(items: list[str], say: Speech) -> str:
-    return "; ".join(listed(items, MOST_LISTED, say))
+    return "; ".join(listed(items, MAX_LISTED, say))
 
 
 def _tell_happened(wish: Wish, results: Results, say: Speech) -> str:
@@ -213,7 +213,7 @@ def _tell_happened(wish: Wish, results: Results, say: Speech) -> str:
         return say.nothing_happened
     if is_of_the_night(wish.said):
         entries = [e for e in entries if not NIGHT_ENDS <= _at(e).hour < NIGHT_BEGINS] or entries
-    shown = entries[-MOST_ENTRIES:]
+    shown = entries[-MAX_ENTRIES:]
     total = results[-1][1].get("total", len(entries))
     head = say.happened.format(shown=len(shown), total=total, hours=hours(wish.said))
     return "\n".join([head, *(_tell_entry(entry, say) for entry in shown)])
@@ -234,7 +234,7 @@ def _tell_diagnoses(wish: Wish, results: Results, say: Speech) -> str:
 def _tell_errors(wish: Wish, results: Results, say: Speech) -> str:
     result = results[-1][1]
     incidents = [_in_words(item) for item in result.get("incidents") or ()]
-    lines = [say.incidents.format(result.get("total_incidents", 0)), *listed(incidents, MOST_INCIDENTS, say)]
+    lines = [say.incidents.format(result.get("total_incidents", 0)), *listed(incidents, MAX_INCIDENTS, say)]
     lines += [say.to_do.format(_in_words(item).rstrip(".")) for item in result.get("recommendations") or ()]
     return "\n".join(lines)
 
@@ -247,7 +247,7 @@ def _tell_order(wish: Wish, results: Results, say: Speech) -> str:
         e for e in meant(wish.about, found_in(results)) if e["entity_id"].partition(".")[0] not in _READ_ONLY
     ]
     if len(able) > 1:
-        return say.which.format(", ".join(listed([_called(e) for e in able], MOST_NAMED, say)))
+        return say.which.format(", ".join(listed([_called(e) for e in able], MAX_NAMED, say)))
     if not able or is_called(wish.about, able[0]):
         return say.cannot
     return say.only_one.format(_called(able[0]))
@@ -293,7 +293,7 @@ def _tell_own(wish: Wish, found: Found, say: Speech) -> str:
 
 def _quoted(lines: list[str], say: Speech) -> str:
     shown = [line if len(line) <= LONGEST_SAID else f"{line[:LONGEST_SAID]} …" for line in lines]
-    return "\n".join(listed(shown, MOST_SAID, say))
+    return "\n".join(listed(shown, MAX_SAID, say))
 
 
 def _in_sight(found: Found, say: Speech) -> Iterator[_Line]:

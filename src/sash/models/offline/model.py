@@ -25,13 +25,13 @@ from sash.models.offline.speech import UNAVAILABLE, speech
 from sash.ports.message_time import untimed
 from sash.ports.model import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
 
-MOST_DIAGNOSED = 3
+MAX_DIAGNOSED = 3
 # A result that is larger than some kilobytes is cut.
-MOST_FOUND = 30
-MOST_READ = 10
-MOST_BATTERIES = 25
-MOST_HISTORIES = 8
-MOST_ENTRIES = 40
+MAX_FOUND = 30
+MAX_READ = 10
+MAX_BATTERIES = 25
+MAX_HISTORIES = 8
+MAX_ENTRIES = 40
 
 
 class _Call(NamedTuple):
@@ -96,23 +96,23 @@ def _find_batteries(wish: Wish, results: Results) -> _Call | None:
         return _search(wish.about)
     if len(results) == 1:
         found = [e["entity_id"] for e in found_in(results)]
-        return _Call("get_states", {"entity_ids": found[:MOST_BATTERIES]}) if found else None
+        return _Call("get_states", {"entity_ids": found[:MAX_BATTERIES]}) if found else None
     silent = [e["entity_id"] for e in entities_of(results[-1][1]) if e.get("state") == UNAVAILABLE]
     if len(results) > 2 or not silent:
         return None
-    return _Call("get_history", {"entity_ids": silent[:MOST_HISTORIES], "hours": 24 * 7})
+    return _Call("get_history", {"entity_ids": silent[:MAX_HISTORIES], "hours": 24 * 7})
 
 
 def _read_logbook(wish: Wish, results: Results) -> _Call | None:
     """Read what happened, in the house or to a thing."""
-    arguments: dict[str, Any] = {"hours": hours(wish.said), "limit": MOST_ENTRIES}
+    arguments: dict[str, Any] = {"hours": hours(wish.said), "limit": MAX_ENTRIES}
     if not names(wish.about):
         return None if results else _Call("get_logbook", arguments)
     if not results:
         return _search(wish.about)
     if len(results) > 1 or not (found := _meant(wish, results)):
         return None
-    return _Call("get_logbook", arguments | {"entity_ids": [e["entity_id"] for e in found[:MOST_READ]]})
+    return _Call("get_logbook", arguments | {"entity_ids": [e["entity_id"] for e in found[:MAX_READ]]})
 
 
 def _diagnose(wish: Wish, results: Results) -> _Call | None:
@@ -123,7 +123,7 @@ def _diagnose(wish: Wish, results: Results) -> _Call | None:
         return _search(wish.about)
     diagnoses = [result for name, result in results if name == "diagnose_entity"]
     healthy = all(isinstance(d, dict) and d.get("status") == "healthy" for d in diagnoses)
-    found = _meant(wish, results)[:MOST_DIAGNOSED]
+    found = _meant(wish, results)[:MAX_DIAGNOSED]
     if healthy and len(diagnoses) < len(found):
         return _Call("diagnose_entity", {"entity_id": found[len(diagnoses)]["entity_id"]})
     if wish.kind == "why" and healthy and len(found) == 1 and results[-1][0] == "diagnose_entity":
@@ -149,7 +149,7 @@ def _look_up(wish: Wish, results: Results) -> _Call | None:
 
 def _read_found(wish: Wish, results: Results) -> _Call | None:
     """Read the states of what was found, if they are not known or nobody knows what they are called."""
-    found = meant(wish.about, found_in(results))[:MOST_READ]
+    found = meant(wish.about, found_in(results))[:MAX_READ]
     unclear = [
         e["entity_id"] for e in found if "state" not in e or e["entity_id"].startswith("binary_sensor.")
     ]
@@ -165,7 +165,7 @@ def _meant(wish: Wish, results: Results) -> list[dict[str, Any]]:
 
 
 def _search(query: str, **narrowed: str) -> _Call:
-    return _Call("search_index", {"query": query, "limit": MOST_FOUND} | narrowed)
+    return _Call("search_index", {"query": query, "limit": MAX_FOUND} | narrowed)
 
 
 def _read(content: str) -> Any:

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-MOST_LISTED = 10
-MOST_NAMED = 5
+MAX_LISTED = 10
+MAX_NAMED = 5
 UNAVAILABLE = "unavailable"
 
 

@@ -28,7 +28,7 @@ from sash.values.validation import check_count, check_label
 
 TIMEOUT_S = 60.0
 RETRIES = 2
-MOST_SECONDS = 86_400
+MAX_SECONDS = 86_400
 NO_KEY = "none"
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -118,7 +118,7 @@ class Endpoint:
     def __post_init__(self) -> None:
         check_label("the model's name", self.model)
         check_count("retries", self.retries)
-        if type(self.timeout_s) not in (int, float) or not 0 < self.timeout_s < MOST_SECONDS:
+        if type(self.timeout_s) not in (int, float) or not 0 < self.timeout_s < MAX_SECONDS:
             raise InvalidInput(f"timeout_s must be a number of seconds above 0, got {self.timeout_s!r:.80}")
         if self.azure_endpoint is not None and not self.api_version:
             raise InvalidInput("Azure needs an api_version beside the azure_endpoint")

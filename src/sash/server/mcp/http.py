@@ -4,7 +4,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, Streamable
 from starlette.routing import Match, Route
 from starlette.types import Scope
 
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.server.mcp.server import Mcp
 
@@ -24,7 +24,7 @@ class McpRoute(Route):
         return match, {**found, "route": self} if match is not Match.NONE else found
 
 
-def make_manager(desk: Desk, settings: Settings) -> StreamableHTTPSessionManager:
+def make_manager(desk: AgentService, settings: Settings) -> StreamableHTTPSessionManager:
     """Return what runs MCP's requests, for as long as the app lives. The gate has looked at them by then."""
     return StreamableHTTPSessionManager(
         app=Mcp(desk).server(), stateless=True, max_request_body_size=settings.max_body_bytes

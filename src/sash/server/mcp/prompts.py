@@ -6,12 +6,12 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import SashError
 from sash.home.incidents import TIMEFRAMES
 
-MOST_VALUES = 20
-MOST_SESSIONS = 100
+MAX_VALUES = 20
+MAX_SESSIONS = 100
 SESSION_TEMPLATE = "sash://sessions/{session_id}"
 
 
@@ -73,7 +73,7 @@ def fill(name: str, given: dict[str, str]) -> t.GetPromptResult:
     return t.GetPromptResult(description=prompt.listed.description, messages=[message])
 
 
-async def complete(desk: Desk, caller: Caller, params: t.CompleteRequestParams) -> t.CompleteResult:
+async def complete(desk: AgentService, caller: Caller, params: t.CompleteRequestParams) -> t.CompleteResult:
     """Return what an argument may be; nothing, if nobody can say."""
     begun = params.argument.value
     match params.ref, params.argument.name:
@@ -88,20 +88,20 @@ async def complete(desk: Desk, caller: Caller, params: t.CompleteRequestParams) 
     return t.CompleteResult(completion=t.Completion(values=found, total=len(found), has_more=False))
 
 
-async def _entities(desk: Desk, caller: Caller, begun: str) -> list[str]:
+async def _entities(desk: AgentService, caller: Caller, begun: str) -> list[str]:
     """Return the ids of entities that are called so; a house that is not there has none."""
     if not begun.strip():
         return []
     try:
-        found = await desk.call_tool(caller, "search_index", {"query": begun, "limit": MOST_VALUES})
+        found = await desk.call_tool(caller, "search_index", {"query": begun, "limit": MAX_VALUES})
     except SashError:
         return []
     return [entity["entity_id"] for entity in found["entities"]]
 
 
-async def _sessions(desk: Desk, caller: Caller, begun: str) -> list[str]:
+async def _sessions(desk: AgentService, caller: Caller, begun: str) -> list[str]:
     try:
-        page = await desk.list_sessions(caller, limit=MOST_SESSIONS)
+        page = await desk.list_sessions(caller, limit=MAX_SESSIONS)
     except SashError:
         return []
-    return [session.id for session in page.sessions if session.id.startswith(begun)][:MOST_VALUES]
+    return [session.id for session in page.sessions if session.id.startswith(begun)][:MAX_VALUES]

@@ -10,7 +10,7 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import ArtifactNotFound, ContinuationNotFound, SessionNotFound
 from sash.ports.store import Artifact
 from sash.server.mcp.errors import protocol_error
@@ -20,7 +20,7 @@ from sash.values.codec import adapter
 JSON = "application/json"
 MARKDOWN = "text/markdown"
 NEWEST_TURNS = 20
-MOST_SESSIONS = 50
+MAX_SESSIONS = 50
 GUIDE_TTL_MS = 3_600_000
 
 GUIDE = """\
@@ -50,7 +50,7 @@ RESOURCES = (
         uri="sash://sessions",
         name="sessions",
         title="Your sessions",
-        description=f"Your newest {MOST_SESSIONS} sessions.",
+        description=f"Your newest {MAX_SESSIONS} sessions.",
         mime_type=JSON,
     ),
 )
@@ -81,7 +81,7 @@ _PLACE = re.compile(r"sash://(sessions|continuations|artifacts)/([^/]+)")
 _MISSING = (SessionNotFound, ContinuationNotFound, ArtifactNotFound)
 
 
-async def read(desk: Desk, caller: Caller, uri: str) -> t.ReadResourceResult:
+async def read(desk: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
     """Return what is at an address, as far as the caller is concerned."""
     if uri == "sash://guide":
         return _text(uri, GUIDE, MARKDOWN, GUIDE_TTL_MS)
@@ -94,9 +94,9 @@ async def read(desk: Desk, caller: Caller, uri: str) -> t.ReadResourceResult:
         raise
 
 
-async def _read(desk: Desk, caller: Caller, uri: str) -> t.ReadResourceResult:
+async def _read(desk: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
     if uri == "sash://sessions":
-        return _json(uri, summaries(await desk.list_sessions(caller, limit=MOST_SESSIONS)))
+        return _json(uri, summaries(await desk.list_sessions(caller, limit=MAX_SESSIONS)))
     place = _PLACE.fullmatch(uri)
     if place is None:
         raise ArtifactNotFound(f"there is nothing at {uri!r:.200}")
@@ -108,7 +108,7 @@ async def _read(desk: Desk, caller: Caller, uri: str) -> t.ReadResourceResult:
     return _json(uri, await _session(desk, caller, key))
 
 
-async def _session(desk: Desk, caller: Caller, session_id: str) -> dict[str, Any]:
+async def _session(desk: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
     """Return a session with the end of its conversation."""
     shown = await desk.get_session(caller, session_id)
     turns = await desk.runtime.list_turns(session_id, owner=caller.owner, most=NEWEST_TURNS)

@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from sash import __version__
 from sash.app.access import Caller
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, SashError
 from sash.home.result_schemas import ANSWERS
 from sash.server.mcp import prompts, resources, results, tools
@@ -36,7 +36,7 @@ Context = ServerRequestContext[Any, Any]
 class Mcp:
     """Answers the requests of MCP's clients; `local` is who calls where there is no request to say so."""
 
-    def __init__(self, desk: Desk, local: Caller | None = None) -> None:
+    def __init__(self, desk: AgentService, local: Caller | None = None) -> None:
         self._desk = desk
         self._local = local
         self._tools = {tool.name: tool for tool in (*tools.AGENT_TOOLS, *tools.house_tools(desk))}

@@ -21,7 +21,7 @@ from sash.values.validation import whole
 
 # Many clients give up after a minute.
 WAIT_MS = 50_000
-MOST_SESSIONS = 500
+MAX_SESSIONS = 500
 
 TO_DO: dict[str, str] = {
     "pending": "It waits for the turn before it. Call ha_agent_await_continuation with this continuation_id.",
@@ -51,7 +51,7 @@ class SessionsWanted:
     __pydantic_config__ = EXACT
 
     status: SessionStatus | None = None
-    limit: Annotated[int, Strict(), Field(ge=1, le=MOST_SESSIONS), BeforeValidator(whole)] = 20
+    limit: Annotated[int, Strict(), Field(ge=1, le=MAX_SESSIONS), BeforeValidator(whole)] = 20
     cursor: Label | None = None
 
 

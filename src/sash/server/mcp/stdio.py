@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 
 from sash.app.access import Caller
 from sash.app.assembly import make_runtime
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.engine.runtime import DEFAULT_OWNER
 from sash.server.mcp.server import Mcp
@@ -42,7 +42,7 @@ async def _serve(settings: Settings, caller: Caller) -> None:
     await runtime.open(recover=False)
     try:
         stopping = asyncio.create_task(enough.wait())
-        talking = asyncio.create_task(_talk(Mcp(Desk(runtime), caller)))
+        talking = asyncio.create_task(_talk(Mcp(AgentService(runtime), caller)))
         await asyncio.wait((talking, stopping), return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
             await _break_off(talking)

@@ -16,7 +16,7 @@ from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from sash.app.access import Caller
 from sash.app.schemas import Approve, ContinuationShown
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.results import of_turn
@@ -68,7 +68,7 @@ def created(turn: ContinuationShown) -> dict[str, Any]:
 class Tasks:
     """The requests about tasks."""
 
-    def __init__(self, desk: Desk, caller: Callable[[Context], Caller]) -> None:
+    def __init__(self, desk: AgentService, caller: Callable[[Context], Caller]) -> None:
         self._desk = desk
         self._caller = caller
 

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 
 from sash.app.access import Caller
 from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
 from sash.server.mcp.schemas import input_schema, output_schema
@@ -34,7 +34,7 @@ from sash.values.codec import adapter
 
 # At the beginning, and when it comes back, a house is waited for.
 HOUSE_S = 2.0
-MOST_FAULTS = 5
+MAX_FAULTS = 5
 
 DESCRIBED = {
     "session_id": "The session, as ha_agent_start_session has returned it.",
@@ -60,7 +60,7 @@ DESCRIBED = {
 class Visit:
     """One call of a tool: who calls, and where."""
 
-    desk: Desk
+    desk: AgentService
     caller: Caller
 
 
@@ -104,7 +104,7 @@ def agent_tool(
     )
 
 
-def house_tools(desk: Desk) -> Iterator[Tool]:
+def house_tools(desk: AgentService) -> Iterator[Tool]:
     """Give the tools that read the house; what they keep, they keep in a session."""
     for spec in desk.runtime.direct_tools:
         yield Tool(
@@ -148,7 +148,7 @@ def _checked(kind: type[Any], arguments: dict[str, Any]) -> Any:
     try:
         return adapter(kind).validate_python(arguments)
     except ValidationError as error:
-        faults = error.errors(include_url=False)[:MOST_FAULTS]
+        faults = error.errors(include_url=False)[:MAX_FAULTS]
         told = (f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in faults)
         raise InvalidInput("; ".join(told)) from error
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown
-from sash.app.service import Desk
+from sash.app.service import AgentService
 from sash.engine.event_hub import Event
 from sash.errors import SashError
 from sash.values.steps import Step
@@ -31,7 +31,7 @@ async def to_the_end(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def wait(
-    desk: Desk, caller: Caller, continuation_id: str, *, wait_ms: int, tell: Tell | None = None
+    desk: AgentService, caller: Caller, continuation_id: str, *, wait_ms: int, tell: Tell | None = None
 ) -> ContinuationShown:
     """Return where a turn stands when it is over or waits for somebody, or when time is up."""
     if tell is None:
@@ -51,7 +51,7 @@ async def wait(
     return turn
 
 
-async def _begins_after(desk: Desk, caller: Caller, turn: ContinuationShown) -> int:
+async def _begins_after(desk: AgentService, caller: Caller, turn: ContinuationShown) -> int:
     """Return a cursor in front of a turn; not far in front of it, for a session may be long."""
     if turn.steps:
         return turn.steps[0].cursor - 1

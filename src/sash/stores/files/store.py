@@ -29,19 +29,19 @@ from typing import Any, NamedTuple, TypeVar, cast
 from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import (
     Artifact,
-    Begun,
+    BegunTurn,
     Bundle,
+    ClaimRequest,
+    EndWritten,
     Evicted,
-    Finish,
-    Finished,
-    Hands,
     Lease,
     Page,
     StoredMessage,
-    Swept,
+    SweepCounts,
     Turn,
+    TurnEnd,
     Vector,
-    Waiting,
+    WaitingStatus,
     is_over,
     parts_exist,
 )
@@ -104,7 +104,7 @@ class _Commit:
     """What the last line of a write carries."""
 
     continuation: Continuation
-    finish: Finish | None = None
+    finish: TurnEnd | None = None
     position: int = 0
     amended: MessageEntry | None = None
 
@@ -121,7 +121,7 @@ class _Late(NamedTuple):
 
     cursor: int
     turn_id: str
-    change: Finish | MessageEntry
+    change: TurnEnd | MessageEntry
     at: datetime
 
 
@@ -233,28 +233,28 @@ class _FileLedgers(Ledgers):
         self._load_all()
         return super().erase(owner)
 
-    def begin(self, new: Continuation, hands: Hands, enqueue: bool) -> Begun:
+    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool) -> BegunTurn:
         with self._change(new.session_id) as ledger:
-            begun = super().begin(new, hands, enqueue)
+            begun = super().begin(new, claim, enqueue)
             if begun.created:
                 self._write_opening(ledger, ledger.entry(new.id))
         return begun
 
-    def claim(self, owner: str, continuation_id: str, hands: Hands, steps: Sequence[NewStep]) -> Turn:
+    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[NewStep]) -> Turn:
         with self._change(self._find(continuation_id)) as ledger:
-            turn = super().claim(owner, continuation_id, hands, steps)
+            turn = super().claim(owner, continuation_id, claim, steps)
             self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, stats: Stats
+        self, lease: Lease, steps: Sequence[NewStep], give_back: WaitingStatus | None, stats: Stats
     ) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
             written = super().append(lease, steps, give_back, stats)
             self._log(ledger, ledger.entry(lease.continuation_id), len(steps))
         return written
 
-    def finish(self, lease: Lease, end: Finish) -> Finished:
+    def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         with self._change(lease.session_id) as ledger:
             finished = super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)
@@ -263,7 +263,7 @@ class _FileLedgers(Ledgers):
         return finished
 
     def record(
-        self, new: Continuation, end: Finish, session: Session
+        self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
         with self._change(new.session_id) as ledger:
             recorded, steps = super().record(new, end, session)
@@ -284,7 +284,7 @@ class _FileLedgers(Ledgers):
             self._write_turn_soon(ledger, entry)
         return continuation
 
-    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
+    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> TurnEnd:
         with self._change(self._find(continuation_id)) as ledger:
             end = super().cancel(owner, continuation_id, reason, stats)
             self._log(ledger, ledger.entry(continuation_id), 1, end)
@@ -350,7 +350,7 @@ class _FileLedgers(Ledgers):
             raise
         return session
 
-    def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
+    def sweep(self, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         self._load_all()
         self._flush()  # what a sweep clears must be in the turns' files before
         before = {key: (ledger.session, _finals(ledger)) for key, ledger in self._ledgers.items()}
@@ -419,7 +419,7 @@ class _FileLedgers(Ledgers):
         ledger: Ledger,
         entry: Entry,
         count: int,
-        end: Finish | None = None,
+        end: TurnEnd | None = None,
         *,
         amended: MessageEntry | None = None,
         new: bool = False,
@@ -628,17 +628,17 @@ def _ends_without_log(files: dict[str, _TurnFile], late: list[_Late], cursor: in
     for file in files.values():
         turn = file.continuation
         if turn.is_final and file.ended > cursor and file.messages and turn.id not in known:
-            end = Finish(turn.status, (), messages=file.messages, stats=turn.stats or NO_STATS)
+            end = TurnEnd(turn.status, (), messages=file.messages, stats=turn.stats or NO_STATS)
             yield _Late(file.ended, turn.id, end, turn.updated_at)
 
 
 def _ended_late(late: Iterable[_Late]) -> set[str]:
-    return {item.turn_id for item in late if isinstance(item.change, Finish)}
+    return {item.turn_id for item in late if isinstance(item.change, TurnEnd)}
 
 
 def _catch_up(ledger: Ledger, item: _Late, cursor: int) -> None:
     """Take in what a turn's log knows and `session.json` did not, as of its cursor, or the turn's file."""
-    if isinstance(item.change, Finish):
+    if isinstance(item.change, TurnEnd):
         ledger.take_in(item.turn_id, item.change, item.at)
         return
     entry = ledger.entries[item.turn_id]

@@ -8,20 +8,20 @@ from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, Sessi
 from sash.memory.words import words
 from sash.ports.store import (
     Artifact,
-    Begun,
+    BegunTurn,
     Bundle,
+    ClaimRequest,
+    EndWritten,
     Evicted,
-    Finish,
-    Finished,
-    Hands,
     Lease,
     Page,
     StoredMessage,
     StoredStep,
-    Swept,
+    SweepCounts,
     Turn,
+    TurnEnd,
     Vector,
-    Waiting,
+    WaitingStatus,
     is_over,
     lease_end,
     name_taken,
@@ -91,33 +91,33 @@ class Ledgers:
             self.delete_session(owner, session_id)
         return len(mine)
 
-    def begin(self, new: Continuation, hands: Hands, enqueue: bool) -> Begun:
-        begun = self._ledger(new.owner, new.session_id).begin(new, hands, enqueue, self._clock.now())
+    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool) -> BegunTurn:
+        begun = self._ledger(new.owner, new.session_id).begin(new, claim, enqueue, self._clock.now())
         if begun.created:
             self._session_of[new.id] = new.session_id
         return begun
 
-    def claim(self, owner: str, continuation_id: str, hands: Hands, steps: Sequence[NewStep]) -> Turn:
+    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[NewStep]) -> Turn:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.claim(entry, hands, steps, self._clock.now())
+        return ledger.claim(entry, claim, steps, self._clock.now())
 
-    def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
+    def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
         ledger = self._ledgers.get(session_id)
         entry = ledger.next_pending() if ledger and not ledger.holder() else None
         if ledger is None or entry is None:
             return None
-        return ledger.claim(entry, hands, (), self._clock.now())
+        return ledger.claim(entry, claim, (), self._clock.now())
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], give_back: Waiting | None, stats: Stats
+        self, lease: Lease, steps: Sequence[NewStep], give_back: WaitingStatus | None, stats: Stats
     ) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, give_back, stats, self._clock.now())
 
-    def finish(self, lease: Lease, end: Finish) -> Finished:
+    def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return self._leased(lease).finish(lease, end, self._clock.now())
 
     def record(
-        self, new: Continuation, end: Finish, session: Session
+        self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
         recorded = self._ledger(new.owner, new.session_id).record(new, end, session, self._clock.now())
         self._session_of[recorded[0].id] = new.session_id
@@ -127,7 +127,7 @@ class Ledgers:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.amend(entry, text, token_count, self._clock.now())
 
-    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> Finish:
+    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> TurnEnd:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.cancel(entry, reason, stats, self._clock.now())
 
@@ -244,8 +244,8 @@ class Ledgers:
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
-    def sweep(self, idle_before: datetime, ended_before: datetime) -> Swept:
-        now, swept = self._clock.now(), Swept()
+    def sweep(self, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        now, swept = self._clock.now(), SweepCounts()
         for ledger in self._ledgers.values():
             swept += ledger.sweep(idle_before, ended_before, now)
         return swept

@@ -12,19 +12,19 @@ from sash.errors import ContinuationNotFound, LeaseLost
 from sash.ports.store import (
     EXPIRED_STEPS,
     INTERRUPTED_STEPS,
-    Begun,
+    BegunTurn,
     Bundle,
+    ClaimRequest,
+    EndWritten,
     Evicted,
-    Finish,
-    Finished,
-    Hands,
     Lease,
     StoredMessage,
     StoredStep,
-    Swept,
+    SweepCounts,
     Turn,
+    TurnEnd,
     Vector,
-    Waiting,
+    WaitingStatus,
     after_turn,
     already_final,
     amended,
@@ -85,9 +85,9 @@ class Ledger:
         self.session = replace(session, version=session.version + 1, updated_at=now)
         return self.session
 
-    def begin(self, new: Continuation, hands: Hands, enqueue: bool, now: datetime) -> Begun:
+    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool, now: datetime) -> BegunTurn:
         if same := self._of_key.get(new.request.idempotency_key or ""):
-            return Begun(same.continuation, None, created=False)
+            return BegunTurn(same.continuation, None, created=False)
         check_begin(self.session)
         holder = self.holder()
         if holder is not None and not enqueue:
@@ -96,9 +96,9 @@ class Ledger:
         entry = Entry(replace(new, status="pending"))
         self.add(entry)
         if waits:
-            return Begun(entry.continuation, None, created=True)
-        turn = self._hand_over(entry, hands, now)
-        return Begun(turn.continuation, turn, created=True)
+            return BegunTurn(entry.continuation, None, created=True)
+        turn = self._hand_over(entry, claim, now)
+        return BegunTurn(turn.continuation, turn, created=True)
 
     def add(self, entry: Entry) -> None:
         """Take a continuation into the books."""
@@ -109,7 +109,7 @@ class Ledger:
         if key := continuation.request.idempotency_key:
             self._of_key[key] = entry
 
-    def claim(self, entry: Entry, hands: Hands, steps: Sequence[NewStep], now: datetime) -> Turn:
+    def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[NewStep], now: datetime) -> Turn:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
         holder = self.holder()
@@ -117,13 +117,13 @@ class Ledger:
         if holder is not None and not (holder is entry and waits_for_approval):
             raise busy(self.session.id, holder.continuation.id)
         self._write(entry, steps, now)
-        return self._hand_over(entry, hands, now)
+        return self._hand_over(entry, claim, now)
 
     def append(
         self,
         lease: Lease,
         steps: Sequence[NewStep],
-        give_back: Waiting | None,
+        give_back: WaitingStatus | None,
         stats: Stats,
         now: datetime,
     ) -> tuple[Step, ...]:
@@ -134,15 +134,15 @@ class Ledger:
             self._let_go(entry)
         return written
 
-    def finish(self, lease: Lease, end: Finish, now: datetime) -> Finished:
+    def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
         entry = self.held(lease)
         written = self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)
-        return Finished(written, self.next_pending() is not None)
+        return EndWritten(written, self.next_pending() is not None)
 
     def record(
-        self, new: Continuation, end: Finish, session: Session, now: datetime
+        self, new: Continuation, end: TurnEnd, session: Session, now: datetime
     ) -> tuple[Continuation, tuple[Step, ...]]:
         if same := self._of_key.get(new.request.idempotency_key or ""):
             return same.continuation, ()
@@ -182,7 +182,7 @@ class Ledger:
                 index.replace(place + 1, old.text, message.text)
         self.vectors.pop(entry.position, None)
 
-    def take_in(self, continuation_id: str, end: Finish, now: datetime) -> None:
+    def take_in(self, continuation_id: str, end: TurnEnd, now: datetime) -> None:
         """Add what a turn leaves behind to the session, the transcript and the window."""
         self.session = after_turn(self.session, end, now)
         for message in end.messages:
@@ -202,10 +202,10 @@ class Ledger:
             entry.position = entry.position or len(self.transcript)
             entry.messages.append(message)
 
-    def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> Finish:
+    def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
-        end = Finish("cancelled", cancelled_steps(reason), stats=stats)
+        end = TurnEnd("cancelled", cancelled_steps(reason), stats=stats)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)
@@ -218,11 +218,11 @@ class Ledger:
         return entry.continuation
 
     def expire(self, entry: Entry, now: datetime) -> None:
-        end = Finish("expired", EXPIRED_STEPS)
+        end = TurnEnd("expired", EXPIRED_STEPS)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
 
-    def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> Swept:
+    def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> SweepCounts:
         expired = steps = 0
         for entry in self.entries.values():
             if entry.continuation.updated_at >= ended_before:
@@ -236,7 +236,7 @@ class Ledger:
         idle = self.session.status == "active" and self.session.updated_at < idle_before
         if idle := idle and self.holder() is None:
             self.session = replace(self.session, status="expired", version=self.session.version + 1)
-        return Swept(int(idle), expired, steps)
+        return SweepCounts(int(idle), expired, steps)
 
     def entry(self, continuation_id: str) -> Entry:
         try:
@@ -363,12 +363,12 @@ class Ledger:
         ledger.evicted_count = bundle.evicted_count
         return ledger
 
-    def _hand_over(self, entry: Entry, hands: Hands, now: datetime) -> Turn:
+    def _hand_over(self, entry: Entry, claim: ClaimRequest, now: datetime) -> Turn:
         entry.continuation = replace(entry.continuation, status="running", updated_at=now)
-        entry.worker, entry.lease_until = hands.worker, lease_end(now, hands.lease_s)
+        entry.worker, entry.lease_until = claim.worker, lease_end(now, claim.lease_s)
         entry.epoch += 1
-        lease = Lease(entry.continuation.id, self.session.id, hands.worker, entry.epoch)
-        window = None if hands.know(self.session.version) else self.window()
+        lease = Lease(entry.continuation.id, self.session.id, claim.worker, entry.epoch)
+        window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
     def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:
@@ -377,7 +377,7 @@ class Ledger:
         self.cursor += len(written)
         return written
 
-    def _close(self, entry: Entry, end: Finish, now: datetime) -> None:
+    def _close(self, entry: Entry, end: TurnEnd, now: datetime) -> None:
         entry.continuation, entry.ended = ended(entry.continuation, end, now), self.cursor
         assert end.status in FINAL
         del self._open[entry.continuation.id]

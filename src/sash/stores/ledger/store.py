@@ -8,20 +8,20 @@ from typing import TypeVar
 from sash.ports.store import (
     LEASE_S,
     Artifact,
-    Begun,
+    BegunTurn,
     Bundle,
+    ClaimRequest,
+    EndWritten,
     Evicted,
-    Finish,
-    Finished,
-    Hands,
     Lease,
     Page,
     StoredMessage,
     StoredStep,
-    Swept,
+    SweepCounts,
     Turn,
+    TurnEnd,
     Vector,
-    Waiting,
+    WaitingStatus,
 )
 from sash.stores.ledger.ledgers import Ledgers
 from sash.values.messages import ConversationWindow
@@ -71,32 +71,32 @@ class LedgerStore(ABC):
     async def erase(self, owner: str) -> int:
         return await self._do(lambda ledgers: ledgers.erase(owner))
 
-    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
-        return await self._do(lambda ledgers: ledgers.begin(new, hands, enqueue))
+    async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
+        return await self._do(lambda ledgers: ledgers.begin(new, claim, enqueue))
 
     async def claim(
-        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
-        return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, hands, steps))
+        return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, claim, steps))
 
-    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
-        return await self._do(lambda ledgers: ledgers.claim_next(session_id, hands))
+    async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
+        return await self._do(lambda ledgers: ledgers.claim_next(session_id, claim))
 
     async def append(
         self,
         lease: Lease,
         steps: Sequence[NewStep],
         *,
-        give_back: Waiting | None = None,
+        give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
         return await self._do(lambda ledgers: ledgers.append(lease, steps, give_back, stats))
 
-    async def finish(self, lease: Lease, end: Finish) -> Finished:
+    async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return await self._do(lambda ledgers: ledgers.finish(lease, end))
 
     async def record(
-        self, new: Continuation, end: Finish, session: Session
+        self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
         return await self._do(lambda ledgers: ledgers.record(new, end, session))
 
@@ -190,5 +190,5 @@ class LedgerStore(ABC):
     async def import_session(self, bundle: Bundle) -> Session:
         return await self._do(lambda ledgers: ledgers.import_session(bundle))
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         return await self._do(lambda ledgers: ledgers.sweep(idle_before, ended_before))

@@ -25,7 +25,7 @@ Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
 SCHEMA_VERSION = 1
-MOST_JOBS_A_COMMIT = 256
+MAX_JOBS_A_COMMIT = 256
 READERS = 2
 BUSY_TIMEOUT_S = 5.0
 
@@ -184,7 +184,7 @@ class Database:
         waiting = self._jobs.get()
         while waiting is not None:
             batch = [waiting]
-            while len(batch) < MOST_JOBS_A_COMMIT and not self._jobs.empty():
+            while len(batch) < MAX_JOBS_A_COMMIT and not self._jobs.empty():
                 waiting = self._jobs.get()
                 if waiting is None:
                     break

@@ -17,20 +17,20 @@ from sash.ports.store import (
     LEASE_S,
     LONGEST_LEASE,
     Artifact,
-    Begun,
+    BegunTurn,
     Bundle,
+    ClaimRequest,
+    EndWritten,
     Evicted,
-    Finish,
-    Finished,
-    Hands,
     Lease,
     Page,
     StoredMessage,
     StoredStep,
-    Swept,
+    SweepCounts,
     Turn,
+    TurnEnd,
     Vector,
-    Waiting,
+    WaitingStatus,
     already_final,
     busy,
     cancelled_steps,
@@ -139,8 +139,8 @@ class SqliteStore:
         await self._database.empty_log()
         return erased
 
-    async def begin(self, new: Continuation, hands: Hands, *, enqueue: bool = False) -> Begun:
-        def job(db: sqlite3.Connection) -> Begun:
+    async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
+        def job(db: sqlite3.Connection) -> BegunTurn:
             where = {"session_id": new.session_id, "owner": new.owner}
             place = db.execute(rows.SQL["place_of_turn"], where).fetchone()
             if place is None:
@@ -148,8 +148,8 @@ class SqliteStore:
             key, version, _, cursor, holder, pending = place
             same = rows.find_same(db, key, new.request.idempotency_key)
             if same is not None:
-                return Begun(same, None, created=False)
-            known = hands.known if hands.know(version) else None
+                return BegunTurn(same, None, created=False)
+            known = claim.known if claim.knows(version) else None
             session = known or rows.get_session(db, new.owner, new.session_id)
             check_begin(session)
             if holder is not None and not enqueue:
@@ -157,18 +157,18 @@ class SqliteStore:
             if holder is not None or pending:
                 waiting = replace(new, status="pending")
                 rows.insert_continuation(db, key, waiting, cursor)
-                return Begun(waiting, None, created=True)
+                return BegunTurn(waiting, None, created=True)
             running = new if new.status == "running" else replace(new, status="running")
-            until = lease_end(self._clock.now(), hands.lease_s)
-            rows.insert_continuation(db, key, running, cursor, hands.worker, until)
+            until = lease_end(self._clock.now(), claim.lease_s)
+            rows.insert_continuation(db, key, running, cursor, claim.worker, until)
             window = None if known else rows.get_window(db, session)
-            turn = Turn(Lease(new.id, session.id, hands.worker, 1), running, session, window)
-            return Begun(running, turn, created=True)
+            turn = Turn(Lease(new.id, session.id, claim.worker, 1), running, session, window)
+            return BegunTurn(running, turn, created=True)
 
         return await self._write(job)
 
     async def claim(
-        self, owner: str, continuation_id: str, hands: Hands, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
     ) -> Turn:
         def job(db: sqlite3.Connection) -> Turn:
             continuation = rows.get_continuation(db, owner, continuation_id)
@@ -179,17 +179,17 @@ class SqliteStore:
             if holder is not None and not (holder == continuation_id and waits_for_approval):
                 raise busy(continuation.session_id, holder)
             rows.add_steps(db, continuation, steps, self._clock.now())
-            return self._hand_over(db, continuation, hands)
+            return self._hand_over(db, continuation, claim)
 
         return await self._write(job)
 
-    async def claim_next(self, session_id: str, hands: Hands) -> Turn | None:
+    async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
         def job(db: sqlite3.Connection) -> Turn | None:
             row = db.execute(rows.SQL["next_pending"], {"session_id": session_id}).fetchone()
             pending = None if row is None else rows.read_continuation(row)
             if pending is None or rows.find_holder(db, pending) is not None:
                 return None
-            return self._hand_over(db, pending, hands)
+            return self._hand_over(db, pending, claim)
 
         return await self._write(job)
 
@@ -198,7 +198,7 @@ class SqliteStore:
         lease: Lease,
         steps: Sequence[NewStep],
         *,
-        give_back: Waiting | None = None,
+        give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
         def job(db: sqlite3.Connection) -> tuple[Step, ...]:
@@ -211,8 +211,8 @@ class SqliteStore:
 
         return await self._write(job)
 
-    async def finish(self, lease: Lease, end: Finish) -> Finished:
-        def job(db: sqlite3.Connection) -> Finished:
+    async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
+        def job(db: sqlite3.Connection) -> EndWritten:
             now, held = self._clock.now(), rows.check_lease(db, lease)
             written = number_steps(end.steps, held.steps, held.cursor, now)
             ending = rows.Ending(end.response, end.error, end.artifacts, end.stats)
@@ -220,12 +220,12 @@ class SqliteStore:
             rows.let_go(db, lease.continuation_id, end.status, now, ending, answer_at)
             place = rows.Place(held.session, held.cursor, held.positions)
             rows.take_in(db, place, lease.continuation_id, end, written, decode(Stats, held.stats), now)
-            return Finished(written, bool(held.next_waits))
+            return EndWritten(written, bool(held.next_waits))
 
         return await self._write(job)
 
     async def record(
-        self, new: Continuation, end: Finish, session: Session
+        self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
         def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
             where = {"session_id": new.session_id, "owner": new.owner}
@@ -435,8 +435,8 @@ class SqliteStore:
     async def import_session(self, bundle: Bundle) -> Session:
         return await self._write(partial(rows.insert_bundle, bundle=bundle))
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> Swept:
-        def job(db: sqlite3.Connection) -> Swept:
+    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        def job(db: sqlite3.Connection) -> SweepCounts:
             before = {"before": ended_before.timestamp()}
             found = db.execute(rows.SQL["forgotten"], before).fetchall()
             forgotten = list(map(rows.read_continuation, found))
@@ -447,7 +447,7 @@ class SqliteStore:
             db.execute(rows.SQL["merge_index"])
             idle = db.execute(rows.SQL["idle_sessions"], {"before": idle_before.timestamp()}).fetchall()
             db.executemany(rows.SQL["expire_session"], idle)
-            return Swept(len(idle), len(forgotten), steps)
+            return SweepCounts(len(idle), len(forgotten), steps)
 
         return await self._write(job)
 
@@ -455,17 +455,17 @@ class SqliteStore:
         """Note whose turns are under way although no other process has the file open."""
         self._dead = [row[0] for row in db.execute(rows.SQL["workers"])]
 
-    def _hand_over(self, db: sqlite3.Connection, continuation: Continuation, hands: Hands) -> Turn:
+    def _hand_over(self, db: sqlite3.Connection, continuation: Continuation, claim: ClaimRequest) -> Turn:
         now = self._clock.now()
-        until = lease_end(now, hands.lease_s).timestamp()
+        until = lease_end(now, claim.lease_s).timestamp()
         [epoch] = db.execute(
             rows.SQL["hand_over"],
-            {"id": continuation.id, "now": now.timestamp(), "worker": hands.worker, "until": until},
+            {"id": continuation.id, "now": now.timestamp(), "worker": claim.worker, "until": until},
         ).fetchone()
         running = replace(continuation, status="running", updated_at=now)
         session = rows.get_session(db, continuation.owner, continuation.session_id)
-        window = None if hands.know(session.version) else rows.get_window(db, session)
-        lease = Lease(continuation.id, session.id, hands.worker, epoch)
+        window = None if claim.knows(session.version) else rows.get_window(db, session)
+        lease = Lease(continuation.id, session.id, claim.worker, epoch)
         return Turn(lease, running, session, window, rows.list_steps(db, continuation.id))
 
     def _close(
