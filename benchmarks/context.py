@@ -76,7 +76,7 @@ from sash.testing import FakeClock, ScriptedModel
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session, WindowLimits
-from sash.values.steps import Continuation, ContinuationRequest
+from sash.values.continuations import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -183,7 +183,7 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
 def schemas(conversation: Sequence[Turn]) -> list[Message]:
     """Return the schemas of all tools: the home's, and those of Sash's memory."""
     runtime = Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation))
-    return runtime._engine.tools.schemas  # noqa: SLF001
+    return runtime._parts.tools.schemas  # noqa: SLF001
 
 
 async def play_sash(conversation: Sequence[Turn], budget: int, costs: Costs) -> list[Prompt]:
@@ -218,7 +218,7 @@ def _answers(turn: Turn) -> Iterator[Answer]:
 
 def _watch(runtime: Runtime) -> list[tuple[Context, int]]:
     """Let the contexts that are built be seen, with how much was evicted by then."""
-    builder = runtime._engine.contexts  # noqa: SLF001
+    builder = runtime._parts.contexts  # noqa: SLF001
     build, built = builder.build, []
 
     def watched(session: Session, window: Window, *rest: Any, **named: Any) -> Context:

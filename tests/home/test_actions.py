@@ -8,8 +8,8 @@ from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFa
 from sash.home.actions import Actions, Done
 from sash.home.undo import Undo
 from sash.ports.tools import ToolContext
+from sash.values.continuations import Action
 from sash.values.sessions import Session
-from sash.values.steps import Action
 from tests.home.known import NOW, WAIT_S, house, knowing
 
 

@@ -564,7 +564,7 @@ async def test_the_house_is_told_anew_when_the_window_is_cut(live):
 
 
 async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
-    monkeypatch.setattr("sash.engine.turn.asking.MAX_CHANGED_TOKENS", 20)
+    monkeypatch.setattr("sash.engine.turn.turn_context.MAX_CHANGED_TOKENS", 20)
     runtime = await live("fine")
     session = await runtime.start_session()
     for number in range(6):

@@ -309,7 +309,7 @@ async def test_summaries_are_paid_for_and_stop_at_the_cap(run):
     )
     for _ in range(40):
         await turn(runtime, session)
-        await runtime._upkeep.settled()
+        await runtime.wait_for_background()
     said = await runtime.statistics()
     assert said["today"]["estimated_cost_usd"] <= 8.0
     assert said["today"]["estimated_cost_usd"] == pytest.approx(said["estimated_cost_usd"])
@@ -446,7 +446,7 @@ async def test_a_summary_that_would_pass_the_day_s_money_is_not_made(run):
     )
     for _ in range(6):
         await turn(runtime, session)
-        await runtime._upkeep.settled()
+        await runtime.wait_for_background()
     assert len(model.requests) >= 3
     assert not any("Summarise" in request.messages[0]["content"] for request in model.requests)
     assert (await runtime.get_session(session.id)).memory.digest

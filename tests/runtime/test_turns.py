@@ -493,7 +493,7 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     assert (ended.status, ended.response.final_message) == ("completed", "one"), "it was paid for"
     assert [text for _, text in await transcript(runtime, session)][:2] == ["go", "one"]
     assert runtime._worker._unwritten == {}
-    assert len(runtime._engine.model.requests) == 3
+    assert len(runtime.model.requests) == 3
 
 
 async def test_an_end_that_is_written_at_the_last_moment(run, make_store):

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.memory.window import Limits, Window
 from sash.ports.store import Lease, Turn
+from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
-from sash.values.steps import Continuation, ContinuationRequest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SESSION = Session("s", "ann", NOW, NOW)

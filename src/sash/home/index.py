@@ -130,10 +130,12 @@ class Index:
         if len(named) == 1:
             return self.entities[named[0]]
         if named:
-            raise EntityNotFound(f"{called!r} is the name of several: {', '.join(named)}", entity_ids=named)
+            raise EntityNotFound(
+                f"{called!r} is the name of several: {', '.join(named)}", entity_ids=tuple(named)
+            )
         near = self._search.search(called, MAX_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(near)}?" if near else ""
-        raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=near)
+        raise EntityNotFound(f"there is no entity {called!r}{hint}", entity_ids=tuple(near))
 
     def hide(self, text: str) -> str:
         """Return a text of the house without the ids of entities that the agent does not know."""

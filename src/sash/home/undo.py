@@ -9,7 +9,7 @@ from sash.home.restore import KEPT, Kept, RestoreCall, restoring
 from sash.home.service_call import ServiceCall
 from sash.ports.home import NO_STATE
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
-from sash.values.steps import Action
+from sash.values.continuations import Action
 
 NOTHING = "there is nothing to undo in this session"
 # Of these everything is kept that a service can change, if it takes nothing else than is kept.

@@ -130,4 +130,4 @@ def _check_groups(path: Path, where: str, pattern: re.Pattern[str], sentence: st
 
 
 def _wrong(path: Path, what: str, todo: str) -> InvalidConfig:
-    return InvalidConfig(f"{path}: {what}; {todo}", path=str(path))
+    return InvalidConfig(f"{path}: {what}; {todo}")

@@ -5,6 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import aiohttp
@@ -96,7 +97,7 @@ class Connection:
     def linked(self) -> Link:
         """Return the link; while there is none, raise the error that says why."""
         if self._link is None:
-            raise type(self._trouble)(self._trouble.message, **self._trouble.data)
+            raise replace(self._trouble)
         return self._link
 
     async def get(self, path: str) -> str | None:
