@@ -3,8 +3,10 @@
 import json
 import os
 import re
+from difflib import unified_diff
 from pathlib import Path
 
+MAX_DIFF_CHARS = 5000
 FOLDER = Path(__file__).parent
 ULID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 
@@ -22,7 +24,10 @@ def assert_text_matches(name: str, text: str) -> None:
         path.write_text(text, encoding="utf-8")
     assert path.exists(), f"{name} is missing: run with SASH_UPDATE_GOLDEN=1 to write it"
     expected = path.read_text(encoding="utf-8")
-    assert text.splitlines() == expected.splitlines(), f"{name} differs from today's behaviour"
+    changed = "\n".join(
+        unified_diff(expected.splitlines(), text.splitlines(), "golden", "found", lineterm="")
+    )
+    assert not changed, f"{name} has changed:\n{changed[:MAX_DIFF_CHARS]}"
 
 
 def name_ids(value: object) -> object:
