@@ -48,6 +48,8 @@ from langchain_core.messages import (
 )
 from rich.console import Console
 from rich.table import Table
+from sash.engine.turn.asking import Asking
+from sash.engine.turn.engine import Engine
 
 from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
@@ -55,8 +57,6 @@ from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
 from sash.engine.recall import beginnings, missing
-from sash.engine.turn.asking import Asking
-from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
@@ -73,10 +73,10 @@ from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session, WindowLimits
-from sash.values.continuations import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)

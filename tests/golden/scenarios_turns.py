@@ -2,9 +2,9 @@
 
 from sash.errors import ContextTooLong, ModelUnreachable, OutcomeUnknown
 from sash.intents.memory import MemoryIntents
-from sash.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
+from sash.ports.tools import ActionOutcome
 from sash.testing import ScriptedModel, both, calling
-from sash.tools import Acted
+from sash.values.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from tests.golden.world import FREE, World, answer, paid, scenario, tool, waiting_tool
 from tests.home.known import house
 
@@ -115,7 +115,7 @@ async def tool_result_failed(world: World) -> str:
 
 @scenario
 async def tool_result_with_action(world: World) -> str:
-    acted = Acted({"state": "on"}, True, {"light.hall": "off"}, {"light.hall": "on"}, "turn:c0")
+    acted = ActionOutcome({"state": "on"}, True, {"light.hall": "off"}, {"light.hall": "on"}, "turn:c0")
     await world.open(
         calling("light.turn_on", "c1", room="hall"),
         "It is on.",

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from sash.errors import ModelUnreachable, StoreUnavailable
-from sash.sessions import SessionPolicy
+from sash.errors import AnswerCutOff, ModelUnreachable, StoreUnavailable
 from sash.testing import FaultyStore, ScriptedModel, both, calling
+from sash.values.sessions import SessionPolicy
 from tests.golden.world import FREE, World, answer, happens, paid, scenario, tool, waiting_tool
 
 ASK_FIRST = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), require_confirmation=("lock",))
@@ -21,7 +21,7 @@ class CutModel(ScriptedModel):
         async for delta in super().stream(request):
             yield delta
             if n in (1, 2):
-                raise ModelUnreachable("the connection was cut", cut_off=True)
+                raise AnswerCutOff("the connection was cut")
 
 
 async def wait_for_approval(world: World, *, after: str) -> tuple[str, str]:

@@ -6,9 +6,9 @@ from pathlib import Path
 import httpx
 
 from sash import Runtime
+from sash.app.settings import Settings
 from sash.server.metrics import Metrics
 from sash.server.serve import listening
-from sash.settings import Settings
 from tests.surfaces.serving import REQUEST_S, Served
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from sash.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from sash.testing import FakeClock, calling
+from sash.values.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from tests.backends import BACKENDS
 from tests.golden.golden import assert_json_matches, name_ids
 from tests.golden.world import World, answer, paid, tool

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import aclosing
 
 from sash import Runtime
-from sash.models.base import Stop, TextDelta
+from sash.ports.model import Stop, TextDelta
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, calling
 from tests.golden.golden import assert_json_matches, name_ids

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from sash import Runtime
-from sash.home.demo import demo_home
+from sash.demo.demo_home import demo_home
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, FaultyStore, ScriptedModel
 from tests.golden.error_classes import all_errors, sash_errors

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from sash import Runtime
-from sash.models.base import Answer, Usage
 from sash.models.catalog import Catalog, ModelFacts
-from sash.sessions import SessionPolicy
-from sash.steps import Continuation
-from sash.store import Store
+from sash.ports.model import Answer, Usage
+from sash.ports.store import Store
+from sash.ports.tools import ToolSpec
 from sash.testing import FakeClock, ScriptedModel
-from sash.tools import ToolSpec
+from sash.values.continuations import Continuation
+from sash.values.sessions import SessionPolicy
 from tests.golden.serving import serving
 
 WAIT_S = 30

@@ -162,4 +162,4 @@ def test_what_may_have_happened_counts_as_done():
     progress = Progress()
     for outcome, acted in (("denied", False), ("failed", False), ("unknown", True)):
         progress.actions.append(Action("c", "x", {}, outcome))
-        assert progress.acted is acted
+        assert progress.has_acted is acted

@@ -33,7 +33,7 @@ async def live(monkeypatch):
         home = home or house()
         model = ScriptedModel(*(lines or ("The model was asked.",)))
         runtime = Runtime(store or MemoryStore(), model, home=home, **{"clock": FakeClock(), **options})
-        runtime.house, runtime.model = home, model
+        runtime.house = home
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WAIT_S):

@@ -434,21 +434,26 @@ async def test_a_summary_is_kept_although_the_session_changes_meanwhile(run, mak
 
 
 class Failing(Meanings):
+    """An embedder that raises `error` once that is set."""
+
+    error = None
+
     async def embed(self, texts):
-        raise self.error
+        if self.error is not None:
+            raise self.error
+        return await super().embed(texts)
 
 
 @pytest.mark.parametrize(
     "error", [OSError("no"), KeyError("data"), ValueError("nan"), ModelUnreachable("no")]
 )
 async def test_an_embedder_that_fails_costs_no_turn(run, error):
-    embedder = Meanings()
+    embedder = Failing()
     runtime = await run("ok", embedder=embedder)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks", turns=16)
     await runtime.wait_for_background()
-    failing = runtime._parts.embedder = Failing()
-    failing.error = error
+    embedder.error = error
     assert await answer(runtime, session, "How is the boiler?") == "ok"
 
 

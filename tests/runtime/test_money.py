@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import (
+    AnswerCutOff,
     ContinuationFinal,
     ContinuationNotFound,
     InvalidExport,
@@ -357,7 +358,7 @@ async def test_an_answer_that_was_cut_off_is_paid_for_and_one_that_never_began_i
         async def stream(self, request):
             async for delta in super().stream(request):
                 yield delta
-                raise ModelUnreachable("cut", cut_off=True)
+                raise AnswerCutOff("cut")
 
     cut = await run(model=Cut("one two three"), catalog=DEAR)
     session = await cut.start_session(model=DEAR_MODEL)
@@ -459,7 +460,7 @@ async def test_a_call_that_was_cut_off_is_still_paid_for_when_its_turn_is_resume
             async for delta in super().stream(request):
                 yield delta
                 if n in (1, 2):
-                    raise ModelUnreachable("cut", cut_off=True)
+                    raise AnswerCutOff("cut")
 
     model = Cut(replace(calling("look"), usage=USED), "one two", "one two", saying("Hello."))
     runtime = await run(model=model, tools=[LOOK], catalog=DEAR)

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
-from pydantic import GetCoreSchemaHandler, GetPydanticSchema
-from pydantic_core import CoreSchema, core_schema
+from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
 
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill
@@ -40,7 +39,7 @@ Detail = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """A step as JSON has it."""
+    """A journal entry: number `n` of its continuation, at position `cursor` among its session's events."""
 
     n: int
     ts: datetime
@@ -49,36 +48,15 @@ class StepRecord:
     cursor: int
 
 
+StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the OpenAPI document shows.
+
+
 @dataclass(frozen=True, slots=True)
 class BodyRecord:
-    """A step that has no number yet, as JSON has it."""
+    """A step without a number."""
 
     type: StepType
     detail: Detail
-
-
-StepRecord.__qualname__ = "Step"  # The name that the OpenAPI document shows.
-
-
-def step_schema(handler: GetCoreSchemaHandler) -> CoreSchema:
-    """Return the pydantic schema by which a `Step` is read from JSON and written to it."""
-    record = handler(StepRecord)
-    written = core_schema.plain_serializer_function_ser_schema(_encode_step, return_schema=record)
-    return core_schema.no_info_after_validator_function(_decode_step, record, serialization=written)
-
-
-def _body_schema(_: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-    record = handler(BodyRecord)
-    written = core_schema.plain_serializer_function_ser_schema(
-        lambda body: BodyRecord(body.type, encode_body(body)), return_schema=record
-    )
-    return core_schema.no_info_after_validator_function(
-        lambda record: decode_body(record.type, record.detail), record, serialization=written
-    )
-
-
-# A step body as a field of a value that is stored as JSON.
-JsonBody = Annotated[StepBody, GetPydanticSchema(_body_schema)]
 
 
 def encode_body(body: StepBody) -> Detail:
@@ -101,6 +79,14 @@ def _encode_step(step: Step) -> StepRecord:
 
 def _decode_step(record: StepRecord) -> Step:
     return Step(record.n, record.ts, decode_body(record.type, record.detail), record.cursor)
+
+
+def _encode_numberless(body: StepBody) -> BodyRecord:
+    return BodyRecord(body.type, encode_body(body))
+
+
+def _decode_numberless(record: BodyRecord) -> StepBody:
+    return decode_body(record.type, record.detail)
 
 
 def _find_tag(kind: StepType, detail: Detail) -> str | None:
@@ -205,3 +191,15 @@ _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
     ("summary", "expired"): lambda d: Expired(),
     ("error", None): lambda d: Failed(d["code"], d["message"]),
 }
+
+
+JsonStep = Annotated[
+    StepRecord, AfterValidator(_decode_step), PlainSerializer(_encode_step, return_type=StepRecord)
+]
+_JsonBody = Annotated[
+    BodyRecord,
+    AfterValidator(_decode_numberless),
+    PlainSerializer(_encode_numberless, return_type=BodyRecord),
+]
+# A step without a number, as a field of a value that is stored as JSON.
+JsonBody = Annotated[StepBody, GetPydanticSchema(lambda _, handler: handler.generate_schema(_JsonBody))]

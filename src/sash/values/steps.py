@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Literal
 
 from pydantic import GetCoreSchemaHandler
-from pydantic_core import CoreSchema
 
 from sash.values.continuations import Action, ArtifactRef, Status
 from sash.values.stats import Bill
@@ -224,7 +223,7 @@ class Step:
         return None
 
     @classmethod
-    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        from sash.values.step_codec import step_schema
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> Any:
+        from sash.values.step_codec import JsonStep
 
-        return step_schema(handler)
+        return handler.generate_schema(JsonStep)

@@ -1,7 +1,8 @@
 """The journal of one turn: the turn's steps, artifacts and end, written under its lease without secrets.
 
 Steps are written behind the turn: the model and repeatable tools run while the disk works. One write runs
-at a time, so a crash leaves the beginning of the turn in the journal and no holes. `flush` waits for the disk.
+at a time, so a crash leaves the beginning of the turn in the journal, without gaps. `flush` waits for the
+disk.
 """
 
 import asyncio

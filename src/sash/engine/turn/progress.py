@@ -146,7 +146,8 @@ class Progress:
         return sum_bills(self.bills, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
 
     def apply(  # noqa: C901 (one case for each kind of step)
-        self, body: StepBody, planned_at: datetime | None = None) -> None:
+        self, body: StepBody, planned_at: datetime | None = None
+    ) -> None:
         """Apply one step. `planned_at` is when a stored tool call was planned."""
         match body:
             case Plan(content, tool_calls, bill):
