@@ -189,7 +189,7 @@ def hints_text(hints: dict[str, Any]) -> str:
 def _memory_text(session: Session) -> str:
     memory, preferences = session.memory, session.preferences
     return _sections(
-        ("Where the user is", [str(area)] if (area := session.context.get("area")) else []),
+        ("Where the user is", [session.area] if session.area else []),
         ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
         ("Always keep in mind", [pin.text for pin in memory.pins if not _is_new(session, pin.created_at)]),
         ("What is known", [fact.text for fact in memory.facts if not _is_new(session, fact.created_at)]),

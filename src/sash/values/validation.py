@@ -17,6 +17,7 @@ from sash.values.frozen_json import FrozenDict, freeze
 T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
+ATTACHMENTS = ("image_url", "input_audio")
 
 _MAX_LABEL_CHARS = 256
 _MAX_DOLLARS = 1_000_000_000
@@ -192,12 +193,8 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def check_json(name: str, value: Any) -> dict[str, Any]:
-    """Refuse what is not a JSON object; None is an empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{name} must be an object, got {type(value).__name__}")
+def check_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a JSON object; refuse values that are not JSON, or are nested too deep."""
     copied: dict[str, Any] = copy_json(value)
     return copied
 
@@ -224,3 +221,23 @@ def _depth(value: Any) -> int:
         elif isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
     return deepest
+
+
+def check_message(text: str) -> str:
+    """Refuse a message without words."""
+    if not text.strip():
+        raise InvalidInput("message must be a non-empty string")
+    return check_text(text)
+
+
+def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a content part that is not an image or a recording."""
+    [checked] = check_parts([part])
+    kind = checked["type"]
+    if kind not in ATTACHMENTS:
+        raise InvalidInput(f"an attachment is a part of type {' or '.join(ATTACHMENTS)}, not {kind!r:.80}")
+    if not checked.get(kind):
+        raise InvalidInput(f"an attachment of type {kind} needs its {kind}")
+    if kind == "input_audio" and not isinstance(checked["input_audio"], Mapping):
+        raise InvalidInput("input_audio is an object with the recording as its 'data'")
+    return checked
