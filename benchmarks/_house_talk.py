@@ -16,16 +16,16 @@ from sash.demo.simulated_home import SimulatedHome
 from sash.home.briefing import MOVED
 from sash.home.history import as_number
 from sash.home.index import Index
-from sash.home.live import LiveHome
-from sash.intents.home import HomeIntents
-from sash.intents.memory import MemoryIntents
+from sash.home.live_home import LiveHome
+from sash.intents.home_intents import HomeIntents
+from sash.intents.memory_intents import MemoryIntents
 from sash.ports.home import Entity, State
 from sash.ports.intents import Utterance
 from sash.ports.model import Answer, ModelRequest
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.values.sessions import SessionPolicy
-from tests.houses import large_house
+from tests.large_home import large_house
 
 CHANGING, LEAST_CHANGING = 0.01, 2
 # Home Assistant ends a conversation after five minutes of silence.

@@ -61,7 +61,7 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
 from sash.home import tools as house
-from sash.home.live import LiveHome
+from sash.home.live_home import LiveHome
 from sash.memory.digest import digest
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window

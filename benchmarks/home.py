@@ -56,8 +56,8 @@ from sash.demo.simulated_home import SimulatedHome
 from sash.engine.context import SYSTEM_PROMPT
 from sash.home.briefing import changes, overview
 from sash.home.index import Index
-from sash.home.live import LiveHome
-from sash.intents.home import HomeIntents
+from sash.home.live_home import LiveHome
+from sash.intents.home_intents import HomeIntents
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.ports.home import Entity, HomeEvent, Layout, State
 from sash.ports.intents import Utterance
@@ -65,7 +65,7 @@ from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.values.clock import SystemClock
 from sash.values.sessions import Session
-from tests.houses import large_house
+from tests.large_home import large_house
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -494,12 +494,12 @@ COLD = """
 import asyncio, json, sys, time
 started = time.perf_counter()
 from sash.values.clock import SystemClock
-from sash.home.live import KnownHome
+from sash.home.live_home import KnownHome
 from sash.ports.intents import Heard
-from sash.intents.home import HomeIntents
+from sash.intents.home_intents import HomeIntents
 from sash.values.sessions import Session
 imported = time.perf_counter() - started
-from tests.houses import large_house
+from tests.large_home import large_house
 
 async def main():
     known, clock = KnownHome(large_house(int(sys.argv[1]))), SystemClock()

@@ -24,7 +24,7 @@ async def live(house):
     made = []
 
     async def make(*lines, model=None):
-        timing = Timing(retry_s=0.05, longest_retry_s=0.2, starting_s=0.05)
+        timing = Timing(retry_s=0.05, max_retry_s=0.2, starting_s=0.05)
         model = model or ScriptedModel(*(lines or ("The model was asked.",)))
         runtime = Runtime(MemoryStore(), model, home=RemoteHome(house.url, house.token, timing=timing))
         runtime.model = model
@@ -119,7 +119,7 @@ async def test_what_somebody_else_has_changed_is_not_undone(live):
         (FREE, {"entity_ids": ["light.kitchen_lights"], "data": {"brightness_pct": 300}}, "at most 100"),
         (FREE, {"entity_ids": ["light.kitchen_lights"], "data": {"colour": "red"}}, "has no argument colour"),
         (FREE, {"service": "light.dance", "entity_ids": ["light.kitchen_lights"]}, "there is no service"),
-        (FREE, {"entity_ids": ["switch.ac"]}, "cannot be done to switch.ac"),
+        (FREE, {"entity_ids": ["switch.ac"]}, "does not support switch.ac"),
     ],
 )
 async def test_what_is_not_allowed_or_not_right_is_not_done(live, policy, arguments, says):

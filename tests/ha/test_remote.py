@@ -9,7 +9,7 @@ from sash.errors import HomeError, HomeUnauthorized, HomeUnavailable, ServiceFai
 from sash.home.remote import RemoteHome, Timing
 from sash.ports.home import Connected, Disconnected, LayoutChanged, StateChanged
 from tests.ha.instance import HIDDEN
-from tests.home.watcher import Watcher
+from tests.home.event_watcher import Watcher
 
 WITHIN_S = 20
 
@@ -19,7 +19,7 @@ async def connect(house):
     opened = []
 
     async def connect(token=None, until=Connected):
-        timing = Timing(retry_s=0.05, longest_retry_s=0.2, starting_s=0.05, exposure_s=0.5)
+        timing = Timing(retry_s=0.05, max_retry_s=0.2, starting_s=0.05, exposure_s=0.5)
         home = RemoteHome(house.url, token or house.token, timing=timing)
         opened.append(home)
         watcher = Watcher(home)
@@ -91,12 +91,12 @@ class TestLayout:
         assert {e.id for e in mine.entities if e.exposed} & registered == {
             e.id for e in theirs.entities if e.exposed
         } & registered
-        assert {d.kind for d in theirs.dependants} == {"group", "scene"}
+        assert {d.kind for d in theirs.dependents} == {"group", "scene"}
         with pytest.raises(HomeError, match="no administrator"):
             await guest.log()
 
     async def test_automations_scripts_groups_and_scenes_use_entities(self, home):
-        uses = {(d.kind, d.name): d.uses for d in (await home.layout()).dependants}
+        uses = {(d.kind, d.name): d.uses for d in (await home.layout()).dependents}
         assert uses["automation", "Bed light follows AC"] == {"switch.ac", "light.bed_light"}
         assert uses["automation", "Cool evening"] == {
             "sensor.outside_temperature",

@@ -10,7 +10,7 @@ from sash.home.undo import Undo
 from sash.ports.tools import ToolContext
 from sash.values.sessions import Session
 from sash.values.steps import Action
-from tests.home.known import NOW, WAIT_S, house, knowing
+from tests.home.small_home import NOW, WAIT_S, house, knowing
 
 
 class Room:
@@ -123,7 +123,7 @@ async def test_a_refused_service_is_an_error_in_the_houses_own_words(room):
 
 async def test_a_house_that_goes_away_during_a_call_leaves_the_outcome_unknown(room):
     room.home.fail_next("light.turn_on", HomeUnavailable("the connection was lost"))
-    with pytest.raises(OutcomeUnknown, match=r"nobody knows whether light\.turn_on was done"):
+    with pytest.raises(OutcomeUnknown, match=r"it is unknown whether light\.turn_on was done"):
         await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
 
@@ -166,7 +166,7 @@ async def test_after_a_crash_the_house_tells_whether_it_was_done(room):
         {"service": "notify.notify", "data": {"message": "x"}},
         {"service": "scene.turn_on", "entity_ids": ["scene.movie"]},
     ):
-        with pytest.raises(ServiceFailed, match="nobody can tell"):
+        with pytest.raises(ServiceFailed, match="it is unknown"):
             await room.actions.verify(unknowable, room.context)
 
 
@@ -286,7 +286,7 @@ async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
         raise ServiceFailed("the bulb is broken")
 
     room.home.call = fail
-    with pytest.raises(OutcomeUnknown, match="the bulb is broken; what came of it is not known"):
+    with pytest.raises(OutcomeUnknown, match="the bulb is broken; the result is unknown"):
         await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
 
@@ -421,7 +421,7 @@ async def test_an_action_of_which_nobody_knows_is_not_passed_over(room):
     await room.do("switch.turn_on", ["switch.kettle"])
     arguments = {"service": "light.turn_on"}
     room.past.append(("x", Action("x", "call_service", arguments, "unknown")))
-    with pytest.raises(InvalidInput, match="nobody knows whether the last action"):
+    with pytest.raises(InvalidInput, match="it is unknown whether the last action"):
         await room.take_back()
 
 
@@ -431,7 +431,7 @@ async def test_what_was_away_before_is_not_brought_back(room):
     before = {"cover.living_room": {"state": "unavailable", "attributes": {}}}
     after = {"cover.living_room": {"state": "closed", "attributes": {}}}
     room.past.append(("x", Action("x", "call_service", arguments, "done", True, before, after)))
-    with pytest.raises(InvalidInput, match="nobody knows what cover"):
+    with pytest.raises(InvalidInput, match="the state of cover"):
         await room.take_back()
 
 
@@ -446,5 +446,5 @@ async def test_after_a_crash_a_persons_change_is_respected(room):
 @pytest.mark.parametrize("data", [{"color_name": "green"}, {"brightness_step_pct": -20}])
 async def test_after_a_crash_what_is_only_half_seen_is_not_known(room, data):
     arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_counter"], "data": data}
-    with pytest.raises(ServiceFailed, match="nobody can tell"):
+    with pytest.raises(ServiceFailed, match="it is unknown"):
         await room.actions.verify(arguments, room.context)

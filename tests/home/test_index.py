@@ -4,9 +4,9 @@ import pytest
 
 from sash.errors import EntityNotFound
 from sash.home.index import Index
-from sash.home.search import WordSearch
+from sash.home.word_search import WordSearch
 from sash.ports.home import Entity, Layout
-from tests.home.known import LAYOUT, STATES, index, state
+from tests.home.small_home import LAYOUT, STATES, index, state
 
 
 def found(query, **options):
@@ -121,14 +121,14 @@ def test_states_come_and_go():
     assert known.state("switch.kettle") == "unknown"
 
 
-def test_the_graph_of_devices_and_dependants():
+def test_the_graph_of_devices_and_dependents():
     known = index()
     strip = known.device(known.find("light.kitchen_counter"))
     assert strip.name == "LED strip"
     assert known.bridge(strip).id == "bridge"
     assert [e.id for e in known.behind("bridge")] == ["light.kitchen_counter"]
     assert [d.id for d in known.bridges()] == ["bridge"]
-    assert [d.name for d in known.dependants("light.kitchen_ceiling")] == ["Good morning", "Hidden one"]
+    assert [d.name for d in known.dependents("light.kitchen_ceiling")] == ["Good morning", "Hidden one"]
 
 
 def test_a_house_with_nothing_in_it_is_searched_too():

@@ -13,11 +13,11 @@ from home_assistant_intents import get_languages
 
 from sash.intents.commands import COMMANDS
 from sash.intents.grammar import Grammar, closest_language, load_grammar
-from sash.intents.mood import asks
-from sash.intents.names import Names
+from sash.intents.question_detection import asks
+from sash.intents.home_names import Names
 from sash.intents.questions import QUESTIONS
 from sash.intents.replies import DONE, Replies, SpokenState
-from tests.intents.house import NOW, House, make_index
+from tests.intents.spoken_home import NOW, House, make_index
 
 # Languages whose grammar has no sentence that switches a light by its name.
 WITHOUT_A_LIGHT: frozenset[str] = frozenset()

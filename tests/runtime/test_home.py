@@ -15,8 +15,8 @@ from sash.ports.home import Entity
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
-from tests.home.known import LAYOUT, NOW, house
-from tests.houses import large_house
+from tests.home.small_home import LAYOUT, NOW, house
+from tests.large_home import large_house
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
@@ -161,7 +161,7 @@ async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
             "denied",
         ),
         ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'", "failed"),
-        ({}, "light.turn_on", "switch.kettle", "cannot be done to switch.kettle", "failed"),
+        ({}, "light.turn_on", "switch.kettle", "does not support switch.kettle", "failed"),
         ({}, "light.explode", "light.kitchen_ceiling", "there is no service 'light.explode'", "failed"),
     ],
 )

@@ -45,9 +45,9 @@ from sash.errors import (
     StoreUnavailable,
     TooManySessions,
 )
-from sash.home.live import LiveHome
-from sash.intents.memory import MemoryIntents
-from sash.intents.undo import UndoIntents
+from sash.home.live_home import LiveHome
+from sash.intents.memory_intents import MemoryIntents
+from sash.intents.undo_intents import UndoIntents
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.models.catalog import Catalog
@@ -104,7 +104,7 @@ from sash.values.validation import (
 )
 
 if TYPE_CHECKING:
-    from sash.intents.home import HomeIntents
+    from sash.intents.home_intents import HomeIntents
     from sash.intents.vocabulary import Vocabulary
 
 DEFAULT_OWNER = "local"
@@ -193,12 +193,12 @@ class Runtime:
     ) -> Iterable[ToolSpec]:
         """Learn the sentences about a house, and return its tools; who has no house needs neither."""
         try:
-            from sash.home.tools import home_tools
-            from sash.intents.home import HomeIntents
+            from sash.home.home_tools import build_home_tools
+            from sash.intents.home_intents import HomeIntents
         except ImportError as error:
             raise InvalidConfig(f"a home needs more packages: pip install 'sash[home]' ({error})") from error
         self._home_intents = HomeIntents(home, vocabulary=vocabulary, clock=self._clock, time_zone=zone)
-        return home_tools(home, self._clock, zone)
+        return build_home_tools(home, self._clock, zone)
 
     def _default_intents(self) -> tuple[Intents, ...]:
         if self._home_intents is None:
@@ -274,7 +274,7 @@ class Runtime:
             return
         try:
             async with asyncio.timeout(timeout_s):
-                await self._home.ready()
+                await self._home.wait_until_ready()
                 await self._warmed.wait()
         except TimeoutError:
             _ = self._home.index
@@ -813,7 +813,7 @@ class Runtime:
         """Get ready for the first sentence about the house, as soon as the house is known."""
         if self._home is None or self._home_intents is None:
             return
-        await self._home.ready()
+        await self._home.wait_until_ready()
         try:
             await self._home_intents.warm_up()
         except Exception as error:

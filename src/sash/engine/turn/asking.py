@@ -14,7 +14,7 @@ from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import guarded
 from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, ModelError, SashError
-from sash.home.briefing import MAX_CHANGED_TOKENS, changes
+from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import beginnings
 from sash.ports.intents import ToolResult, Utterance
@@ -150,7 +150,7 @@ class Asking:
             known.tell_anew()
         if known.told is None:
             known.told = engine.overview(self._turn.session, message)
-        elif news := changes(index, known.told, message):
+        elif news := describe_changes(index, known.told, message):
             told = {"event": "told", "text": f"In the house, since you were told last:\n{news}"}
             [step] = self._journal.write([NewStep("observed_event", told)])
             self._progress.add(step)

@@ -10,8 +10,8 @@ from sash.engine.context import ContextBuilder
 from sash.engine.event_hub import EventHub
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.window_cache import CachedWindow, WindowCache
-from sash.home.briefing import MAX_TOKENS, HomeBriefing, overview
-from sash.home.live import LiveHome
+from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
+from sash.home.live_home import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.models.catalog import Catalog
@@ -74,7 +74,7 @@ class Engine:
             return None
         most = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         at = self.written(self.clock.now())
-        return overview(self.home.index, message, at, self.counter.count_text, most)
+        return write_briefing(self.home.index, message, at, self.counter.count_text, most)
 
     def render(self, message: MessageEntry) -> dict[str, Any]:
         """Return a message as a model is shown it: the user's with the time at which it was sent."""
