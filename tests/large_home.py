@@ -85,7 +85,7 @@ _THINGS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 )
 
 
-def large_house(n: int, clock: Clock | None = None) -> SimulatedHome:
+def make_large_home(n: int, clock: Clock | None = None) -> SimulatedHome:
     """Return a house of `n` entities, twelve to a room, eight rooms to a floor; always the same one."""
     clock = clock or SystemClock()
     since = clock.now() - timedelta(hours=1)

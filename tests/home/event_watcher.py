@@ -7,7 +7,7 @@ from typing import Any
 from sash.ports.home import Home, HomeEvent
 
 
-class Watcher:
+class EventWatcher:
     """Keeps what a house tells. `until` goes on after what it has found before."""
 
     def __init__(self, home: Home) -> None:

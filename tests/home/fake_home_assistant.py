@@ -14,7 +14,7 @@ OWNER = {"id": "u1", "name": "Ada", "is_admin": True}
 ERROR = "error"
 
 
-class EventHub:
+class FakeHomeAssistant:
     """Answers by what it has in `answers`: a result, `(ERROR, code, words)`, a function of the question, or None
     for no answer at all. Its `greeting` may also be None. It keeps what it was asked."""
 
@@ -41,7 +41,7 @@ class EventHub:
         self._sockets: dict[web.WebSocketResponse, dict[str, list[int]]] = {}
         self._requests: list[web.Request] = []
 
-    async def __aenter__(self) -> "EventHub":
+    async def __aenter__(self) -> "FakeHomeAssistant":
         await self.start()
         return self
 

@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from sash.demo.simulated_home import SimulatedHome
-from sash.home.index import Index
+from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
 from sash.ports.home import Area, Dependent, Device, Entity, Floor, Layout, State
 from sash.testing import FakeClock
@@ -105,7 +105,7 @@ STATES = [
 
 
 def index(layout=LAYOUT, states=STATES):
-    return Index(layout, states)
+    return HomeIndex(layout, states)
 
 
 def house(**options):
@@ -118,7 +118,7 @@ def without(entity_id, layout=LAYOUT):
 
 
 @asynccontextmanager
-async def knowing(home) -> AsyncIterator[LiveHome]:
+async def open_live_home(home) -> AsyncIterator[LiveHome]:
     """Know a house."""
     known = LiveHome(home, settle_s=0, rest_s=0)
     await known.open()

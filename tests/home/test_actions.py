@@ -1,16 +1,16 @@
-"""Actions: done, read back, and taken back unless somebody has changed it since."""
+"""HomeActions: done, read back, and taken back unless somebody has changed it since."""
 
 import asyncio
 
 import pytest
 
 from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
-from sash.home.actions import Actions, Done
-from sash.home.undo import Undo
+from sash.home.actions import CallOutcome, HomeActions
+from sash.home.undo import ActionUndo
 from sash.ports.tools import ToolContext
 from sash.values.sessions import Session
 from sash.values.steps import Action
-from tests.home.small_home import NOW, WAIT_S, house, knowing
+from tests.home.small_home import NOW, WAIT_S, house, open_live_home
 
 
 class Room:
@@ -18,8 +18,8 @@ class Room:
 
     def __init__(self, home, known):
         self.home, self.known = home, known
-        self.actions = Actions(known, read_back_s=0)
-        self.undo = Undo(self.actions)
+        self.actions = HomeActions(known, read_back_s=0)
+        self.undo = ActionUndo(self.actions)
         self.past = []
         self.since = None
 
@@ -45,7 +45,7 @@ class Room:
         return acted
 
     async def take_back(self):
-        services = [use.service for use in await self.undo.uses({}, self.context) if not use.within]
+        services = [use.service for use in await self.undo.list_uses({}, self.context) if not use.within]
         acted = await self.undo.invoke({}, self.context)
         self.past.append(
             ("u", Action("u", "undo_last_action", {}, "done", acted.verified, undoes=acted.undoes))
@@ -59,8 +59,8 @@ class Room:
 @pytest.fixture
 async def room():
     home = house()
-    async with knowing(home) as known:
-        await asyncio.wait_for(known.ready(), WAIT_S)
+    async with open_live_home(home) as known:
+        await asyncio.wait_for(known.wait_until_ready(), WAIT_S)
         yield Room(home, known)
 
 
@@ -104,7 +104,7 @@ async def test_what_nobody_can_see_is_not_known(room):
 
 
 async def test_a_state_that_comes_a_moment_later_is_waited_for(room):
-    room.actions = Actions(room.known, read_back_s=WAIT_S)
+    room.actions = HomeActions(room.known, read_back_s=WAIT_S)
     room.home.ignore_next("switch.turn_on")
     doing = asyncio.create_task(room.do("switch.turn_on", ["switch.kettle"]))
     async with asyncio.timeout(WAIT_S):
@@ -128,13 +128,13 @@ async def test_a_house_that_goes_away_during_a_call_leaves_the_outcome_unknown(r
 
 
 async def test_a_house_that_goes_away_before_it_is_read_back_is_not_verified(room):
-    call = room.home.call
+    call = room.home.call_service
 
     async def and_go(*args):
         await call(*args)
         room.home.disconnect("gone")
 
-    room.home.call = and_go
+    room.home.call_service = and_go
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
     assert acted.verified is None
 
@@ -277,7 +277,7 @@ async def test_what_cannot_be_undone_is_said(room):
     [(True, True, True), (True, None, None), (None, True, None), (None, False, False), (False, None, False)],
 )
 def test_two_things_are_as_sure_as_the_less_sure(one, other, both):
-    assert Done({}, {}, one).then(Done({}, {}, other)).verified is both
+    assert CallOutcome({}, {}, one).merge(CallOutcome({}, {}, other)).verified is both
 
 
 async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
@@ -285,7 +285,7 @@ async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
         room.home.disconnect("gone")
         raise ServiceFailed("the bulb is broken")
 
-    room.home.call = fail
+    room.home.call_service = fail
     with pytest.raises(OutcomeUnknown, match="the bulb is broken; the result is unknown"):
         await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
@@ -335,27 +335,27 @@ async def test_a_house_that_does_nothing_is_not_said_to_have_done_it(
 )
 async def test_what_still_moves_is_not_there_yet(room, service, state, attributes, verified):
     entity_id = "lock.front_door" if service.startswith("lock") else "cover.living_room"
-    call = room.home.call
+    call = room.home.call_service
 
     async def moving(*order):
         room.home.set_state(entity_id, state, **attributes)
 
-    room.home.call = moving
+    room.home.call_service = moving
     data = {"position": 50} if service.endswith("position") else {}
     assert (await room.do(service, [entity_id], **data)).verified is verified
-    room.home.call = call
+    room.home.call_service = call
 
 
 async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
-    call = room.home.call
+    call = room.home.call_service
 
     async def in_part(service, data, entity_ids):
         await call(service, data, list(entity_ids)[:1])
         raise ServiceFailed("one bulb is broken")
 
-    room.home.call = in_part
+    room.home.call_service = in_part
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
-    room.home.call = call
+    room.home.call_service = call
     assert acted.verified is False
     assert "only a part of it has worked, say so: one bulb is broken" in acted.result["note"]
     await room.take_back()

@@ -5,18 +5,18 @@ from dataclasses import replace
 
 import pytest
 
-from sash.home.briefing import MAX_CHANGES, changes, overview
-from sash.home.index import Index
+from sash.home.briefing import MAX_CHANGES, describe_changes, write_briefing
+from sash.home.index import HomeIndex
 from sash.memory.tokens import TokenCounter
 from sash.ports.home import Layout
 from tests.home.small_home import LAYOUT, STATES, WAIT_S, entity, index, state, without
-from tests.large_home import large_house
+from tests.large_home import make_large_home
 
 count = TokenCounter().count_text
 
 
 def told(searched, message="", **options):
-    return overview(searched, message, "Thu 2026-01-01 00:00", count, **options)
+    return write_briefing(searched, message, "Thu 2026-01-01 00:00", count, **options)
 
 
 def test_a_small_house_is_told_whole_by_area():
@@ -35,10 +35,10 @@ def test_a_small_house_is_told_whole_by_area():
 
 
 async def large(n):
-    home = large_house(n)
+    home = make_large_home(n)
     await home.open()
     async with asyncio.timeout(WAIT_S):
-        known = Index(await home.layout(), await home.states())
+        known = HomeIndex(await home.get_layout(), await home.get_states())
     await home.close()
     return known
 
@@ -46,7 +46,7 @@ async def large(n):
 @pytest.mark.parametrize("n", [600, 5000])
 async def test_a_large_house_is_told_within_bounds(n):
     searched = await large(n)
-    known = told(searched, most_tokens=2000)
+    known = told(searched, max_tokens=2000)
     assert count(known.text) < 2350
     assert len(known.states) <= 500
     assert "Not listed, to be found with search_index" in known.text
@@ -55,26 +55,26 @@ async def test_a_large_house_is_told_within_bounds(n):
 async def test_what_the_message_speaks_of_is_told_first():
     searched = await large(5000)
     target = list(searched.entities.values())[-1]
-    assert target.id not in told(searched, most_tokens=500).states
-    assert target.id in told(searched, f"what about {target.name}?", most_tokens=500).states
+    assert target.id not in told(searched, max_tokens=500).states
+    assert target.id in told(searched, f"what about {target.name}?", max_tokens=500).states
 
 
 async def test_at_most_500_entities_are_listed():
     searched = await large(2000)
-    assert len(told(searched, most_tokens=10**6).states) == 500
+    assert len(told(searched, max_tokens=10**6).states) == 500
 
 
 def test_nothing_changed_is_nothing_told():
     searched = index()
-    assert changes(searched, told(searched)) == ""
+    assert describe_changes(searched, told(searched)) == ""
 
 
 def test_a_change_is_told_once():
     searched = index()
     known = told(searched)
     searched.apply("switch.kettle", state("switch.kettle", "on"))
-    assert changes(searched, known) == "changed: switch.kettle on"
-    assert changes(searched, known) == ""
+    assert describe_changes(searched, known) == "changed: switch.kettle on"
+    assert describe_changes(searched, known) == ""
 
 
 def test_a_number_that_has_hardly_moved_is_not_told():
@@ -89,58 +89,58 @@ def test_a_number_that_has_hardly_moved_is_not_told():
             "sensor.kitchen_temperature",
             state("sensor.kitchen_temperature", value, unit_of_measurement="°C"),
         )
-        assert changes(searched, known) == expected
+        assert describe_changes(searched, known) == expected
     searched.apply("sensor.kitchen_temperature", state("sensor.kitchen_temperature", "unavailable"))
-    assert changes(searched, known) == "changed: sensor.kitchen_temperature unavailable"
+    assert describe_changes(searched, known) == "changed: sensor.kitchen_temperature unavailable"
 
 
 def test_new_and_removed_are_told():
     known = told(index())
     lamp = entity("light.new", "New", "bedroom")
     layout = without("switch.kettle", replace(LAYOUT, entities=(*LAYOUT.entities, lamp)))
-    now = Index(layout, [*STATES, state("light.new", "on")])
-    assert changes(now, known) == "new: light.new on\nremoved: switch.kettle"
-    assert changes(now, known) == ""
+    now = HomeIndex(layout, [*STATES, state("light.new", "on")])
+    assert describe_changes(now, known) == "new: light.new on\nremoved: switch.kettle"
+    assert describe_changes(now, known) == ""
     now.apply("light.new", state("light.new", "off"))
-    assert changes(now, known) == "changed: light.new off"
+    assert describe_changes(now, known) == "changed: light.new off"
 
 
 def test_many_new_ones_are_all_told_in_the_end():
     known = told(index())
     more = tuple(entity(f"light.new_{n}", area="bedroom") for n in range(2 * MAX_CHANGES + 5))
-    now = Index(replace(LAYOUT, entities=(*LAYOUT.entities, *more)), STATES)
-    assert f"and {MAX_CHANGES + 5} more" in changes(now, known)
-    changes(now, known)
-    last = changes(now, known)
+    now = HomeIndex(replace(LAYOUT, entities=(*LAYOUT.entities, *more)), STATES)
+    assert f"and {MAX_CHANGES + 5} more" in describe_changes(now, known)
+    describe_changes(now, known)
+    last = describe_changes(now, known)
     assert last.count(";") == 4
-    assert changes(now, known) == ""
+    assert describe_changes(now, known) == ""
     assert {e.id for e in more} <= known.states.keys()
 
 
 def test_what_comes_back_is_new_again():
     known = told(index())
-    assert changes(Index(without("switch.kettle"), STATES), known) == "removed: switch.kettle"
-    assert changes(index(), known) == "new: switch.kettle off"
+    assert describe_changes(HomeIndex(without("switch.kettle"), STATES), known) == "removed: switch.kettle"
+    assert describe_changes(index(), known) == "new: switch.kettle off"
 
 
 def test_what_is_not_exposed_any_more_is_removed():
     known = told(index())
     hidden = [replace(e, exposed=e.exposed and e.id != "switch.kettle") for e in LAYOUT.entities]
-    now = Index(replace(LAYOUT, entities=tuple(hidden)), STATES)
-    assert changes(now, known) == "removed: switch.kettle"
+    now = HomeIndex(replace(LAYOUT, entities=tuple(hidden)), STATES)
+    assert describe_changes(now, known) == "removed: switch.kettle"
 
 
 async def test_what_a_message_speaks_of_is_told_with_it():
     searched = await large(5000)
-    known = told(searched, most_tokens=500)
+    known = told(searched, max_tokens=500)
     target = next(e for e in reversed(searched.entities.values()) if e.id not in known.states)
-    text = changes(searched, known, f"what about {target.name}?")
+    text = describe_changes(searched, known, f"what about {target.name}?")
     assert text.startswith("perhaps meant: ")
     assert target.id in text
     assert text.count(";") < 5
-    assert target.id not in changes(searched, known, f"what about {target.name}?")
+    assert target.id not in describe_changes(searched, known, f"what about {target.name}?")
     searched.apply(target.id, state(target.id, "changed"))
-    assert f"changed: {target.id}" in changes(searched, known)
+    assert f"changed: {target.id}" in describe_changes(searched, known)
 
 
 async def test_many_changes_are_told_in_part_and_the_rest_with_the_next_message():
@@ -148,14 +148,14 @@ async def test_many_changes_are_told_in_part_and_the_rest_with_the_next_message(
     known = told(searched)
     for key in known.states:
         searched.apply(key, state(key, "changed"))
-    text = changes(searched, known)
+    text = describe_changes(searched, known)
     assert text.count(";") == MAX_CHANGES
     assert f"and {len(known.states) - MAX_CHANGES} more" in text
     shown = text.count(" changed")
-    while text := changes(searched, known):
+    while text := describe_changes(searched, known):
         shown += text.count(" changed")
     assert shown == len(known.states)
 
 
 def test_an_empty_house_is_not_told_of():
-    assert told(Index(Layout("empty"), [])).text == ""
+    assert told(HomeIndex(Layout("empty"), [])).text == ""

@@ -2,10 +2,10 @@
 
 import pytest
 
-from sash.home.remote.dependents import Places, find_dependents, find_uses
+from sash.home.remote.dependents import EntityLookup, find_dependents, find_uses
 from sash.ports.home import Entity
 
-PLACES = Places(
+PLACES = EntityLookup(
     entities=frozenset({"light.lamp", "light.desk", "switch.fan", "sensor.warmth", "script.night"}),
     by_registry_id={"0" * 32: "light.desk"},
     members={

@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from sash.home.history import is_numeric, summarize
-from sash.home.history_plot import plot
+from sash.home.history import is_numeric, summarize_history
+from sash.home.history_plot import draw_history
 from sash.ports.home import HistoryPoint
 from tests.home.small_home import NOW
 
@@ -18,7 +18,7 @@ def points(*states):
 
 
 def summary(*states):
-    return summarize(points(*states), START, NOW, "°C", None)
+    return summarize_history(points(*states), START, NOW, "°C", None)
 
 
 def test_a_mean_counts_for_how_long_a_value_lasted():
@@ -38,12 +38,12 @@ def test_states_are_told_by_how_long_they_lasted():
 
 def test_a_past_of_many_texts_stays_small():
     many = [HistoryPoint(START + timedelta(seconds=n), f"text {n} " * 100) for n in range(2000)]
-    told = summarize(many, START, NOW, "", None)
+    told = summarize_history(many, START, NOW, "", None)
     assert len(json.dumps(told)) < 8000
 
 
 def test_no_past_is_said_to_be_none():
-    assert summarize([], START, NOW, "", None) == {"note": "no history in this time"}
+    assert summarize_history([], START, NOW, "", None) == {"note": "no history in this time"}
 
 
 ODD = [
@@ -66,7 +66,7 @@ ODD = [
 @pytest.mark.parametrize("states", ODD, ids=str)
 def test_odd_pasts_are_told_and_drawn(states):
     json.dumps(summary(*states), allow_nan=False)
-    assert plot({"it": points(*states)}, {}, START, NOW).startswith(b"\x89PNG")
+    assert draw_history({"it": points(*states)}, {}, START, NOW).startswith(b"\x89PNG")
 
 
 def test_one_value_that_is_none_makes_no_text_of_numbers():
@@ -75,4 +75,6 @@ def test_one_value_that_is_none_makes_no_text_of_numbers():
 
 
 def test_a_week_is_drawn_with_days():
-    assert plot({"it": points("1", "2")}, {"it": "V"}, NOW - timedelta(days=7), NOW).startswith(b"\x89PNG")
+    assert draw_history({"it": points("1", "2")}, {"it": "V"}, NOW - timedelta(days=7), NOW).startswith(
+        b"\x89PNG"
+    )

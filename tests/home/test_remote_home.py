@@ -16,8 +16,8 @@ from sash.home.remote import RemoteHome
 from sash.home.remote.connection import compute_retry_delay
 from sash.home.remote.websocket import Timing
 from sash.ports.home import Connected, Disconnected, LayoutChanged, State, StateChanged
-from tests.home.fake_home_assistant import CONFIG, ERROR, LIGHT, TOKEN, EventHub
-from tests.home.event_watcher import Watcher
+from tests.home.event_watcher import EventWatcher
+from tests.home.fake_home_assistant import CONFIG, ERROR, LIGHT, TOKEN, FakeHomeAssistant
 
 QUICK = Timing(retry_s=0.001, max_retry_s=0.001, starting_s=0.001)
 
@@ -38,7 +38,7 @@ class Pauses:
 
 @pytest.fixture
 async def hub():
-    async with EventHub() as hub:
+    async with FakeHomeAssistant() as hub:
         yield hub
 
 
@@ -50,7 +50,7 @@ async def connect():
     async def connect(url, token=TOKEN, timing=QUICK, until=Connected, **options):
         home = RemoteHome(url, token, timing=timing, **options)
         opened.append(home)
-        watcher = Watcher(home)
+        watcher = EventWatcher(home)
         await home.open()
         if until is not None:
             await watcher.until(until)
@@ -67,7 +67,13 @@ def at(seconds):
 
 async def fails(home, words="", kind=HomeUnavailable):
     """Say that nothing can be asked now; return the error."""
-    for question in (home.states, home.layout, home.services, home.log, lambda: home.state("light.lamp")):
+    for question in (
+        home.get_states,
+        home.get_layout,
+        home.get_services,
+        home.get_log,
+        lambda: home.get_state("light.lamp"),
+    ):
         with pytest.raises(kind, match=words) as caught:
             await question()
     return caught.value
@@ -90,7 +96,7 @@ class TestConnecting:
         numbers = [question["id"] for question in hub.asked[1:]]
         assert numbers == sorted(set(numbers))
         assert watcher.events == [Connected()]
-        assert [state.entity_id for state in await home.states()] == ["light.lamp"]
+        assert [state.entity_id for state in await home.get_states()] == ["light.lamp"]
 
     async def test_opening_returns_at_once_and_what_is_asked_meanwhile_fails(self, hub, connect):
         home, _ = await connect(hub.url, until=None)
@@ -119,7 +125,7 @@ class TestConnecting:
 
     async def test_who_subscribes_later_is_told_at_once_and_who_left_is_not(self, hub, connect):
         home, watcher = await connect(hub.url)
-        late = Watcher(home)
+        late = EventWatcher(home)
         assert late.events == [Connected()]
         late.stop()
         late.stop()
@@ -130,7 +136,7 @@ class TestConnecting:
     async def test_a_listener_that_fails_disturbs_nobody(self, hub, connect, caplog):
         home = RemoteHome(hub.url, TOKEN, timing=QUICK)
         home.subscribe(lambda event: 1 / 0)
-        watcher = Watcher(home)
+        watcher = EventWatcher(home)
         await home.open()
         await watcher.until(Connected)
         await home.close()
@@ -139,14 +145,14 @@ class TestConnecting:
     async def test_opening_twice_connects_once(self, hub, connect):
         home, _ = await connect(hub.url)
         await home.open()
-        await home.states()
+        await home.get_states()
         assert hub.kinds().count("auth") == 1
 
     async def test_a_house_of_many_megabytes_is_taken(self, hub, connect):
         hub.states["sensor.large"] = {"s": "1", "a": {"text": "x" * 6_000_000}, "lc": 1.0}
         home, _ = await connect(hub.url)
         assert (
-            len(next(s for s in await home.states() if s.entity_id == "sensor.large").attributes["text"])
+            len(next(s for s in await home.get_states() if s.entity_id == "sensor.large").attributes["text"])
             == 6_000_000
         )
 
@@ -179,7 +185,7 @@ class TestTrouble:
 
         monkeypatch.setattr(socket, "getaddrinfo", unknown)
         home, _ = await connect("http://nowhere.test:8123", until=Disconnected, sleep=Pauses(1))
-        await fails(home, "no host of that name is known: check the address")
+        await fails(home, "no host has that name: check the address")
 
     async def test_a_server_without_tls_is_asked_for_it(self, hub, connect):
         home, _ = await connect(hub.url.replace("http:", "https:"), until=Disconnected, sleep=Pauses(1))
@@ -191,7 +197,7 @@ class TestTrouble:
             (404, "not Home Assistant: check the address and the port.*HTTP 404"),
             (200, "not Home Assistant: check the address and the port"),
             (403, "refuses this machine .HTTP 403.: it may be banned"),
-            (502, "a proxy says that Home Assistant is not there"),
+            (502, "a proxy cannot reach Home Assistant"),
         ],
     )
     async def test_a_page_that_is_not_home_assistant(self, hub, connect, status, words):
@@ -219,7 +225,7 @@ class TestTrouble:
             await fails(home, "closed the connection: if it speaks https")
 
     async def test_the_token_is_not_sent_on_to_another_address(self, hub, connect):
-        async with EventHub() as other:
+        async with FakeHomeAssistant() as other:
             where = f"{other.url}/api/websocket"
 
             def redirect(_):
@@ -227,7 +233,7 @@ class TestTrouble:
 
             hub.page = redirect
             home, _ = await connect(hub.url, until=Disconnected, sleep=Pauses(1))
-            await fails(home, f"sends on to {where}: use that address")
+            await fails(home, f"redirects to {where}: use that address")
             assert other.asked == []
 
     async def test_a_refused_token_is_tried_again_slowly_and_told_to_nobody(self, hub, connect, caplog):
@@ -326,15 +332,15 @@ class TestLosingTheConnection:
         hub.answers["system_log/list"] = lambda _: hub.cut()
         home, watcher = await connect(hub.url, sleep=Pauses(1))
         with pytest.raises(HomeUnavailable, match="the connection was lost"):
-            await asyncio.wait_for(home.log(), 10)
+            await asyncio.wait_for(home.get_log(), 10)
         assert (await watcher.until(Disconnected)).reason == "the connection was lost"
         await fails(home, "the connection was lost")
 
     async def test_a_service_call_that_was_cut_may_have_been_done(self, hub, connect):
         hub.answers["call_service"] = lambda _: hub.cut()
         home, _ = await connect(hub.url, sleep=Pauses(1))
-        with pytest.raises(HomeUnavailable, match=r"light\.turn_on, and whether that was done is not known"):
-            await home.call("light.turn_on", {}, ["light.lamp"])
+        with pytest.raises(HomeUnavailable, match=r"light\.turn_on, but the result is unknown"):
+            await home.call_service("light.turn_on", {}, ["light.lamp"])
 
     async def test_it_comes_back_by_itself_with_fresh_states_and_new_subscriptions(self, hub, connect):
         home, watcher = await connect(hub.url, sleep=(pauses := Pauses()))
@@ -344,7 +350,9 @@ class TestLosingTheConnection:
         hub.cut()
         await watcher.until(Disconnected)
         await watcher.until(Connected)
-        assert [(state.entity_id, state.state) for state in await home.states()] == [("light.lamp", "off")]
+        assert [(state.entity_id, state.state) for state in await home.get_states()] == [
+            ("light.lamp", "off")
+        ]
         await hub.tell("subscribe_entities", {"c": {"light.lamp": {"+": {"s": "on", "lc": 300.0}}}})
         assert (await watcher.until(StateChanged)).state.state == "on"
         await hub.tell("area_registry_updated", {"data": {}})
@@ -373,9 +381,9 @@ class TestLosingTheConnection:
         home, watcher = await connect(hub.url, timing=Timing(heartbeat_s=0.4), sleep=Pauses(1))
         hub.answers_pings = False
         hub.answers["system_log/list"] = None
-        with pytest.raises(HomeUnavailable, match="fallen silent"):
-            await asyncio.wait_for(home.log(), 10)
-        assert "fallen silent" in (await watcher.until(Disconnected)).reason
+        with pytest.raises(HomeUnavailable, match="stopped responding"):
+            await asyncio.wait_for(home.get_log(), 10)
+        assert "stopped responding" in (await watcher.until(Disconnected)).reason
 
     async def test_a_connection_that_answers_pings_stays(self, hub, connect):
         pings = asyncio.Semaphore(0)
@@ -397,20 +405,20 @@ class TestLosingTheConnection:
         hub.answers["system_log/list"] = None
         home, watcher = await connect(hub.url, timing=Timing(response_s=0.4))
         with pytest.raises(HomeUnavailable, match=r"did not answer within 0\.4 s \(system_log/list\)"):
-            await home.log()
+            await home.get_log()
         assert watcher.events == [Connected()]
-        assert await home.states()
+        assert await home.get_states()
 
     async def test_a_late_answer_is_nobodys(self, hub, connect):
         late = []
         hub.answers["system_log/list"] = lambda question: late.append(question["id"])
         home, _ = await connect(hub.url, timing=Timing(response_s=0.4))
         with pytest.raises(HomeUnavailable):
-            await home.log()
+            await home.get_log()
         for socket_ in hub._sockets:
             await socket_.send_json({"id": late[0], "type": "result", "success": True, "result": []})
         hub.answers["system_log/list"] = []
-        assert await home.log() == []
+        assert await home.get_log() == []
 
     async def test_a_subscription_that_brings_nothing_is_no_connection(self, hub, connect):
         hub.answers["subscribe_entities"] = None
@@ -420,19 +428,19 @@ class TestLosingTheConnection:
     async def test_a_subscription_that_is_refused_is_no_connection(self, hub, connect):
         hub.answers["subscribe_entities"] = (ERROR, "unauthorized", "Unauthorized")
         home, _ = await connect(hub.url, until=Disconnected, sleep=Pauses(1))
-        await fails(home, "refuses what is needed: Unauthorized")
+        await fails(home, "refuses a required request: Unauthorized")
 
     async def test_two_houses_do_not_disturb_each_other(self, hub, connect):
-        async with EventHub() as other:
+        async with FakeHomeAssistant() as other:
             other.states = {"light.other": LIGHT}
             home, watcher = await connect(hub.url, sleep=Pauses(1))
             second, quiet = await connect(other.url)
             hub.cut()
             await watcher.until(Disconnected)
             assert quiet.events == [Connected()]
-            assert [state.entity_id for state in await second.states()] == ["light.other"]
+            assert [state.entity_id for state in await second.get_states()] == ["light.other"]
             await home.close()
-            assert await second.states()
+            assert await second.get_states()
 
     @pytest.mark.parametrize("moment", ["connecting", "connected", "asking", "waiting"])
     async def test_closing_leaves_nothing_behind(self, hub, connect, moment):
@@ -442,7 +450,7 @@ class TestLosingTheConnection:
             hub.page = lambda _: web.Response(status=404)
         until = {"connecting": None, "waiting": Disconnected}.get(moment, Connected)
         home, _ = await connect(hub.url, until=until, sleep=Pauses(1))
-        asking = asyncio.ensure_future(home.log()) if moment == "asking" else None
+        asking = asyncio.ensure_future(home.get_log()) if moment == "asking" else None
         if asking:
             while "system_log/list" not in hub.kinds():
                 await asyncio.sleep(0)
@@ -460,14 +468,14 @@ class TestLosingTheConnection:
         await home.close()
         await home.open()
         await watcher.until(Connected)
-        assert await home.states()
+        assert await home.get_states()
 
 
 class TestStates:
     async def test_a_state_has_its_times_and_attributes(self, hub, connect):
         hub.states["switch.new"] = {"s": "off", "a": {}, "c": "x", "lc": 50.5}
         home, _ = await connect(hub.url)
-        assert await home.states() == [
+        assert await home.get_states() == [
             State("light.lamp", "on", {"friendly_name": "Lamp", "brightness": 10}, at(100), at(200)),
             State("switch.new", "off", {}, at(50.5), at(50.5)),
         ]
@@ -501,10 +509,10 @@ class TestStates:
     )
     async def test_changes_are_applied(self, hub, connect, change, expected):
         home, watcher = await connect(hub.url)
-        before = await home.states()
+        before = await home.get_states()
         await hub.tell("subscribe_entities", {"c": {"light.lamp": change}})
         assert await watcher.until(StateChanged) == StateChanged("light.lamp", expected)
-        assert await home.states() == [expected]
+        assert await home.get_states() == [expected]
         assert before[0].attributes == {"friendly_name": "Lamp", "brightness": 10}
         assert LayoutChanged() not in watcher.events
 
@@ -525,7 +533,7 @@ class TestStates:
         await hub.tell("subscribe_entities", {"r": ["light.new", "light.never"]})
         await watcher.until(StateChanged, lambda event: event == StateChanged("light.new", None))
         await watcher.until(LayoutChanged)
-        assert [state.entity_id for state in await home.states()] == ["light.lamp"]
+        assert [state.entity_id for state in await home.get_states()] == ["light.lamp"]
 
     async def test_a_change_of_an_unknown_entity_is_ignored(self, hub, connect):
         _, watcher = await connect(hub.url)
@@ -556,15 +564,15 @@ class TestStates:
                 "last_updated": "2026-01-01T10:00:01.500000+00:00",
             },
         )
-        state = await home.state("light.lamp")
+        state = await home.get_state("light.lamp")
         assert (state.state, state.changed_at) == ("off", datetime(2026, 1, 1, 10, tzinfo=UTC))
         assert hub.got[0].headers["Authorization"] == f"Bearer {TOKEN}"
-        assert await home.state("light.never") is None
+        assert await home.get_state("light.never") is None
 
     @pytest.mark.parametrize("entity_id", ["../config", "light.lamp/../x", "", "light", "light.lamp?x=1"])
     async def test_what_is_no_entity_id_is_not_asked_for(self, hub, connect, entity_id):
         home, _ = await connect(hub.url)
-        assert await home.state(entity_id) is None
+        assert await home.get_state(entity_id) is None
         assert hub.got == []
 
     @pytest.mark.parametrize(
@@ -581,7 +589,7 @@ class TestStates:
         home, _ = await connect(hub.url)
         hub.rest["light.lamp"] = answer
         with pytest.raises(kind, match=words) as caught:
-            await home.state("light.lamp")
+            await home.get_state("light.lamp")
         chain = [caught.value, caught.value.__cause__, caught.value.__context__]
         assert not any(TOKEN in f"{error!s} {error!r}" for error in chain)
 
@@ -600,14 +608,14 @@ class TestAsking:
         hub.answers["call_service"] = (ERROR, code, words)
         home, _ = await connect(hub.url)
         with pytest.raises(ServiceFailed) as caught:
-            await home.call("light.turn_on", {})
+            await home.call_service("light.turn_on", {})
         assert caught.value.message == words
 
     async def test_a_service_is_called_on_its_targets(self, hub, connect):
         hub.answers["call_service"] = {"context": {}}
         home, _ = await connect(hub.url)
-        await home.call("light.turn_on", {"brightness": 5}, ("light.lamp",))
-        await home.call("homeassistant.reload_all", {})
+        await home.call_service("light.turn_on", {"brightness": 5}, ("light.lamp",))
+        await home.call_service("homeassistant.reload_all", {})
         first, second = hub.asked[-2:]
         del first["id"], second["id"]
         assert first == {
@@ -622,23 +630,23 @@ class TestAsking:
     async def test_a_service_call_that_is_not_answered_may_have_been_done(self, hub, connect):
         hub.answers["call_service"] = None
         home, _ = await connect(hub.url, timing=Timing(long_response_s=0.05))
-        with pytest.raises(HomeUnavailable, match="whether that was done is not known"):
-            await home.call("light.turn_on", {})
+        with pytest.raises(HomeUnavailable, match="the result is unknown"):
+            await home.call_service("light.turn_on", {})
 
     @pytest.mark.parametrize("value", [math.nan, "\ud800", {1, 2}])
     async def test_what_no_json_can_hold_is_not_sent_and_breaks_nothing(self, hub, connect, value):
         home, watcher = await connect(hub.url)
         with pytest.raises(InvalidInput, match="JSON only"):
-            await home.call("light.turn_on", {"brightness": value})
+            await home.call_service("light.turn_on", {"brightness": value})
         assert watcher.events == [Connected()]
         assert "call_service" not in hub.kinds()
 
     @pytest.mark.parametrize(
         ("name", "question"),
         [
-            ("history", lambda home: home.history(["light.lamp"], at(1), at(2))),
-            ("logbook", lambda home: home.logbook(at(1), at(2))),
-            ("system log", lambda home: home.log()),
+            ("history", lambda home: home.get_history(["light.lamp"], at(1), at(2))),
+            ("logbook", lambda home: home.get_logbook(at(1), at(2))),
+            ("system log", lambda home: home.get_log()),
         ],
     )
     async def test_what_is_not_set_up_is_said_so(self, hub, connect, name, question):
@@ -649,8 +657,8 @@ class TestAsking:
     async def test_what_may_not_be_asked_is_said_so(self, hub, connect):
         hub.answers["system_log/list"] = (ERROR, "unauthorized", "Unauthorized")
         home, _ = await connect(hub.url)
-        with pytest.raises(HomeError, match="no administrator"):
-            await home.log()
+        with pytest.raises(HomeError, match="not an administrator"):
+            await home.get_log()
 
     async def test_history_has_a_point_for_each_change(self, hub, connect):
         hub.answers["history/history_during_period"] = {
@@ -662,7 +670,7 @@ class TestAsking:
             ]
         }
         home, _ = await connect(hub.url)
-        history = await home.history(["light.lamp", "light.never"], at(100), at(200))
+        history = await home.get_history(["light.lamp", "light.never"], at(100), at(200))
         assert [(point.at, point.state) for point in history["light.lamp"]] == [
             (at(100), "on"),
             (at(150), "off"),
@@ -673,7 +681,7 @@ class TestAsking:
         assert (asked["start_time"], asked["end_time"]) == (at(100).isoformat(), at(200).isoformat())
         assert asked["minimal_response"]
         assert not asked["significant_changes_only"]
-        assert await home.history([], at(1), at(2)) == {}
+        assert await home.get_history([], at(1), at(2)) == {}
 
     async def test_the_logbook_says_what_happened_and_why(self, hub, connect):
         hub.states["person.ada"] = {"s": "home", "a": {"friendly_name": "Ada L.", "user_id": "u2"}, "lc": 1.0}
@@ -709,7 +717,7 @@ class TestAsking:
             },
         ]
         home, _ = await connect(hub.url)
-        entries = await home.logbook(at(0), at(10), ["light.lamp"])
+        entries = await home.get_logbook(at(0), at(10), ["light.lamp"])
         assert [(entry.at, entry.name, entry.message, entry.cause) for entry in entries] == [
             (at(1), "Evening", "triggered by sunset", ""),
             (at(2), "Lamp", "turned on", "light.turn_on by Ada L."),
@@ -740,7 +748,7 @@ class TestAsking:
             },
         ]
         home, _ = await connect(hub.url)
-        records = await home.log()
+        records = await home.get_log()
         assert [(record.level, record.message, record.count) for record in records] == [
             ("critical", "a\nValueError: no", 1),
             ("error", "b\nc", 3),
@@ -772,7 +780,7 @@ class TestAsking:
             }
         }
         home, _ = await connect(hub.url)
-        services = await home.services()
+        services = await home.get_services()
         turn_on = services["light.turn_on"]
         assert turn_on.description == "Turns on a light."
         assert {name: field.description for name, field in turn_on.fields.items()} == {
@@ -788,14 +796,14 @@ class TestAsking:
     async def test_services_come_without_words_if_there_are_none(self, hub, connect):
         hub.answers["get_services"] = {"light": {"turn_on": {"fields": {}}}}
         home, _ = await connect(hub.url)
-        assert (await home.services())["light.turn_on"].description == ""
+        assert (await home.get_services())["light.turn_on"].description == ""
 
     async def test_questions_do_not_wait_for_each_other(self, hub, connect):
         both = asyncio.Event()
         hub.answers["get_services"] = None
         hub.answers["frontend/get_translations"] = lambda _: both.set()
         home, _ = await connect(hub.url)
-        asking = asyncio.ensure_future(home.services())
+        asking = asyncio.ensure_future(home.get_services())
         await asyncio.wait_for(both.wait(), 10)
         assert "get_services" in hub.kinds()
         await home.close()
@@ -876,7 +884,7 @@ class TestLayout:
     async def test_the_registries_come_together(self, hub, connect):
         furnish(hub)
         home, _ = await connect(hub.url)
-        layout = await home.layout()
+        layout = await home.get_layout()
         entities = {entity.id: entity for entity in layout.entities}
         lamp = entities["light.lamp"]
         assert (lamp.name, lamp.area_id, lamp.device_id, lamp.platform) == ("Lamp", "kitchen", "d1", "hue")
@@ -901,7 +909,7 @@ class TestLayout:
     async def test_automations_groups_and_scenes_depend_on_what_they_use(self, hub, connect):
         furnish(hub)
         home, _ = await connect(hub.url)
-        found = {(d.entity_id, d.name, d.kind): d.uses for d in (await home.layout()).dependents}
+        found = {(d.entity_id, d.name, d.kind): d.uses for d in (await home.get_layout()).dependents}
         assert found == {
             ("automation.evening", "Evening", "automation"): {"light.lamp"},
             ("group.all", "All", "group"): {"light.lamp"},
@@ -911,25 +919,25 @@ class TestLayout:
     async def test_only_what_home_assistant_lists_is_exposed(self, hub, connect):
         furnish(hub)
         home, _ = await connect(hub.url)
-        exposed = [entity.id for entity in (await home.layout()).entities if entity.exposed]
+        exposed = [entity.id for entity in (await home.get_layout()).entities if entity.exposed]
         assert exposed == ["light.lamp"]
 
     async def test_what_is_shown_or_hidden_without_an_event_is_noticed(self, hub, connect):
         furnish(hub)
         home, watcher = await connect(hub.url, timing=Timing(exposure_s=0.01))
-        await home.layout()
+        await home.get_layout()
         hub.answers["homeassistant/expose_entity/list"] = {
             "exposed_entities": {"sun.sun": {"conversation": True}}
         }
         await watcher.until(LayoutChanged)
-        assert [entity.id for entity in (await home.layout()).entities if entity.exposed] == ["sun.sun"]
+        assert [entity.id for entity in (await home.get_layout()).entities if entity.exposed] == ["sun.sun"]
         looked = hub.kinds().count("homeassistant/expose_entity/list")
         async with asyncio.timeout(10):
             while hub.kinds().count("homeassistant/expose_entity/list") < looked + 3:
                 await asyncio.sleep(0)
         assert watcher.events.count(LayoutChanged()) == 1
 
-    @pytest.mark.parametrize("why", ["no administrator", "no conversation"])
+    @pytest.mark.parametrize("why", ["not an administrator", "no conversation"])
     async def test_without_a_list_its_note_or_else_its_rule_decides(
         self, hub, connect, why, caplog, monkeypatch
     ):
@@ -954,14 +962,14 @@ class TestLayout:
             "sensor.energy": {"s": "20", "a": {"device_class": "energy"}, "lc": 1.0},
             "lock.front": {"s": "locked", "a": {}, "lc": 1.0},
         }
-        if why == "no administrator":
+        if why == "not an administrator":
             hub.answers["auth/current_user"] = {"id": "u9", "name": "Kid", "is_admin": False}
             hub.answers["homeassistant/expose_entity/list"] = (ERROR, "unauthorized", "Unauthorized")
         else:
             hub.answers["get_config"] = {**CONFIG, "components": []}
             hub.answers["homeassistant/expose_entity/list"] = {"exposed_entities": {}}
         home, _ = await connect(hub.url)
-        exposed = {entity.id for entity in (await home.layout()).entities if entity.exposed}
+        exposed = {entity.id for entity in (await home.get_layout()).entities if entity.exposed}
         assert exposed == {
             "light.lamp",
             "light.named",
@@ -975,22 +983,22 @@ class TestLayout:
         furnish(hub)
         hub.answers["auth/current_user"] = {"id": "u9", "name": "Kid", "is_admin": False}
         home, watcher = await connect(hub.url)
-        layout = await home.layout()
+        layout = await home.get_layout()
         hub.cut()
         await watcher.until(Disconnected)
         await watcher.until(Connected)
-        await home.layout()
+        await home.get_layout()
         assert {dependent.kind for dependent in layout.dependents} == {"group", "scene"}
         assert not {"homeassistant/expose_entity/list", "automation/config"} & set(hub.kinds())
         assert "automation_reloaded" not in [question.get("event_type") for question in hub.asked]
-        assert caplog.text.count("no administrator") == 1
+        assert caplog.text.count("not an administrator") == 1
 
     async def test_a_layout_that_is_written_in_another_way_is_a_clear_error(self, hub, connect):
         furnish(hub)
         hub.answers["config/area_registry/list"] = [{"id": "kitchen"}]
         home, watcher = await connect(hub.url)
         with pytest.raises(HomeError, match="not understood"):
-            await home.layout()
+            await home.get_layout()
         assert watcher.events == [Connected()]
 
     async def test_a_cut_while_the_layout_is_read_fails_it(self, hub, connect):
@@ -998,7 +1006,7 @@ class TestLayout:
         hub.answers["automation/config"] = lambda _: hub.cut()
         home, _ = await connect(hub.url, sleep=Pauses(1))
         with pytest.raises(HomeUnavailable, match="lost"):
-            await asyncio.wait_for(home.layout(), 10)
+            await asyncio.wait_for(home.get_layout(), 10)
 
 
 class TestSecrecy:
@@ -1008,7 +1016,11 @@ class TestSecrecy:
         hub.rest["light.lamp"] = (500, {})
         home, watcher = await connect(hub.url)
         errors = []
-        for question in (home.state("light.lamp"), home.history(["light.lamp"], at(1), at(2)), home.log()):
+        for question in (
+            home.get_state("light.lamp"),
+            home.get_history(["light.lamp"], at(1), at(2)),
+            home.get_log(),
+        ):
             with pytest.raises(SashError) as caught:
                 await question
             errors.append(caught.value)

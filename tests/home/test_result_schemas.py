@@ -8,36 +8,46 @@ import pytest
 
 from sash.demo.demo_home import demo_home
 from sash.engine.runtime import Runtime
-from sash.home.result_schemas import ANSWERS
+from sash.home.home_queries import QUERY_TOOLS
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from tests.home.small_home import WAIT_S
-from tests.large_home import large_house
+from tests.large_home import make_large_home
 
-HOUSES = {"demo": demo_home, "large": lambda clock: large_house(36, clock)}
+HOMES = {"demo": demo_home, "large": lambda clock: make_large_home(36, clock)}
 
 
-@pytest.fixture(params=HOUSES)
+class Known:
+    """A home, the ids of its exposed entities, and a runtime that is connected to it."""
+
+    def __init__(self, runtime, home, entity_ids):
+        self.runtime, self.home, self.entity_ids = runtime, home, entity_ids
+        self.call_tool = runtime.call_tool
+
+
+@pytest.fixture(params=HOMES)
 async def known(request, caplog):
     """A house with its runtime; that a result breaks its schema is logged, and that is a failure."""
     caplog.set_level(logging.WARNING, "sash.ports.tools")
     clock = FakeClock(datetime(2026, 1, 15, 14, 0, tzinfo=UTC))
-    home = HOUSES[request.param](clock)
+    home = HOMES[request.param](clock)
     async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:
         async with asyncio.timeout(WAIT_S):
-            await runtime._home.ready()
-        runtime.house = home
-        yield runtime
+            await runtime.home_ready()
+        layout = await home.get_layout()
+        yield Known(runtime, home, [entity.id for entity in layout.entities if entity.exposed])
     assert [record.getMessage() for record in caplog.get_records("call")] == []
 
 
 def test_every_tool_that_may_be_called_directly_says_what_it_returns():
     runtime = Runtime(MemoryStore(), home=demo_home())
-    assert {spec.name: spec.output_schema for spec in runtime.direct_tools} == ANSWERS
+    assert {spec.name: spec.output_schema for spec in runtime.direct_tools} == {
+        name: tool.output_schema for name, tool in QUERY_TOOLS.items()
+    }
 
 
 async def test_entities_are_told_as_promised(known):
-    for entity_id in known._home.index.entities:
+    for entity_id in known.entity_ids:
         one = {"entity_ids": [entity_id]}
         await known.call_tool("get_states", {"entity_ids": [entity_id, "light.nowhere"]})
         await known.call_tool("get_history", one)
@@ -47,15 +57,15 @@ async def test_entities_are_told_as_promised(known):
 
 
 async def test_entities_that_went_away_are_told_as_promised(known):
-    for entity_id in list(known._home.index.entities)[::3]:
-        known.house.set_state(entity_id, "unavailable")
+    for entity_id in known.entity_ids[::3]:
+        known.home.set_state(entity_id, "unavailable")
         await known.call_tool("get_history", {"entity_ids": [entity_id], "hours": 1})
         await known.call_tool("diagnose_entity", {"entity_id": entity_id})
 
 
 async def test_the_whole_house_is_told_as_promised(known):
-    session = await known.start_session()
-    some = list(known._home.index.entities)[:8]
+    session = await known.runtime.start_session()
+    some = known.entity_ids[:8]
     for wanted in ({}, {"query": "light"}, {"state": "unavailable"}, {"domain": "sensor", "limit": 50}):
         await known.call_tool("search_index", wanted)
     drawn = await known.call_tool("get_history", {"entity_ids": some, "plot": True}, session_id=session.id)

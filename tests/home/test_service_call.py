@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import EntityNotFound, InvalidInput
-from sash.home.index import Index
-from sash.home.service_call import read_order
+from sash.home.index import HomeIndex
+from sash.home.service_call import parse_service_call
 from sash.ports.home import Dependent, Service, ServiceField
 from sash.ports.tools import ServiceUse
 from tests.home.small_home import LAYOUT, STATES, entity, house, index, state
@@ -37,7 +37,7 @@ SERVICES = {
 
 
 def order(service, entity_ids=None, areas=None, **data):
-    return read_order(
+    return parse_service_call(
         {"service": service, "entity_ids": entity_ids, "areas": areas, "data": data}, index(), SERVICES
     )
 
@@ -55,7 +55,7 @@ def test_an_area_is_its_exposed_entities_that_the_service_can_be_done_to():
         "light.kitchen_ceiling",
         "light.kitchen_counter",
     )
-    with pytest.raises(InvalidInput, match="nothing in Hall"):
+    with pytest.raises(InvalidInput, match="no entity in Hall"):
         order("light.turn_on", areas=["hall"])
 
 
@@ -84,7 +84,7 @@ def test_what_a_service_takes_is_told_with_what_it_is_for():
         ({"service": "x.y", "data": {"a": 1}}, r"it takes: z \(How much\.\)"),
     ):
         with pytest.raises(InvalidInput, match=says):
-            read_order(call, index(), described)
+            parse_service_call(call, index(), described)
 
 
 def test_a_service_without_a_target_takes_no_entities():
@@ -145,36 +145,36 @@ def test_nor_smuggled_in_by_an_argument():
 
 def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
     many = order("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
-    assert many.uses() == [
+    assert many.list_uses() == [
         ServiceUse("homeassistant.turn_off"),
         ServiceUse("light.turn_off"),
         ServiceUse("lock.turn_off"),
     ]
-    assert order("light.turn_on", ["light.kitchen_ceiling"]).uses() == [ServiceUse("light.turn_on")]
+    assert order("light.turn_on", ["light.kitchen_ceiling"]).list_uses() == [ServiceUse("light.turn_on")]
 
 
 def test_what_is_named_in_an_argument_is_judged_too():
     scene = order("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
-    assert ServiceUse("lock.*") in scene.uses()
+    assert ServiceUse("lock.*") in scene.list_uses()
 
 
 def test_what_a_service_comes_to_is_judged_too():
     dimmed = order("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
-    assert ServiceUse("light.turn_off", within=True) in dimmed.uses()
+    assert ServiceUse("light.turn_off", within=True) in dimmed.list_uses()
     assert (
         ServiceUse("light.turn_off", within=True)
-        not in order("light.turn_on", ["light.kitchen_ceiling"]).uses()
+        not in order("light.turn_on", ["light.kitchen_ceiling"]).list_uses()
     )
     moved = order("cover.set_cover_position", ["cover.living_room"], position=100)
-    assert ServiceUse("cover.open_cover", within=True) in moved.uses()
+    assert ServiceUse("cover.open_cover", within=True) in moved.list_uses()
 
 
 def test_what_is_in_a_group_is_judged_with_it():
     group = entity("group.all", "All", None)
     members = replace(state("group.all"), attributes={"entity_id": ["switch.kettle", "lock.back_door"]})
-    grouped = Index(replace(LAYOUT, entities=(*LAYOUT.entities, group)), [*STATES, members])
+    grouped = HomeIndex(replace(LAYOUT, entities=(*LAYOUT.entities, group)), [*STATES, members])
     arguments = {"service": "homeassistant.turn_off", "entity_ids": ["group.all"]}
-    uses = read_order(arguments, grouped, SERVICES).uses()
+    uses = parse_service_call(arguments, grouped, SERVICES).list_uses()
     assert ServiceUse("lock.*", within=True) in uses
     assert ServiceUse("switch.*", within=True) in uses
 
@@ -191,13 +191,13 @@ def test_what_is_within_is_looked_for_however_deep():
     )
     scene = replace(state("scene.open"), attributes={"entity_id": ["lock.back_door"]})
     layout = replace(LAYOUT, entities=(*LAYOUT.entities, outer, inner), dependents=dependents)
-    known = Index(layout, [*STATES, scene])
+    known = HomeIndex(layout, [*STATES, scene])
     services = {
         "script.turn_on": Service("script.turn_on", target={}),
         "script.outer": Service("script.outer"),
     }
     for arguments in ({"service": "script.outer"}, {"service": "script.turn_on", "entity_ids": ["Outer"]}):
-        uses = read_order(arguments, known, services).uses()
+        uses = parse_service_call(arguments, known, services).list_uses()
         assert ServiceUse("lock.*", within=True) in uses
         assert ServiceUse("shell_command.x", within=True) in uses
 
@@ -221,22 +221,22 @@ def test_a_script_is_a_service_only_if_it_is_exposed():
     services = SERVICES | {"script.hidden": Service("script.hidden"), "script.good_night": Service("x")}
     night = entity("script.good_night", "Good night")
     uses = Dependent("script.good_night", "Good night", "script", frozenset({"lock.front_door"}))
-    known = Index(replace(LAYOUT, entities=(*LAYOUT.entities, night), dependents=(uses,)), STATES)
+    known = HomeIndex(replace(LAYOUT, entities=(*LAYOUT.entities, night), dependents=(uses,)), STATES)
     with pytest.raises(InvalidInput, match=r"there is no service 'script\.hidden'") as error:
-        read_order({"service": "script.hidden"}, known, services)
+        parse_service_call({"service": "script.hidden"}, known, services)
     assert "script.hidden" not in error.value.message.partition(";")[2]
-    allowed = read_order({"service": "script.good_night"}, known, services).uses()
+    allowed = parse_service_call({"service": "script.good_night"}, known, services).list_uses()
     assert allowed == [ServiceUse("script.good_night"), ServiceUse("lock.*", within=True)]
 
 
 async def test_every_service_of_the_simulated_house_can_be_read():
     home = house()
     await home.open()
-    for service in (await home.services()).values():
+    for service in (await home.get_services()).values():
         domains = [d for wanted in (service.target or {}).get("entity", ()) for d in wanted.get("domain", ())]
         fitting = [key for key in index().entities if not domains or key.partition(".")[0] in domains]
         required = [name for name, field in service.fields.items() if field.required]
         arguments = {"service": service.name, "entity_ids": fitting[:1] if service.target is not None else []}
         if not required and (fitting or service.target is None):
-            assert read_order(arguments, index(), {service.name: service}).service == service.name
+            assert parse_service_call(arguments, index(), {service.name: service}).service == service.name
     await home.close()

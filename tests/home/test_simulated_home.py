@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from sash.demo.recorder import Derived
-from sash.demo.simulated_home import Action, SimulatedHome
+from sash.demo.recorder import DerivedState, RecordedPast
+from sash.demo.simulated_home import SimulatedCall, SimulatedHome
 from sash.errors import HomeUnavailable, ServiceFailed
 from sash.ports.home import (
     Area,
@@ -14,17 +14,17 @@ from sash.ports.home import (
     Dependent,
     Disconnected,
     Entity,
+    HistoryPoint,
     Home,
     Layout,
     LayoutChanged,
     LogbookEntry,
     LogRecord,
-    HistoryPoint,
     State,
     StateChanged,
 )
 from sash.testing import FakeClock
-from tests.large_home import large_house
+from tests.large_home import make_large_home
 
 LIGHT = {"supported_color_modes": ["color_temp", "hs"], "brightness": 100, "color_temp_kelvin": 2700}
 HEATING = {
@@ -61,13 +61,13 @@ THINGS = {
 }
 ACTIONS = {
     "scene.dark": [
-        Action("light.turn_off", {}, ("light.desk",)),
-        Action("cover.close_cover", {}, ("cover.blind",)),
+        SimulatedCall("light.turn_off", {}, ("light.desk",)),
+        SimulatedCall("cover.close_cover", {}, ("cover.blind",)),
     ],
-    "script.wake": [Action("light.turn_on", {"brightness_pct": 10}, ("light.desk",))],
+    "script.wake": [SimulatedCall("light.turn_on", {"brightness_pct": 10}, ("light.desk",))],
     "automation.broken": [
-        Action("switch.turn_on", {}, ("switch.pump",)),
-        Action("notify.old_phone", {"message": "hi"}),
+        SimulatedCall("switch.turn_on", {}, ("switch.pump",)),
+        SimulatedCall("notify.old_phone", {"message": "hi"}),
     ],
 }
 
@@ -85,7 +85,7 @@ def house(clock=None, **more):
         State(entity_id, state, {"friendly_name": entity_id, **attributes}, since, since)
         for entity_id, (state, attributes) in THINGS.items()
     ]
-    group = Derived(
+    group = DerivedState(
         "light.both", ("light.desk", "light.shelf"), lambda states, _: "on" if "on" in states else "off"
     )
     given = {"derived": [group], "actions": ACTIONS, "items": {"todo.list": ["Milk"]}, **more}
@@ -114,21 +114,21 @@ def listen(home):
 async def test_it_is_a_home_that_says_its_name(home):
     port: Home = home
     assert port.name == "the simulated house"
-    assert (await port.layout()).name == "Test house"
+    assert (await port.get_layout()).name == "Test house"
 
 
 async def test_nothing_can_be_asked_before_it_is_open():
     home, now = house(), FakeClock().now()
     heard = listen(home)
     for ask in (
-        home.layout,
-        home.states,
-        home.services,
-        home.log,
-        lambda: home.state("light.desk"),
-        lambda: home.call("light.turn_off", {}, ["light.desk"]),
-        lambda: home.history(["light.desk"], now, now),
-        lambda: home.logbook(now, now),
+        home.get_layout,
+        home.get_states,
+        home.get_services,
+        home.get_log,
+        lambda: home.get_state("light.desk"),
+        lambda: home.call_service("light.turn_off", {}, ["light.desk"]),
+        lambda: home.get_history(["light.desk"], now, now),
+        lambda: home.get_logbook(now, now),
     ):
         with pytest.raises(HomeUnavailable):
             await ask()
@@ -159,11 +159,11 @@ async def test_a_lost_connection_is_told_with_its_reason_and_heals(home):
     heard = listen(home)
     home.disconnect("the cable is out")
     with pytest.raises(HomeUnavailable, match="the cable is out"):
-        await home.states()
+        await home.get_states()
     home.set_state("switch.pump", "on")
     home.connect()
     assert heard == [Connected(), Disconnected("the cable is out"), Connected()]
-    assert (await home.state("switch.pump")).state == "on"
+    assert (await home.get_state("switch.pump")).state == "on"
 
 
 async def test_a_house_out_of_reach_can_be_opened_and_connects_later():
@@ -178,7 +178,7 @@ async def test_a_house_out_of_reach_can_be_opened_and_connects_later():
 
 async def test_listeners_hear_changes_in_their_order(home):
     heard = listen(home)
-    await home.call("scene.turn_on", {}, ["scene.dark"])
+    await home.call_service("scene.turn_on", {}, ["scene.dark"])
     changed = [event.entity_id for event in heard[1:]]
     assert changed == ["scene.dark", "light.desk", "light.both", "cover.blind"]
 
@@ -277,8 +277,8 @@ async def test_a_service_changes_the_state_as_home_assistant_does(
     home, clock, service, data, entity_id, state, attributes
 ):
     clock.advance(60)
-    await home.call(service, data, [entity_id])
-    now = await home.state(entity_id)
+    await home.call_service(service, data, [entity_id])
+    now = await home.get_state(entity_id)
     assert now.state == state
     assert {key: now.attributes.get(key, ...) for key in attributes} == attributes
     before = THINGS[entity_id][0]
@@ -342,58 +342,60 @@ REFUSED = [
 
 @pytest.mark.parametrize(("service", "data", "entity_ids", "words"), REFUSED)
 async def test_a_refused_call_says_why_and_changes_nothing(home, clock, service, data, entity_ids, words):
-    before, start = await home.states(), clock.now() - timedelta(hours=1)
+    before, start = await home.get_states(), clock.now() - timedelta(hours=1)
     clock.advance(5)
     heard = listen(home)
     with pytest.raises(ServiceFailed, match=words):
-        await home.call(service, data, entity_ids)
-    assert await home.states() == before
+        await home.call_service(service, data, entity_ids)
+    assert await home.get_states() == before
     assert heard == [Connected()]
-    assert await home.logbook(start, clock.now()) == []
+    assert await home.get_logbook(start, clock.now()) == []
 
 
 async def test_those_that_can_be_reached_are_called_and_the_others_are_in_the_log(home):
-    await home.call("light.turn_off", {}, ["light.desk", "light.lost"])
-    assert (await home.state("light.desk")).state == "off"
-    (record,) = await home.log()
+    await home.call_service("light.turn_off", {}, ["light.desk", "light.lost"])
+    assert (await home.get_state("light.desk")).state == "off"
+    (record,) = await home.get_log()
     assert "light.lost are missing" in record.message
 
 
 async def test_entities_may_be_named_in_the_data(home):
-    await home.call("light.turn_off", {"entity_id": "light.desk"})
-    assert (await home.state("light.desk")).state == "off"
-    assert home.calls == [Action("light.turn_off", {}, ("light.desk",))]
+    await home.call_service("light.turn_off", {"entity_id": "light.desk"})
+    assert (await home.get_state("light.desk")).state == "off"
+    assert home.calls == [SimulatedCall("light.turn_off", {}, ("light.desk",))]
 
 
 async def test_a_light_comes_back_as_it_was(home):
-    await home.call("light.turn_on", {"brightness": 40}, ["light.desk"])
-    await home.call("light.turn_off", {}, ["light.desk"])
-    await home.call("light.turn_on", {}, ["light.desk"])
-    assert (await home.state("light.desk")).attributes["brightness"] == 40
+    await home.call_service("light.turn_on", {"brightness": 40}, ["light.desk"])
+    await home.call_service("light.turn_off", {}, ["light.desk"])
+    await home.call_service("light.turn_on", {}, ["light.desk"])
+    assert (await home.get_state("light.desk")).attributes["brightness"] == 40
 
 
 async def test_a_group_stands_for_its_members_and_follows_them(home, clock):
     start = clock.now()
     clock.advance(60)
-    await home.call("light.turn_off", {}, ["light.both"])
-    assert [(await home.state(id)).state for id in ("light.desk", "light.shelf", "light.both")] == ["off"] * 3
-    history = await home.history(["light.both"], start, clock.now())
+    await home.call_service("light.turn_off", {}, ["light.both"])
+    assert [(await home.get_state(id)).state for id in ("light.desk", "light.shelf", "light.both")] == [
+        "off"
+    ] * 3
+    history = await home.get_history(["light.both"], start, clock.now())
     assert history == {"light.both": [HistoryPoint(start, "on"), HistoryPoint(clock.now(), "off")]}
 
 
 async def test_a_script_runs_and_says_when(home, clock):
-    await home.call("script.turn_on", {}, ["script.wake"])
-    assert (await home.state("light.desk")).attributes["brightness"] == 26
-    script = await home.state("script.wake")
+    await home.call_service("script.turn_on", {}, ["script.wake"])
+    assert (await home.get_state("light.desk")).attributes["brightness"] == 26
+    script = await home.get_state("script.wake")
     assert (script.state, script.attributes["last_triggered"]) == ("off", clock.now().isoformat())
 
 
 async def test_an_automation_that_fails_does_so_in_the_log_each_time(home, clock):
     for _ in range(3):
         clock.advance(60)
-        await home.call("automation.trigger", {}, ["automation.broken"])
-    assert (await home.state("switch.pump")).state == "on"
-    script, automation = await home.log()
+        await home.call_service("automation.trigger", {}, ["automation.broken"])
+    assert (await home.get_state("switch.pump")).state == "on"
+    script, automation = await home.get_log()
     assert "Service not found for call_service at pos 2" in script.message
     assert (
         automation.message
@@ -405,21 +407,21 @@ async def test_an_automation_that_fails_does_so_in_the_log_each_time(home, clock
 
 
 async def test_a_scene_and_a_button_remember_when_they_were_used(home, clock):
-    await home.call("scene.turn_on", {}, ["scene.dark"])
-    await home.call("button.press", {}, ["button.bell"])
+    await home.call_service("scene.turn_on", {}, ["scene.dark"])
+    await home.call_service("button.press", {}, ["button.bell"])
     for entity_id in ("scene.dark", "button.bell"):
-        assert (await home.state(entity_id)).state == clock.now().isoformat()
-    assert (await home.state("cover.blind")).state == "closed"
+        assert (await home.get_state(entity_id)).state == clock.now().isoformat()
+    assert (await home.get_state("cover.blind")).state == "closed"
 
 
 async def test_a_notification_is_kept(home):
-    await home.call("notify.notify", {"message": "Dinner"})
+    await home.call_service("notify.notify", {"message": "Dinner"})
     assert home.notifications == [{"message": "Dinner"}]
 
 
 async def test_a_restart_is_a_short_loss_of_connection(home):
     heard = listen(home)
-    await home.call("homeassistant.restart", {})
+    await home.call_service("homeassistant.restart", {})
     assert heard == [Connected(), Disconnected("Home Assistant is restarting"), Connected()]
 
 
@@ -427,42 +429,49 @@ async def test_changes_are_in_the_history_and_in_the_logbook(home, clock):
     start = clock.now()
     for service in ("lock.unlock", "lock.lock"):
         clock.advance(60)
-        await home.call(service, {}, ["lock.door"])
+        await home.call_service(service, {}, ["lock.door"])
     at = [start + timedelta(seconds=seconds) for seconds in (60, 120)]
-    history = await home.history(["lock.door", "lock.gone"], start, clock.now())
+    history = await home.get_history(["lock.door", "lock.gone"], start, clock.now())
     assert history == {
-        "lock.door": [HistoryPoint(start, "locked"), HistoryPoint(at[0], "unlocked"), HistoryPoint(at[1], "locked")]
+        "lock.door": [
+            HistoryPoint(start, "locked"),
+            HistoryPoint(at[0], "unlocked"),
+            HistoryPoint(at[1], "locked"),
+        ]
     }
-    assert await home.logbook(start, clock.now(), ["lock.door"]) == [
+    assert await home.get_logbook(start, clock.now(), ["lock.door"]) == [
         LogbookEntry(at[0], "lock.door", "was unlocked", "lock.door", "action lock.unlock"),
         LogbookEntry(at[1], "lock.door", "was locked", "lock.door", "action lock.lock"),
     ]
-    assert len(await home.logbook(start, clock.now())) == 2
-    assert (await home.history(["lock.door"], at[0], at[0]))["lock.door"] == [HistoryPoint(at[0], "unlocked")]
+    assert len(await home.get_logbook(start, clock.now())) == 2
+    assert (await home.get_history(["lock.door"], at[0], at[0]))["lock.door"] == [
+        HistoryPoint(at[0], "unlocked")
+    ]
 
 
 async def test_the_future_is_not_told(home, clock):
-    history = await home.history(["lock.door"], clock.now(), clock.now() + timedelta(days=1))
+    history = await home.get_history(["lock.door"], clock.now(), clock.now() + timedelta(days=1))
     assert history == {"lock.door": [HistoryPoint(clock.now(), "locked")]}
 
 
 async def test_stored_history_logbook_and_log_are_told(clock):
     now = clock.now()
     points = [
-        HistoryPoint(now - timedelta(hours=hours), state) for hours, state in ((9, "off"), (6, "on"), (5, "off"))
+        HistoryPoint(now - timedelta(hours=hours), state)
+        for hours, state in ((9, "off"), (6, "on"), (5, "off"))
     ]
     entry = LogbookEntry(now - timedelta(hours=3), "Bell", "rang")
     record = LogRecord(now, now, "warning", "bell", "It is loud")
-    home = house(clock, history={"switch.pump": points}, logbook=[entry], log=[record])
+    home = house(clock, past=RecordedPast({"switch.pump": points}, [entry], [record]))
     await home.open()
     start = now - timedelta(hours=8)
-    assert (await home.history(["switch.pump"], start, now))["switch.pump"] == [
+    assert (await home.get_history(["switch.pump"], start, now))["switch.pump"] == [
         HistoryPoint(start, "off"),
         *points[1:],
     ]
-    messages = [(entry.name, entry.message) for entry in await home.logbook(start, now)]
+    messages = [(entry.name, entry.message) for entry in await home.get_logbook(start, now)]
     assert messages[:3] == [("switch.pump", "turned on"), ("switch.pump", "turned off"), ("Bell", "rang")]
-    assert await home.log() == [record]
+    assert await home.get_log() == [record]
 
 
 async def test_a_house_that_lives_changes_as_the_clock_moves_until_it_is_touched(clock):
@@ -474,19 +483,20 @@ async def test_a_house_that_lives_changes_as_the_clock_moves_until_it_is_touched
             return []
         first, last = (int((at - began).total_seconds() // 60) for at in (start, end))
         minutes = [
-            HistoryPoint(began + timedelta(minutes=m), "on" if m % 2 else "off") for m in range(first + 1, last + 1)
+            HistoryPoint(began + timedelta(minutes=m), "on" if m % 2 else "off")
+            for m in range(first + 1, last + 1)
         ]
         return [HistoryPoint(start, "on" if first % 2 else "off"), *minutes]
 
-    home = house(clock, history=history)
+    home = house(clock, past=RecordedPast(history))
     await home.open()
     heard = listen(home)
     clock.advance(150)
-    assert (await home.state("switch.pump")).changed_at == began + timedelta(minutes=2)
+    assert (await home.get_state("switch.pump")).changed_at == began + timedelta(minutes=2)
     assert [event.state.state for event in heard if isinstance(event, StateChanged)] == ["on", "off"]
-    await home.call("switch.turn_on", {}, ["switch.pump"])
+    await home.call_service("switch.turn_on", {}, ["switch.pump"])
     clock.advance(600)
-    told = await home.history(["switch.pump"], began, clock.now())
+    told = await home.get_history(["switch.pump"], began, clock.now())
     assert [point.state for point in told["switch.pump"]] == ["off", "on", "off", "on"]
     await home.close()
 
@@ -496,56 +506,56 @@ async def test_a_state_can_be_set_and_a_new_entity_is_in_the_layout(home):
     home.set_state("light.desk", "off", brightness=5)
     home.set_state("sensor.new", "7", friendly_name="New")
     assert [type(event) for event in heard[1:]] == [StateChanged, StateChanged, LayoutChanged, StateChanged]
-    assert (await home.layout()).entities[-1] == Entity("sensor.new", "New")
-    assert (await home.state("sensor.new")).state == "7"
+    assert (await home.get_layout()).entities[-1] == Entity("sensor.new", "New")
+    assert (await home.get_state("sensor.new")).state == "7"
 
 
 async def test_an_entity_can_be_removed(home):
     heard = listen(home)
     home.remove("switch.pump")
     assert heard[1:] == [StateChanged("switch.pump", None), LayoutChanged()]
-    assert await home.state("switch.pump") is None
-    assert "switch.pump" not in {entity.id for entity in (await home.layout()).entities}
+    assert await home.get_state("switch.pump") is None
+    assert "switch.pump" not in {entity.id for entity in (await home.get_layout()).entities}
 
 
 async def test_a_changed_layout_is_told(home):
     heard = listen(home)
-    layout = replace(await home.layout(), areas=(Area("room", "Study"),))
+    layout = replace(await home.get_layout(), areas=(Area("room", "Study"),))
     home.change_layout(layout)
     assert heard[1:] == [LayoutChanged()]
-    assert (await home.layout()).areas[0].name == "Study"
+    assert (await home.get_layout()).areas[0].name == "Study"
 
 
 async def test_an_unavailable_entity_hides_what_it_measures(home):
     home.set_state("climate.room", "unavailable")
-    attributes = (await home.state("climate.room")).attributes
+    attributes = (await home.get_state("climate.room")).attributes
     assert attributes["hvac_modes"] == ["off", "heat"]
     assert "current_temperature" not in attributes
     home.set_state("climate.room", "heat")
-    assert (await home.state("climate.room")).attributes["current_temperature"] == 19
+    assert (await home.get_state("climate.room")).attributes["current_temperature"] == 19
 
 
 async def test_a_call_can_be_made_to_fail_or_to_do_nothing_once(home):
     home.fail_next("lock.unlock", ServiceFailed("The motor is blocked."))
     home.ignore_next("lock.unlock")
     with pytest.raises(ServiceFailed, match="blocked"):
-        await home.call("lock.unlock", {}, ["lock.door"])
-    await home.call("lock.unlock", {}, ["lock.door"])
-    assert (await home.state("lock.door")).state == "locked"
-    await home.call("lock.unlock", {}, ["lock.door"])
-    assert (await home.state("lock.door")).state == "unlocked"
+        await home.call_service("lock.unlock", {}, ["lock.door"])
+    await home.call_service("lock.unlock", {}, ["lock.door"])
+    assert (await home.get_state("lock.door")).state == "locked"
+    await home.call_service("lock.unlock", {}, ["lock.door"])
+    assert (await home.get_state("lock.door")).state == "unlocked"
     assert len(home.calls) == 3
 
 
 async def test_a_house_can_be_large_and_is_always_the_same(clock):
-    home, other = large_house(1000, clock), large_house(1000, clock)
+    home, other = make_large_home(1000, clock), make_large_home(1000, clock)
     await home.open()
     await other.open()
-    layout = await home.layout()
-    assert layout == await other.layout()
-    assert await home.states() == await other.states()
+    layout = await home.get_layout()
+    assert layout == await other.get_layout()
+    assert await home.get_states() == await other.get_states()
     assert len({entity.id for entity in layout.entities}) == 1000
     assert len(layout.areas) == 84
     assert all(entity.exposed for entity in layout.entities)
-    await home.call("light.turn_on", {}, ["light.kitchen_1_ceiling_light"])
-    assert (await home.state("light.kitchen_1_ceiling_light")).state == "on"
+    await home.call_service("light.turn_on", {}, ["light.kitchen_1_ceiling_light"])
+    assert (await home.get_state("light.kitchen_1_ceiling_light")).state == "on"

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sash.errors import HomeUnavailable
-from sash.home.index import Index
+from sash.home.index import HomeIndex
 from sash.intents.home_intents import HomeIntents
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import Area, Entity, Floor, Layout, State
@@ -106,7 +106,7 @@ THINGS: tuple[tuple[str, str | tuple[str, ...], str | None, str, dict[str, Any]]
 )
 
 
-def make_index(*more: tuple[Entity, State], language: str = "en") -> Index:
+def make_index(*more: tuple[Entity, State], language: str = "en") -> HomeIndex:
     """Return the house, with more entities if they are needed."""
     entities, states = [], []
     for entity_id, named, area_id, state, attributes in THINGS:
@@ -115,7 +115,7 @@ def make_index(*more: tuple[Entity, State], language: str = "en") -> Index:
         states.append(make_state(entity_id, state, **attributes))
     entities += [entity for entity, _ in more]
     states += [state for _, state in more]
-    return Index(Layout("house", tuple(entities), areas=AREAS, floors=FLOORS, language=language), states)
+    return HomeIndex(Layout("house", tuple(entities), areas=AREAS, floors=FLOORS, language=language), states)
 
 
 def make_state(entity_id: str, state: str, **attributes: Any) -> State:
@@ -126,22 +126,29 @@ class House:
     """A house that can be spoken to; `index` is None while it is away."""
 
     def __init__(
-        self, index: Index | None = None, *, vocabulary: Vocabulary | None = None, **said: Any
+        self,
+        index: HomeIndex | None = None,
+        *,
+        vocabulary: Vocabulary | None = None,
+        max_languages: int = 8,
+        **said: Any,
     ) -> None:
         self._index = index or make_index()
         self.is_away = False
         self.language: str | None = said.get("language")
         self.area: str | None = said.get("area")
-        self.intents = HomeIntents(self, vocabulary=vocabulary, clock=FakeClock(NOW), time_zone=UTC)
+        self.intents = HomeIntents(
+            self, vocabulary=vocabulary, clock=FakeClock(NOW), time_zone=UTC, max_languages=max_languages
+        )
 
     @property
-    def index(self) -> Index:
+    def index(self) -> HomeIndex:
         if self.is_away:
             raise HomeUnavailable("the house is away")
         return self._index
 
     @index.setter
-    def index(self, index: Index) -> None:
+    def index(self, index: HomeIndex) -> None:
         self._index = index
 
     def session(self) -> Session:
@@ -184,11 +191,11 @@ class House:
 
 
 def made(
-    service: str, entity_ids: list[str], after: str, index: Index, verified: bool | None = True
+    service: str, entity_ids: list[str], after: str, index: HomeIndex, verified: bool | None = True
 ) -> ToolResult:
     """Return what `call_service` returns."""
     entities = [
-        {"entity_id": i, "name": index.entities[i].name, "before": index.state(i), "after": after}
+        {"entity_id": i, "name": index.entities[i].name, "before": index.get_state(i), "after": after}
         for i in entity_ids
     ]
     return ToolResult(

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.intents.home_intents import LONGEST
+from sash.intents.home_intents import MAX_CHARS
 from sash.ports.home import Entity
 from sash.ports.intents import ToolResult
 from tests.intents.spoken_home import House, made, make_index, make_state
@@ -454,11 +454,11 @@ async def test_the_house_is_spoken_to_in_its_own_language_or_that_of_the_speaker
     assert await house.hear("is the kitchen light on?") is None
 
 
-async def test_only_some_languages_are_kept(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sash.intents.home_intents.LANGUAGES_KEPT", 2)
+async def test_only_some_languages_are_kept() -> None:
+    house = House(max_languages=2)
     for house.language in ("en", "sw", "mn", "en"):
         await house.hear("is the kitchen light on?")
-    assert list(house.intents._replies) == ["mn", "en"]
+    assert house.intents.loaded_languages == ("mn", "en")
     assert await house.says("is the kitchen light on?") == "Yes"
 
 
@@ -477,14 +477,12 @@ async def test_a_house_that_is_away_understands_nothing(house: House) -> None:
 
 
 async def test_names_are_read_anew_for_another_index(house: House) -> None:
-    await house.intents.warm_up()
-    names = house.intents._names
-    assert names is not None
+    names = await house.intents.load_names(house.index)
     assert await house.hear("turn on the new one") is None
-    assert house.intents._names is names
+    assert await house.intents.load_names(house.index) is names
     house.index = make_index((Entity("light.new", "New One"), make_state("light.new", "off")))
     assert await house.calls("turn on the new one") == [("light.turn_on", ["light.new"], {})]
-    assert house.intents._names is not names
+    assert await house.intents.load_names(house.index) is not names
 
 
 async def test_states_are_as_fresh_as_the_index(house: House) -> None:
@@ -501,7 +499,7 @@ async def test_many_may_speak_at_once_before_anything_is_read() -> None:
 
 async def test_a_long_text_is_not_even_looked_at(house: House) -> None:
     assert await house.hear("turn on the kitchen light" + " please" * 40) is None
-    text = "turn on the kitchen light".ljust(LONGEST + 1, "!")
+    text = "turn on the kitchen light".ljust(MAX_CHARS + 1, "!")
     assert await house.hear(text) is None
     assert await house.hear(text[:-1]) is not None
 

@@ -16,7 +16,7 @@ from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
 from tests.home.small_home import LAYOUT, NOW, house
-from tests.large_home import large_house
+from tests.large_home import make_large_home
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
@@ -37,7 +37,7 @@ async def live(monkeypatch):
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WAIT_S):
-            await runtime._home.ready()
+            await runtime._home.wait_until_ready()
         return runtime
 
     yield make
@@ -54,7 +54,7 @@ async def test_a_command_is_done_without_a_model(live):
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "turn on the kitchen ceiling")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.state("light.kitchen_ceiling") == "on"
+    assert runtime._home.index.get_state("light.kitchen_ceiling") == "on"
     assert runtime.model.requests == []
     stored = await runtime.store.messages("local", session.id)
     assert all("local_intent" in m.message.tags for m in stored)
@@ -190,7 +190,7 @@ async def test_a_lock_waits_for_a_yes(live):
     await runtime.approve(waiting.continuation.id, asked["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.state("lock.front_door") == "unlocked"
+    assert runtime._home.index.get_state("lock.front_door") == "unlocked"
     assert runtime.model.requests == []
 
 
@@ -211,7 +211,7 @@ async def test_what_was_to_come_after_a_yes_waits_for_it(live):
 
 async def test_an_approved_call_that_was_done_when_the_process_died_is_not_called_refused(live):
     clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
-    store, call = MemoryStore(clock=clock), home.call
+    store, call = MemoryStore(clock=clock), home.call_service
 
     async def hanging(*order):
         await call(*order)
@@ -219,17 +219,17 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
         await asyncio.Event().wait()
 
     unlock = calling("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
-    first = await live(unlock, "Done.", home=home, store=store, clock=clock)
+    first = await live(unlock, "CallOutcome.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
     waiting = await turn(first, session, "let my cat in")
-    home.call = hanging
+    home.call_service = hanging
     sent = await first.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await asyncio.wait_for(under_way.wait(), WAIT_S)
     first._worker._running[sent.id].task.cancel()
     await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
     clock.advance(31)
     async with (
-        Runtime(store, ScriptedModel("Done."), home=home, clock=clock) as second,
+        Runtime(store, ScriptedModel("CallOutcome."), home=home, clock=clock) as second,
         asyncio.timeout(WAIT_S),
     ):
         await second.resume(sent.id)
@@ -302,20 +302,20 @@ async def test_actions_of_one_plan_are_done_in_their_order(live):
     session = await runtime.start_session(policy=FREE)
     await turn(runtime, session, "let it blink for my cat")
     assert [call.service for call in runtime.house.calls] == ["light.turn_off", "light.turn_on"]
-    assert runtime._home.index.state("light.kitchen_ceiling") == "on"
+    assert runtime._home.index.get_state("light.kitchen_ceiling") == "on"
 
 
 async def test_a_scene_is_no_way_around_a_yes(live):
     runtime = await live(
         calling("call_service", service="scene.apply", data={"entities": {"lock.front_door": "unlocked"}}),
-        "Done.",
+        "CallOutcome.",
     )
     session = await runtime.start_session(policy=FREE)
     assert (await turn(runtime, session, "make it nice for my cat")).status in (
         "awaiting_approval",
         "completed",
     )
-    assert runtime._home.index.state("lock.front_door") == "locked"
+    assert runtime._home.index.get_state("lock.front_door") == "locked"
 
 
 async def test_a_dry_run_says_what_it_would_do(live):
@@ -379,7 +379,7 @@ async def test_an_action_that_does_not_work_is_not_claimed(live):
 
 
 async def test_a_model_that_claims_what_has_not_worked_is_corrected(live):
-    runtime = await live(calling("call_service", **ON), "Done, I turned on the light.")
+    runtime = await live(calling("call_service", **ON), "CallOutcome, I turned on the light.")
     runtime.house.ignore_next("light.turn_on")
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "make it bright for my cat")
@@ -400,7 +400,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     """An action is done once, whatever dies: what can be seen is looked at, what cannot be is not repeated."""
     clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
     store = MemoryStore(clock=clock)
-    call, made = home.call, []
+    call, made = home.call_service, []
 
     async def hanging(*order):
         made.append(order)
@@ -411,16 +411,16 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
             await asyncio.Event().wait()
         await call(*order)
 
-    home.call = hanging
+    home.call_service = hanging
     ask = calling("call_service", service=service, entity_ids=["light.kitchen_ceiling"])
-    first = await live(ask, "Done.", home=home, store=store, clock=clock)
+    first = await live(ask, "CallOutcome.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
     sent = await first.send_message(session.id, "make it bright for my cat")
     await asyncio.wait_for(under_way.wait(), WAIT_S)
     first._worker._running[sent.id].task.cancel()
     await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
     clock.advance(31)
-    second = Runtime(store, ScriptedModel("Done."), home=home, clock=clock)
+    second = Runtime(store, ScriptedModel("CallOutcome."), home=home, clock=clock)
     async with second, asyncio.timeout(WAIT_S):
         await second.resume(sent.id)  # the house may not be known yet: it is waited for
         result = await second.await_continuation(sent.id)
@@ -437,7 +437,7 @@ async def test_an_action_that_fails_is_told_in_the_houses_own_words(live):
     assert runtime.model.requests[-1].messages[-1]["content"] == "failed: the bulb is broken"
 
 
-@pytest.mark.parametrize("sentence", ["undo that", "Undo.", "please undo that", "mach das rückgängig"])
+@pytest.mark.parametrize("sentence", ["undo that", "ActionUndo.", "please undo that", "mach das rückgängig"])
 async def test_the_last_action_is_undone_without_a_model(live, sentence):
     runtime = await live()
     session = await runtime.start_session(policy=FREE)
@@ -447,7 +447,7 @@ async def test_the_last_action_is_undone_without_a_model(live, sentence):
     assert result.response.final_message.endswith(
         "Kitchen ceiling: aus" if sentence.startswith("mach") else "Kitchen ceiling: off"
     )
-    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
     assert runtime.model.requests == []
 
 
@@ -457,9 +457,9 @@ async def test_undoing_twice_and_more(live):
     await turn(runtime, session, "turn on the kitchen ceiling")
     await turn(runtime, session, "turn on the kettle")
     await turn(runtime, session, "undo that")
-    assert runtime._home.index.state("switch.kettle") == "off"
+    assert runtime._home.index.get_state("switch.kettle") == "off"
     await turn(runtime, session, "undo that")
-    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
     result = await turn(runtime, session, "undo that")
     assert actions(result) == [("undo_last_action", "failed", None)]
     assert "nothing to undo" in runtime.model.requests[-1].messages[-1]["content"]
@@ -472,10 +472,10 @@ async def test_an_undo_is_an_action_for_the_policy_too(live):
     waiting = await turn(runtime, session, "close the blinds")
     await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
-    assert runtime._home.index.state("cover.living_room") == "closed"
+    assert runtime._home.index.get_state("cover.living_room") == "closed"
     undoing = await turn(runtime, session, "undo that")
     assert undoing.status == "awaiting_approval"
-    assert runtime._home.index.state("cover.living_room") == "closed"
+    assert runtime._home.index.get_state("cover.living_room") == "closed"
 
 
 async def test_an_action_is_undone_after_a_restart(live):
@@ -603,7 +603,7 @@ async def test_a_house_that_goes_away_mid_turn_leaves_the_turn_with_an_answer(li
     assert "the router is down" in shown
     runtime.house.connect()
     async with asyncio.timeout(WAIT_S):
-        await runtime._home.ready()
+        await runtime._home.wait_until_ready()
     assert await answer(runtime, session, "is the front door locked?") == "Yes"
 
 
@@ -649,8 +649,8 @@ async def test_where_the_user_is_decides_which_lights_are_meant(live):
     session = await runtime.start_session(policy=FREE, area="living_room")
     result = await turn(runtime, session, "turn on the lights")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.state("light.living_room") == "on"
-    assert runtime._home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime._home.index.get_state("light.living_room") == "on"
+    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
 
 
 async def test_past_the_days_money_the_house_is_still_understood(live):
@@ -661,7 +661,7 @@ async def test_past_the_days_money_the_house_is_still_understood(live):
 
 
 async def test_all_lights_of_a_large_house_are_turned_off_at_once():
-    home = large_house(3000)
+    home = make_large_home(3000)
     async with Runtime(MemoryStore(), ScriptedModel("The model was asked."), home=home) as runtime:
         await runtime.home_ready(timeout_s=WAIT_S)
         session = await runtime.start_session(policy=FREE)
@@ -669,4 +669,4 @@ async def test_all_lights_of_a_large_house_are_turned_off_at_once():
         assert {(outcome, verified) for _, outcome, verified in actions(result)} == {("done", True)}
         assert result.response.stopped_by is None
         lights = [key for key in runtime._home.index.entities if key.startswith("light.")]
-        assert {runtime._home.index.state(key) for key in lights} == {"off"}
+        assert {runtime._home.index.get_state(key) for key in lights} == {"off"}

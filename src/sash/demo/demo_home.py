@@ -39,7 +39,7 @@ def demo_home(clock: Clock | None = None, zone: tzinfo = UTC) -> SimulatedHome:
         },
         items=data["items"],
         clock=clock,
-        name="the demo data",
+        name="the demo house",
     )
 
 

@@ -303,7 +303,7 @@ class SimulatedHome:
     def _execute(self, action: SimulatedCall, cause: str) -> None:
         service = self._services.get(action.service)
         if service is None:
-            raise ServiceFailed(f"SimulatedCall {action.service} not found.", service=action.service)
+            raise ServiceFailed(f"Action {action.service} not found.", service=action.service)
         check_data(service, action.data)
         targets = [] if service.target is None else self._find_targets(service, action.entity_ids)
         if self._failing[action.service]:

@@ -112,7 +112,7 @@ def _plan_cover(domain: str, before: SavedState, now: SavedState) -> Iterator[Re
         yield RestoreCall("cover.set_cover_position", {"position": before.attributes["current_position"]})
     else:
         yield RestoreCall(
-            f"cover.{'close' if get_final_state(before.state) == 'closed' else 'open'}_plan_cover", {}
+            f"cover.{'close' if get_final_state(before.state) == 'closed' else 'open'}_cover", {}
         )
 
 
