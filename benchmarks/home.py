@@ -14,7 +14,7 @@ eight from the beginning (tool schemas first), at least 1,024 tokens, in steps o
 These three have the same sentences, actions, histories and answers, the same system prompt and tools but
 those to look things up, the time with each message, and they keep the whole conversation.
 
-HomeIndex. Of 10,000 entities, once with few words (all rooms and things are called alike) and once with a name of
+Index. Of 10,000 entities, once with few words (all rooms and things are called alike) and once with a name of
 its own for every device; what is searched for is another thing each time, because near words are kept. All
 of it is CPU time.
 
@@ -147,7 +147,7 @@ def as_yaml(index: HomeIndex, states: Mapping[str, State], only: Iterable[Entity
             info["attributes"] = {k: str(v) if isinstance(v, int) else v for k, v in attributes.items()}
         listed.append(info)
     text: str = yaml.dump(listed, allow_unicode=True, sort_keys=False, Dumper=yaml.CSafeDumper)
-    return f"An write_briefing of the areas and the devices in this smart home:\n{text}"
+    return f"An overview of the areas and the devices in this smart home:\n{text}"
 
 
 def all_states(
@@ -499,7 +499,7 @@ import asyncio, json, sys, time
 started = time.perf_counter()
 from sash.values.clock import SystemClock
 from sash.home.live_home import LiveHome
-from sash.ports.intents import Heard
+from sash.ports.intents import Utterance
 from sash.intents.home_intents import HomeIntents
 from sash.values.sessions import Session
 imported = time.perf_counter() - started
@@ -510,7 +510,7 @@ async def main():
     await known.open()
     await known.wait_until_ready()
     intents = HomeIntents(known, clock=clock)
-    heard = Heard(sys.argv[2], Session("s", "local", clock.now(), clock.now()), frozenset({"call_service"}))
+    heard = Utterance(sys.argv[2], Session("s", "local", clock.now(), clock.now()), frozenset({"call_service"}))
     begun = time.perf_counter()
     if sys.argv[3] == "warm_up":
         await intents.warm_up()

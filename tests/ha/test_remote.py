@@ -92,7 +92,7 @@ class TestLayout:
             e.id for e in theirs.entities if e.exposed
         } & registered
         assert {d.kind for d in theirs.dependents} == {"group", "scene"}
-        with pytest.raises(HomeError, match="no administrator"):
+        with pytest.raises(HomeError, match="not an administrator"):
             await guest.get_log()
 
     async def test_automations_scripts_groups_and_scenes_use_entities(self, home):

@@ -38,7 +38,7 @@ class FakeHomeAssistant:
         self.page: Callable[[web.Request], web.StreamResponse] | None = None
         self.greeting: Any = {"type": "auth_required", "ha_version": "2026.10.4"}
         self._port = 0
-        self._sockets: dict[web.WebSocketResponse, dict[str, list[int]]] = {}
+        self.sockets: dict[web.WebSocketResponse, dict[str, list[int]]] = {}
         self._requests: list[web.Request] = []
 
     async def __aenter__(self) -> "FakeHomeAssistant":
@@ -70,7 +70,7 @@ class FakeHomeAssistant:
 
     async def tell(self, kind: str, *events: Any) -> None:
         """Send events to who subscribed to a kind; several go in one frame."""
-        for socket, subscriptions in self._sockets.items():
+        for socket, subscriptions in self.sockets.items():
             for number in subscriptions.get(kind, ()):
                 frames = [{"id": number, "type": "event", "event": event} for event in events]
                 await socket.send_json(frames if len(frames) > 1 else frames[0])
@@ -104,12 +104,12 @@ class FakeHomeAssistant:
         except (ConnectionError, TypeError, RuntimeError):
             pass
         finally:
-            self._sockets.pop(socket, None)
+            self.sockets.pop(socket, None)
             self._requests.remove(request)
         return socket
 
     async def _talk(self, socket: web.WebSocketResponse) -> None:
-        self._sockets[socket] = {}
+        self.sockets[socket] = {}
         async for message in socket:
             if message.type is WSMsgType.PING:
                 if self.answers_pings:
@@ -134,7 +134,7 @@ class FakeHomeAssistant:
             return
         if kind.startswith("subscribe_"):
             topic = question.get("event_type", kind)
-            self._sockets[socket].setdefault(topic, []).append(number)
+            self.sockets[socket].setdefault(topic, []).append(number)
         await socket.send_json({"id": number, "type": "result", "success": True, "result": answer})
         if kind == "subscribe_entities":
             await socket.send_json({"id": number, "type": "event", "event": {"a": self.states}})

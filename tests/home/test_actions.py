@@ -1,4 +1,4 @@
-"""HomeActions: done, read back, and taken back unless somebody has changed it since."""
+"""Actions: done, read back, and taken back unless somebody has changed it since."""
 
 import asyncio
 

@@ -268,7 +268,7 @@ class TestTrouble:
 
     async def test_what_is_no_json_is_trouble_not_the_end(self, hub, connect, caplog):
         _, watcher = await connect(hub.url)
-        for socket_ in hub._sockets:
+        for socket_ in hub.sockets:
             await socket_.send_str("{nonsense")
         assert "not understood" in (await watcher.until(Disconnected)).reason
         await watcher.until(Connected)
@@ -415,7 +415,7 @@ class TestLosingTheConnection:
         home, _ = await connect(hub.url, timing=Timing(response_s=0.4))
         with pytest.raises(HomeUnavailable):
             await home.get_log()
-        for socket_ in hub._sockets:
+        for socket_ in hub.sockets:
             await socket_.send_json({"id": late[0], "type": "result", "success": True, "result": []})
         hub.answers["system_log/list"] = []
         assert await home.get_log() == []

@@ -170,5 +170,5 @@ def test_a_grammar_is_read_once() -> None:
 
 def test_where_a_language_has_nothing_to_say_it_is_ok() -> None:
     grammar = load_grammar("en")
-    [meaning] = grammar.recognise("never mind", NAMES.within)
-    assert ReplyWriter(grammar).say(meaning, {}) == DEFAULT_REPLY
+    [interpretation] = grammar.interpret("never mind", NAMES.find_in)
+    assert ReplyWriter(grammar).write(interpretation, {}) == DEFAULT_REPLY

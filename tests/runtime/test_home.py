@@ -219,7 +219,7 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
         await asyncio.Event().wait()
 
     unlock = calling("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
-    first = await live(unlock, "CallOutcome.", home=home, store=store, clock=clock)
+    first = await live(unlock, "Done.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
     waiting = await turn(first, session, "let my cat in")
     home.call_service = hanging
@@ -229,7 +229,7 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
     await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
     clock.advance(31)
     async with (
-        Runtime(store, ScriptedModel("CallOutcome."), home=home, clock=clock) as second,
+        Runtime(store, ScriptedModel("Done."), home=home, clock=clock) as second,
         asyncio.timeout(WAIT_S),
     ):
         await second.resume(sent.id)
@@ -308,7 +308,7 @@ async def test_actions_of_one_plan_are_done_in_their_order(live):
 async def test_a_scene_is_no_way_around_a_yes(live):
     runtime = await live(
         calling("call_service", service="scene.apply", data={"entities": {"lock.front_door": "unlocked"}}),
-        "CallOutcome.",
+        "Done.",
     )
     session = await runtime.start_session(policy=FREE)
     assert (await turn(runtime, session, "make it nice for my cat")).status in (
@@ -379,7 +379,7 @@ async def test_an_action_that_does_not_work_is_not_claimed(live):
 
 
 async def test_a_model_that_claims_what_has_not_worked_is_corrected(live):
-    runtime = await live(calling("call_service", **ON), "CallOutcome, I turned on the light.")
+    runtime = await live(calling("call_service", **ON), "Done, I turned on the light.")
     runtime.house.ignore_next("light.turn_on")
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "make it bright for my cat")
@@ -413,14 +413,14 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
 
     home.call_service = hanging
     ask = calling("call_service", service=service, entity_ids=["light.kitchen_ceiling"])
-    first = await live(ask, "CallOutcome.", home=home, store=store, clock=clock)
+    first = await live(ask, "Done.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
     sent = await first.send_message(session.id, "make it bright for my cat")
     await asyncio.wait_for(under_way.wait(), WAIT_S)
     first._worker._running[sent.id].task.cancel()
     await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
     clock.advance(31)
-    second = Runtime(store, ScriptedModel("CallOutcome."), home=home, clock=clock)
+    second = Runtime(store, ScriptedModel("Done."), home=home, clock=clock)
     async with second, asyncio.timeout(WAIT_S):
         await second.resume(sent.id)  # the house may not be known yet: it is waited for
         result = await second.await_continuation(sent.id)
@@ -437,7 +437,7 @@ async def test_an_action_that_fails_is_told_in_the_houses_own_words(live):
     assert runtime.model.requests[-1].messages[-1]["content"] == "failed: the bulb is broken"
 
 
-@pytest.mark.parametrize("sentence", ["undo that", "ActionUndo.", "please undo that", "mach das rückgängig"])
+@pytest.mark.parametrize("sentence", ["undo that", "Undo.", "please undo that", "mach das rückgängig"])
 async def test_the_last_action_is_undone_without_a_model(live, sentence):
     runtime = await live()
     session = await runtime.start_session(policy=FREE)

@@ -793,9 +793,9 @@ async def answered(locked, answer) -> str:
     task_id = await locked_turn(locked)
     task = (await rpc(locked, "tasks/get", {"taskId": task_id}))["result"]
     assert task["status"] == "input_required"
-    [(key, is_question)] = task["inputRequests"].items()
-    assert is_question["method"] == "elicitation/create" and "lock_unlock" in is_question["params"]["message"]
-    assert is_question["params"]["requestedSchema"]["required"] == ["approved"]
+    [(key, asks)] = task["inputRequests"].items()
+    assert asks["method"] == "elicitation/create" and "lock_unlock" in asks["params"]["message"]
+    assert asks["params"]["requestedSchema"]["required"] == ["approved"]
     others = {"taskId": task_id, "inputResponses": {"another": YES}}
     await acknowledged(locked, "tasks/update", others)
     assert (await rpc(locked, "tasks/get", {"taskId": task_id}))["result"]["status"] == "input_required"
