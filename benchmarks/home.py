@@ -118,7 +118,7 @@ def _attributes(state: State) -> dict[str, Any]:
 
 
 def _area(index: HomeIndex, entity: Entity) -> str:
-    area = index.area(entity)
+    area = index.get_area(entity)
     return area.name if area else ""
 
 
@@ -393,7 +393,7 @@ async def measure_index(
     for n in range(repeats):
         for what, make_up in asked.items():
             take(f"searching: {what}", partial(index.search, make_up()))
-        take("a state event", lambda: [known._hear(event) for event in heard], len(heard))  # noqa: SLF001
+        take("a state event", lambda: [known._on_event(event) for event in heard], len(heard))  # noqa: SLF001
         take("telling of what has changed", lambda: describe_changes(index, told))
         if n % 10 == 0:
             take(

@@ -3,8 +3,8 @@
 import pytest
 
 from sash.errors import EntityNotFound
+from sash.home.fuzzy_search import FuzzySearch
 from sash.home.index import HomeIndex
-from sash.home.word_search import WordSearch
 from sash.ports.home import Entity, Layout
 from tests.home.small_home import LAYOUT, STATES, index, state
 
@@ -153,7 +153,7 @@ def test_a_house_with_nothing_in_it_is_searched_too():
     ],
 )
 def test_mistakes_are_forgiven_within_reason(word, known, found):
-    search = WordSearch({"it": [(known, 1.0)]}, {"it": [known]})
+    search = FuzzySearch({"it": [(known, 1.0)]}, {"it": [known]})
     assert bool(search.search(word, 1).ids) is found
 
 
@@ -163,13 +163,13 @@ def test_mistakes_are_forgiven_within_reason(word, known, found):
 )
 def test_what_an_apostrophe_joins_to_a_word_is_no_word(query, meant):
     names = {"children": "Children's lamp", "hall": "Lampe de l'entrée", "kettle": "Kettle", "l": "Lamp L"}
-    search = WordSearch({key: [(name, 1.0)] for key, name in names.items()}, {})
+    search = FuzzySearch({key: [(name, 1.0)] for key, name in names.items()}, {})
     assert search.search(query, 1).ids == meant
     assert "children" not in search.search("what's up", 5).ids
 
 
 def test_a_short_word_that_begins_otherwise_is_another_word():
-    search = WordSearch({"it": [("hall", 1.0)]}, {})
+    search = FuzzySearch({"it": [("hall", 1.0)]}, {})
     assert search.search("ball", 1).ids == []
     assert search.search("hasl", 1).ids == ["it"]
 

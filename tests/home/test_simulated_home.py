@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from sash.demo.recorder import DerivedState, RecordedPast
+from sash.demo.home_recorder import DerivedState, RecordedPast
 from sash.demo.simulated_home import SimulatedCall, SimulatedHome
 from sash.errors import HomeUnavailable, ServiceFailed
 from sash.ports.home import (

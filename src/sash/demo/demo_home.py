@@ -7,7 +7,7 @@ from importlib.resources import files
 from typing import Any
 
 from sash.demo.demo_history import PAST_SPAN, DemoHistory
-from sash.demo.recorder import DerivedState, RecordedPast
+from sash.demo.home_recorder import DerivedState, RecordedPast
 from sash.demo.simulated_home import SimulatedCall, SimulatedHome
 from sash.ports.home import NO_STATE, Area, Dependent, Device, Entity, Floor, Layout, State
 from sash.values.clock import Clock, SystemClock

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sash.demo.recorder import Change, DerivedState, RecordedPast, Recorder
+from sash.demo.home_recorder import Change, DerivedState, HomeRecorder, RecordedPast
 from sash.demo.service_catalog import list_services
 from sash.demo.service_effects import EFFECTS, ServiceEffect, check_data, filter_attributes
 from sash.errors import HomeUnavailable, ServiceFailed
@@ -80,7 +80,7 @@ class SimulatedHome:
         )
         self._actions = dict(actions or {})
         past = past or RecordedPast()
-        self._recorder = Recorder(states, derived, past)
+        self._recorder = HomeRecorder(states, derived, past)
         self._changes_by_itself = past.continues
         self._derived_from: dict[str, list[DerivedState]] = defaultdict(list)
         for each in derived:

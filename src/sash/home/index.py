@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 
 from sash.errors import EntityNotFound
-from sash.home.word_search import WordSearch
+from sash.home.fuzzy_search import FuzzySearch
 from sash.ports.home import ID_PATTERN, UNKNOWN, Area, Dependent, Device, Entity, Floor, Layout, State
 
 # The weights of matches in the search, by the kind of text that matched.
@@ -53,7 +53,7 @@ class HomeIndex:
         for dependent in layout.dependents:
             for entity_id in dependent.uses:
                 self._dependents[entity_id].append(dependent)
-        self._search = WordSearch(
+        self._search = FuzzySearch(
             {entity.id: self._list_texts(entity) for entity in self.entities.values()},
             {entity.id: (entity.name, *entity.aliases) for entity in self.entities.values()},
         )

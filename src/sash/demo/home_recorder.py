@@ -56,7 +56,7 @@ class RecordedPast:
         return callable(self.history)
 
 
-class Recorder:
+class HomeRecorder:
     """Returns the past of every entity for any time span.
 
     An overridden entity follows its own changes from then on, and no longer the given history.

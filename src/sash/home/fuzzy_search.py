@@ -39,7 +39,7 @@ class SearchResult(NamedTuple):
     total: int
 
 
-class WordSearch:
+class FuzzySearch:
     """Searches entries by the words of their weighted texts, and by their full names.
 
     If no entry has a word, similar words match: with the same stem, longer ones, or with typing mistakes.
@@ -135,7 +135,7 @@ class WordSearch:
         return best
 
     def _find_similar_uncached(self, word: str) -> list[tuple[str, float]]:
-        """Return the known words that may be meant by a word, each with the quality of the match."""
+        """Return known words that are similar to a word, each with the quality of the match."""
         if word in self._postings:
             alike = [other for other in self._stems[stem(word)] if other != word]
             return [(word, 1.0), *((other, STEM_QUALITY) for other in alike)]
