@@ -304,7 +304,7 @@ async def play_sash(size: int) -> Talk:
         index = await known.wait_until_ready()
         player, local = Player(index), HomeIntents(known, clock=clock)
         session = await runtime.start_session(policy=PERMISSIVE)
-        tools = runtime._engine.tools  # noqa: SLF001
+        tools = runtime._parts.tools  # noqa: SLF001
         for ask in ASKS:
             states, asked = dict(index.states), len(model.requests)
             understood = await local.understand(Utterance(ask.said, session, tools.names))

@@ -48,6 +48,8 @@ from langchain_core.messages import (
 )
 from rich.console import Console
 from rich.table import Table
+from sash.engine.turn.asking import Asking
+from sash.engine.turn.engine import Engine
 
 from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
@@ -55,8 +57,6 @@ from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
 from sash.engine.recall import beginnings, missing
-from sash.engine.turn.asking import Asking
-from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
@@ -73,10 +73,10 @@ from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session, WindowLimits
-from sash.values.steps import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -183,7 +183,7 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
 def schemas(conversation: Sequence[Turn]) -> list[Message]:
     """Return the schemas of all tools: the home's, and those of Sash's memory."""
     runtime = Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation))
-    return runtime._engine.tools.schemas  # noqa: SLF001
+    return runtime._parts.tools.schemas  # noqa: SLF001
 
 
 async def play_sash(conversation: Sequence[Turn], budget: int, costs: Costs) -> list[Prompt]:
@@ -218,7 +218,7 @@ def _answers(turn: Turn) -> Iterator[Answer]:
 
 def _watch(runtime: Runtime) -> list[tuple[Context, int]]:
     """Let the contexts that are built be seen, with how much was evicted by then."""
-    builder = runtime._engine.contexts  # noqa: SLF001
+    builder = runtime._parts.contexts  # noqa: SLF001
     build, built = builder.build, []
 
     def watched(session: Session, window: Window, *rest: Any, **named: Any) -> Context:

@@ -440,7 +440,7 @@ class Listener:
     def __init__(self, runtime: Runtime, session: Session) -> None:
         self._runtime, self._session = runtime, session
         self._intents: HomeIntents = runtime._home_intents  # type: ignore[assignment]  # noqa: SLF001
-        self._tools = runtime._engine.tools.names  # noqa: SLF001
+        self._tools = runtime._parts.tools.names  # noqa: SLF001
 
     @classmethod
     async def open(cls, stack: AsyncExitStack, size: int) -> "Listener":
@@ -510,7 +510,8 @@ async def main():
     await known.open()
     await known.wait_until_ready()
     intents = HomeIntents(known, clock=clock)
-    heard = Utterance(sys.argv[2], Session("s", "local", clock.now(), clock.now()), frozenset({"call_service"}))
+    session = Session("s", "local", clock.now(), clock.now())
+    heard = Utterance(sys.argv[2], session, frozenset({"call_service"}))
     begun = time.perf_counter()
     if sys.argv[3] == "warm_up":
         await intents.warm_up()

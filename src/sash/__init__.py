@@ -33,6 +33,13 @@ if TYPE_CHECKING:
     from sash.stores.sqlite.store import SqliteStore
     from sash.values.clock import Clock, SystemClock
     from sash.values.config import AgentConfig
+    from sash.values.continuations import (
+        Action,
+        ArtifactRef,
+        Continuation,
+        ContinuationRequest,
+        ContinuationResponse,
+    )
     from sash.values.messages import AgentState, ConversationWindow, MessageEntry
     from sash.values.sessions import (
         Budgets,
@@ -45,30 +52,23 @@ if TYPE_CHECKING:
         WindowLimits,
     )
     from sash.values.stats import Stats
-    from sash.values.steps import (
-        Action,
-        ArtifactRef,
-        Continuation,
-        ContinuationRequest,
-        ContinuationResponse,
-        Step,
-    )
+    from sash.values.steps import Step
 
 __version__ = "0.1.0"
 
 # Names are imported on first use: `sash --help` must not wait for modules that it does not need.
 _MODULES = {
-    "Action": "values.steps",
+    "Action": "values.continuations",
     "Added": "memory.manager",
     "AgentConfig": "values.config",
     "AgentState": "values.messages",
-    "ArtifactRef": "values.steps",
+    "ArtifactRef": "values.continuations",
     "Budgets": "values.sessions",
     "Catalog": "models.catalog",
     "Clock": "values.clock",
-    "Continuation": "values.steps",
-    "ContinuationRequest": "values.steps",
-    "ContinuationResponse": "values.steps",
+    "Continuation": "values.continuations",
+    "ContinuationRequest": "values.continuations",
+    "ContinuationResponse": "values.continuations",
     "ConversationManager": "memory.conversation",
     "ConversationMemoryManager": "memory.manager",
     "ConversationWindow": "values.messages",

@@ -1,42 +1,32 @@
-"""Every error that Sash raises on purpose: a stable `code`, a message to act on, data as attributes."""
+"""Every error that Sash raises on purpose: a stable `code`, a message to act on, and declared fields."""
 
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
-# What of an error's data is worth telling whoever is far away.
-TOLD = ("session_id", "continuation_id", "scope", "limit", "size", "option", "last_cursor")
+# The fields that surfaces show beside the message.
+DETAILS = ("session_id", "continuation_id", "scope", "limit", "size", "option", "last_cursor")
 
 
+@dataclass(eq=False)
 class SashError(Exception):
-    """Base of all errors; surfaces map `code` to a status, never the message."""
+    """Base of all errors. Surfaces map `code` to a status and never parse the message."""
 
     code: ClassVar[str] = "error"
 
-    def __init__(self, message: str, **data: Any) -> None:
-        super().__init__(message)
-        self.message = message
-        self.data = data
+    message: str
 
-    def __getattr__(self, name: str) -> Any:
-        data = self.__dict__.get("data", {})
-        if name in data:
-            return data[name]
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    def __str__(self) -> str:
+        return self.message
 
     @property
-    def told(self) -> dict[str, Any]:
-        """What may be told beside the message."""
-        return {name: self.data[name] for name in TOLD if name in self.data}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _rebuild, (type(self), self.message, self.data)
-
-
-def _rebuild(kind: type[SashError], message: str, data: dict[str, Any]) -> SashError:
-    return kind(message, **data)
+    def details(self) -> dict[str, Any]:
+        """The fields that surfaces show beside the message, if they are set."""
+        shown = {field.name: getattr(self, field.name) for field in fields(self) if field.name in DETAILS}
+        return {name: value for name, value in shown.items() if value}
 
 
 def is_wrong_input(code: str) -> bool:
-    """Whether an error's code says that what came in was wrong."""
+    """Return True if the code reports wrong input."""
     return code.startswith(("invalid_", "orphan_", "duplicate_", "unknown_"))
 
 
@@ -54,16 +44,22 @@ class InvalidConversationId(InvalidInput):
     code = "invalid_conversation_id"
 
 
+@dataclass(eq=False, kw_only=True)
 class InvalidLimit(InvalidInput):
     code = "invalid_limit"
 
+    limit: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class InvalidConfig(InvalidInput):
     code = "invalid_config"
 
+    option: str | None = None
+
 
 class InvalidText(InvalidInput):
-    """Text that no provider and no file could hold: lone surrogates."""
+    """Text with lone surrogates, which cannot be encoded as UTF-8."""
 
     code = "invalid_text"
 
@@ -73,7 +69,7 @@ class InvalidToolCall(InvalidInput):
 
 
 class InvalidExport(InvalidInput):
-    """An export that cannot be imported: damaged, foreign, or of a newer version."""
+    """A session export that is damaged, foreign or too new."""
 
     code = "invalid_export"
 
@@ -82,14 +78,21 @@ class InvalidJson(InvalidInput):
     code = "invalid_json"
 
 
+@dataclass(eq=False, kw_only=True)
 class MessageTooLarge(InvalidInput):
     code = "message_too_large"
 
+    size: int | None = None
+    limit: int | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class OrphanToolResult(InvalidInput):
     """A tool result whose call is not open in the conversation."""
 
     code = "orphan_tool_result"
+
+    tool_call_id: str | None = None
 
 
 class DuplicateMessage(InvalidInput):
@@ -100,70 +103,104 @@ class UnknownEncoding(InvalidInput):
     code = "unknown_encoding"
 
 
+@dataclass(eq=False, kw_only=True)
 class ConversationNotFound(SashError):
     code = "conversation_not_found"
 
+    conversation_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class ConversationExists(SashError):
     code = "conversation_exists"
 
+    conversation_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class SessionNotFound(SashError):
     code = "session_not_found"
 
+    session_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class SessionExists(SashError):
     code = "session_exists"
 
+    session_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class SessionEnded(SashError):
     code = "session_ended"
 
+    session_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class SessionBusy(SashError):
     """Another turn of the session is under way."""
 
     code = "session_busy"
 
+    continuation_id: str = ""
+    session_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class KeyReused(SashError):
-    """An idempotency key that another message has."""
+    """The idempotency key belongs to another message."""
 
     code = "key_reused"
 
+    continuation_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class SessionChanged(SashError):
-    """Somebody else changed the session since it was read."""
+    """The session was changed after it was read."""
 
     code = "session_changed"
 
+    session_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class ContinuationNotFound(SashError):
     code = "continuation_not_found"
 
+    continuation_id: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class ContinuationFinal(SashError):
-    """Nothing can happen to the continuation any more."""
+    """The continuation has ended."""
 
     code = "continuation_final"
 
+    continuation_id: str | None = None
+
 
 class ContinuationOpen(InvalidInput):
-    """The continuation is not over, or waits for a yes or no."""
+    """The continuation is still running or waits for an approval."""
 
     code = "continuation_open"
 
 
 class NotAwaitingApproval(InvalidInput):
-    """No call waits for this yes or no."""
+    """No tool call waits for this approval."""
 
     code = "not_awaiting_approval"
 
 
+@dataclass(eq=False, kw_only=True)
 class NoteNotFound(SashError):
-    """No pin or fact of that id."""
+    """No pin or fact has this id."""
 
     code = "note_not_found"
+
+    session_id: str | None = None
 
 
 class TokenNotFound(SashError):
@@ -171,7 +208,7 @@ class TokenNotFound(SashError):
 
 
 class ModelFixed(InvalidInput):
-    """The session's policy allows no other model."""
+    """The session's policy does not allow another model."""
 
     code = "model_fixed"
 
@@ -181,13 +218,17 @@ class ArtifactNotFound(SashError):
 
 
 class StoreUnavailable(SashError):
-    """The store could not write or read: disk full, read-only, locked, damaged."""
+    """The store cannot read or write: the disk is full, or the file is read-only, locked or damaged."""
 
     code = "store_unavailable"
 
 
+class WriteRefused(StoreUnavailable):
+    """The store refused a write for good: a later attempt fails as well."""
+
+
 class ModelError(SashError):
-    """A model could not answer."""
+    """The model did not answer."""
 
     code = "model_error"
 
@@ -205,9 +246,13 @@ class ModelUnknown(ModelError):
 
 
 class ModelUnreachable(ModelError):
-    """No network, no answer in time, or a connection that was cut."""
+    """The model server cannot be reached, timed out or closed the connection."""
 
     code = "model_unreachable"
+
+
+class AnswerCutOff(ModelUnreachable):
+    """The connection was lost in the middle of an answer."""
 
 
 class ContextTooLong(ModelError):
@@ -223,82 +268,102 @@ class ToolNotFound(SashError):
 
 
 class ToolFailed(SashError):
-    """A tool that was called directly has failed."""
+    """A direct tool call failed."""
 
     code = "tool_failed"
 
 
+@dataclass(eq=False, kw_only=True)
 class HomeError(SashError):
-    """The house could not be asked, or could not do it."""
+    """The home did not answer, or refused the request."""
 
     code = "home_error"
 
+    reason: str = ""
+    service: str = ""
+
 
 class HomeUnavailable(HomeError):
-    """No connection to the house, or none yet."""
+    """The home is not connected, or not yet."""
 
     code = "home_unavailable"
 
 
 class HomeUnauthorized(HomeUnavailable):
-    """The house refuses the token."""
+    """The home refused the token."""
 
     code = "home_unauthorized"
 
 
 class ServiceFailed(HomeError):
-    """The house was asked to do something, and said that it could not."""
+    """The home reported that a service call failed."""
 
     code = "service_failed"
 
 
 class OutcomeUnknown(HomeError):
-    """The house was asked to do something, and went away before it said what came of it."""
+    """The connection was lost before the home reported the result of a service call."""
 
     code = "outcome_unknown"
 
 
+@dataclass(eq=False, kw_only=True)
 class EntityNotFound(HomeError):
-    """No such entity, as far as the agent is concerned."""
+    """The entity does not exist or is not exposed to the agent."""
 
     code = "entity_not_found"
 
+    entity_ids: tuple[str, ...] = ()
+
 
 class Unauthorized(SashError):
-    """No token, or one that is not known."""
+    """The token is missing or unknown."""
 
     code = "unauthorized"
 
 
+@dataclass(eq=False, kw_only=True)
 class Forbidden(SashError):
-    """The caller is known, and may not do this."""
+    """The token lacks the required scope, or the Origin is not allowed."""
 
     code = "forbidden"
 
+    scope: str | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class TooManySessions(SashError):
     code = "too_many_sessions"
 
+    limit: int | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class CursorUnknown(SashError):
-    """A cursor that a session has not given yet: its events would be missed up to there."""
+    """The cursor is greater than the last cursor of the session."""
 
     code = "cursor_unknown"
 
+    session_id: str | None = None
+    last_cursor: int | None = None
 
+
+@dataclass(eq=False, kw_only=True)
 class TooManySubscribers(SashError):
     code = "too_many_subscribers"
 
+    limit: int | None = None
+
 
 class ShuttingDown(SashError):
-    """No new turn begins any more."""
+    """The runtime accepts no new turns."""
 
     code = "shutting_down"
 
 
 class Signal(BaseException):
-    """Control flow that no `except Exception` may swallow."""
+    """A control signal, which `except Exception` does not catch."""
 
 
 class LeaseLost(Signal):
-    """Another process, or a cancel, has taken the continuation over: stop, and write nothing more."""
+    """The worker no longer holds the continuation and must not write to it."""

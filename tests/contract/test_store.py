@@ -19,13 +19,22 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.store import Artifact, Bundle, ClaimRequest, Cut, Evicted, TurnEnd, Vector
+from sash.values.continuations import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry
 from sash.values.sessions import ONE_QUESTION, Pin, Session, SessionMemory
 from sash.values.stats import Stats
-from sash.values.steps import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse, NewStep
+from sash.values.steps import (
+    ApprovalGiven,
+    Failed,
+    Finished,
+    HomeChanged,
+    Plan,
+    ToolCall,
+    ToolResult,
+)
 
-PLAN = NewStep("plan", {"content": "thinking"})
+PLAN = Plan("thinking")
 
 
 @pytest.fixture
@@ -53,7 +62,7 @@ def said(*texts, role="user"):
 
 
 def completed(*messages, cut=None, **fields):
-    step = NewStep("summary", {"status": "completed"})
+    step = Finished("done")
     response = ContinuationResponse("done")
     return TurnEnd("completed", (step,), response, messages=messages, cut=cut, **fields)
 
@@ -102,9 +111,9 @@ async def test_a_turn_is_begun_worked_on_and_finished(store, start, begin, clock
     assert turn.session == session
     assert turn.window.messages == ()
     clock.advance(1)
-    steps = await store.append(turn.lease, [PLAN, NewStep("tool_call", {"call_id": "1"})])
+    steps = await store.append(turn.lease, [PLAN, ToolCall("1", "look", "{}")])
     assert [(s.n, s.cursor, s.ts) for s in steps] == [(1, 1, clock.now()), (2, 2, clock.now())]
-    await store.append(turn.lease, [NewStep("tool_result", {"call_id": "1"})])
+    await store.append(turn.lease, [ToolResult("1", "look", "seen")])
     messages = said("hi", "hello")
     await store.finish(turn.lease, completed(*messages, stats=Stats(turns=1, steps=3)))
     ended = await store.get_continuation("ann", turn.continuation.id)
@@ -217,7 +226,7 @@ async def test_a_resumed_turn_has_its_steps(store, start, begin, clock):
     clock.advance(31)
     await store.interrupt_lost()
     again = await store.claim(
-        "ann", turn.continuation.id, ClaimRequest("w2"), steps=[NewStep("observed_event", {})]
+        "ann", turn.continuation.id, ClaimRequest("w2"), steps=[HomeChanged("the light is on")]
     )
     assert [s.type for s in again.steps] == ["plan", "observed_event", "observed_event"]
     assert [s.n for s in again.steps] == [1, 2, 3]
@@ -249,7 +258,7 @@ async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, be
         await begin(session)
     with pytest.raises(LeaseLost):
         await store.append(turn.lease, [PLAN])
-    approval = NewStep("observed_event", {"event": "approval", "approved": True})
+    approval = ApprovalGiven("1", True)
     again = await store.claim("ann", turn.continuation.id, ClaimRequest("w2"), steps=[approval])
     assert [s.type for s in again.steps] == ["plan", "observed_event"]
     await store.finish(again.lease, completed())
@@ -332,7 +341,7 @@ async def test_a_failed_turn_leaves_the_window_as_it_was(store, start, begin):
     await store.finish(turn.lease, completed(*said("one"), cut=without(turn_starts=("x",))))
     before = await store.window("ann", session.id)
     turn = (await begin(session)).turn
-    await store.finish(turn.lease, TurnEnd("failed", (NewStep("error", {"status": "failed"}),)))
+    await store.finish(turn.lease, TurnEnd("failed", (Failed("model_error", "no answer"),)))
     assert await store.window("ann", session.id) == before
 
 
@@ -519,7 +528,7 @@ async def test_no_byte_of_what_was_erased_is_left_on_the_disk(store, start, begi
     for owner in ("ann", "bob"):
         session = await start(owner, preferences={"of": f"xylophone-{owner}"})
         turn = (await begin(session, f"xylophone-{owner}")).turn
-        await store.append(turn.lease, [NewStep("plan", {"content": f"xylophone-{owner}"})])
+        await store.append(turn.lease, [Plan(f"xylophone-{owner}")])
         await store.finish(turn.lease, completed(*said(f"xylophone-{owner} plays")))
         ref = ArtifactRef(new_id(), "text/plain", 1)
         await store.put_artifact(Artifact(ref, session.id, owner, f"xylophone-{owner}".encode()))
@@ -1060,7 +1069,7 @@ async def test_a_turn_that_is_over_is_recorded_whole(store, start, begin, record
 
 async def test_several_steps_of_a_recorded_turn_are_kept(store, start, record, reopen):
     session = await start()
-    steps = (PLAN, NewStep("summary", {"status": "completed"}))
+    steps = (PLAN, Finished("done"))
     recorded, _, _ = await record(session, "q", "a", steps=steps)
     opened = await reopen()
     assert [s.type for s in (await opened.journal("ann", recorded))[1]] == ["plan", "summary"]
@@ -1146,7 +1155,7 @@ async def test_the_turns_in_the_window_are_listed_in_their_order(store, start, b
     gone = [m for n in (0, 2) for m in made[n][1]] + [made[1][1][0]]
     await store.finish(turn.lease, completed(*said("last"), cut=without(*gone)))
     failed = (await begin(session)).turn
-    await store.finish(failed.lease, TurnEnd("failed", (NewStep("error", {"status": "failed"}),)))
+    await store.finish(failed.lease, TurnEnd("failed", (Failed("model_error", "no answer"),)))
     expected = [made[1][0], made[3][0], made[4][0], turn.continuation.id]
     async for opened in now_and_later():
         assert [t.id for t in await opened.window_turns("ann", session.id)] == expected

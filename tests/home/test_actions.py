@@ -8,8 +8,8 @@ from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFa
 from sash.home.actions import CallOutcome, HomeActions
 from sash.home.undo import ActionUndo
 from sash.ports.tools import ToolContext
+from sash.values.continuations import Action
 from sash.values.sessions import Session
-from sash.values.steps import Action
 from tests.home.small_home import NOW, WAIT_S, house, open_live_home
 
 

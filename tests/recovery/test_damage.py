@@ -15,8 +15,8 @@ from sash.ports.store import Artifact
 from sash.stores.files.store import FilesStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.continuations import ArtifactRef
 from sash.values.ids import new_id
-from sash.values.steps import ArtifactRef
 
 WAIT_S = 10
 

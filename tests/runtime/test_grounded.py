@@ -8,8 +8,8 @@ from sash.engine.turn.progress import Progress
 from sash.ports.model import Answer
 from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, calling
+from sash.values.continuations import Action
 from sash.values.sessions import SessionPolicy
-from sash.values.steps import Action
 from tests.runtime.talk import transcript, turn
 
 LIE = "I've turned on the kitchen light."
@@ -50,7 +50,7 @@ async def test_who_lies_twice_is_not_heard(run):
     assert result.response.final_message == NOTHING_DONE
     assert result.response.actions == ()
     assert (await transcript(runtime, session))[-1] == ("assistant", NOTHING_DONE)
-    assert len(runtime._engine.model.requests) == 2
+    assert len(runtime.model.requests) == 2
 
 
 async def test_who_is_sent_back_can_do_it_then(run):
@@ -123,7 +123,7 @@ async def test_a_lie_is_known_after_a_crash(run, make_store, clock):
     await second.resume(sent.id)
     result = await second.await_continuation(sent.id, timeout_s=10)
     assert result.response.final_message == NOTHING_DONE
-    assert len(second._engine.model.requests) == 1
+    assert len(second.model.requests) == 1
 
 
 async def test_what_was_done_in_an_earlier_turn_may_be_told(run):
@@ -162,4 +162,4 @@ def test_what_may_have_happened_counts_as_done():
     progress = Progress()
     for outcome, acted in (("denied", False), ("failed", False), ("unknown", True)):
         progress.actions.append(Action("c", "x", {}, outcome))
-        assert progress.acted is acted
+        assert progress.has_acted is acted

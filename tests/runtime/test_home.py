@@ -33,7 +33,7 @@ async def live(monkeypatch):
         home = home or house()
         model = ScriptedModel(*(lines or ("The model was asked.",)))
         runtime = Runtime(store or MemoryStore(), model, home=home, **{"clock": FakeClock(), **options})
-        runtime.house, runtime.model = home, model
+        runtime.house = home
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WAIT_S):
@@ -564,7 +564,7 @@ async def test_the_house_is_told_anew_when_the_window_is_cut(live):
 
 
 async def test_the_house_is_told_anew_when_much_has_changed(live, monkeypatch):
-    monkeypatch.setattr("sash.engine.turn.asking.MAX_CHANGED_TOKENS", 20)
+    monkeypatch.setattr("sash.engine.turn.turn_context.MAX_CHANGED_TOKENS", 20)
     runtime = await live("fine")
     session = await runtime.start_session()
     for number in range(6):

@@ -200,7 +200,7 @@ async def test_secrets_are_not_remembered(run):
     await turn(runtime, session, "hi", model=ModelConfig(name="m", options={"api_key": key}))
     await turn(runtime, session, "hi", planner_hints={"hint": key})
     await fill(runtime, session)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     everything = json.dumps(await runtime.export_session(session.id))
     assert "They spoke of [redacted]" in everything
     assert key not in everything
@@ -336,7 +336,7 @@ async def test_with_an_embedder_turns_are_found_by_their_meaning(run, make_store
     runtime = await run(model=model, embedder=embedder, store=store)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks at the valve", turns=16)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     vectors = await store.vectors("local", session.id)
     assert len(vectors) >= 12
     turns = [text for text in embedder.texts if "\n" in text]
@@ -357,7 +357,7 @@ async def test_a_summary_by_the_model_takes_the_digest_s_place_off_the_turn_s_pa
     runtime = await run(model=model, summaries=True)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, turns=5)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     memory = (await runtime.get_session(session.id)).memory
     assert memory.summary.startswith("They talked.")
     assert memory.digest == ""
@@ -378,7 +378,7 @@ async def test_a_summary_that_fails_or_is_empty_leaves_the_digest(run, line):
     runtime = await run(model=Model("ok"), summaries=True)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "error E-500 at /api/users/123", turns=5)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     memory = (await runtime.get_session(session.id)).memory
     assert memory.summary == ""
     assert "E-500" in memory.digest
@@ -397,7 +397,7 @@ async def test_a_summary_covers_what_an_earlier_one_has_failed_to(run):
     for n in range(12):
         failing = n < 8
         await turn(runtime, session, f"error E-{n}00")
-        await runtime._upkeep.settled()
+        await runtime.wait_for_background()
     memory = (await runtime.get_session(session.id)).memory
     window = await runtime.store.window("local", session.id)
     known = memory.summary + memory.digest + " ".join(m.text for m in window.messages)
@@ -413,7 +413,7 @@ async def test_a_summary_that_was_cut_off_is_none(run):
     runtime = await run(model=ScriptedModel(line), summaries=True)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     memory = (await runtime.get_session(session.id)).memory
     assert memory.summary == ""
     assert "small talk number 0" in memory.digest
@@ -429,26 +429,31 @@ async def test_a_summary_is_kept_although_the_session_changes_meanwhile(run, mak
     session = await runtime.start_session(window=SMALL)
     store.fail("save_session", SessionChanged("changed"), times=2)
     await fill(runtime, session)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     assert (await runtime.get_session(session.id)).memory.summary == "A summary."
 
 
 class Failing(Meanings):
+    """An embedder that raises `error` once that is set."""
+
+    error = None
+
     async def embed(self, texts):
-        raise self.error
+        if self.error is not None:
+            raise self.error
+        return await super().embed(texts)
 
 
 @pytest.mark.parametrize(
     "error", [OSError("no"), KeyError("data"), ValueError("nan"), ModelUnreachable("no")]
 )
 async def test_an_embedder_that_fails_costs_no_turn(run, error):
-    embedder = Meanings()
+    embedder = Failing()
     runtime = await run("ok", embedder=embedder)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks", turns=16)
-    await runtime._upkeep.settled()
-    failing = runtime._engine.embedder = Failing()
-    failing.error = error
+    await runtime.wait_for_background()
+    embedder.error = error
     assert await answer(runtime, session, "How is the boiler?") == "ok"
 
 
@@ -457,7 +462,7 @@ async def test_vectors_of_another_embedder_are_made_anew_and_not_compared(run, m
     runtime = await run("ok", embedder=first, store=store)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, "The boiler leaks", turns=12)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     await runtime.close()
     other = Meanings()
     other.name = "other"
@@ -465,7 +470,7 @@ async def test_vectors_of_another_embedder_are_made_anew_and_not_compared(run, m
     result = await turn(again, session, "How is the heater?")
     assert [s.type for s in result.steps] == ["summary"]
     await fill(again, session, turns=4)
-    await again._upkeep.settled()
+    await again.wait_for_background()
     assert {v.model for v in await store.vectors("local", session.id)} == {"other"}
     assert other.closed is False
     await again.close()
@@ -481,7 +486,7 @@ async def test_usage_of_a_summary_is_counted_as_reported(run):
     runtime = await run(model=Model("ok"), summaries=True)
     session = await runtime.start_session(window=SMALL)
     await fill(runtime, session, turns=5)
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     assert (await runtime.get_session(session.id)).stats.input_tokens == 600
 
 
@@ -561,5 +566,5 @@ async def test_a_summary_does_not_undo_what_has_changed_meanwhile(run):
     memory = replace(latest.memory, summary="another one", digest="")
     await runtime.store.save_session(replace(latest, memory=memory))
     go_on.set()
-    await runtime._upkeep.settled()
+    await runtime.wait_for_background()
     assert (await runtime.get_session(session.id)).memory.summary == "another one"

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 
 from sash.errors import (
+    AnswerCutOff,
     ContinuationFinal,
     ContinuationNotFound,
     InvalidExport,
@@ -309,7 +310,7 @@ async def test_summaries_are_paid_for_and_stop_at_the_cap(run):
     )
     for _ in range(40):
         await turn(runtime, session)
-        await runtime._upkeep.settled()
+        await runtime.wait_for_background()
     said = await runtime.statistics()
     assert said["today"]["estimated_cost_usd"] <= 8.0
     assert said["today"]["estimated_cost_usd"] == pytest.approx(said["estimated_cost_usd"])
@@ -357,7 +358,7 @@ async def test_an_answer_that_was_cut_off_is_paid_for_and_one_that_never_began_i
         async def stream(self, request):
             async for delta in super().stream(request):
                 yield delta
-                raise ModelUnreachable("cut", cut_off=True)
+                raise AnswerCutOff("cut")
 
     cut = await run(model=Cut("one two three"), catalog=DEAR)
     session = await cut.start_session(model=DEAR_MODEL)
@@ -446,7 +447,7 @@ async def test_a_summary_that_would_pass_the_day_s_money_is_not_made(run):
     )
     for _ in range(6):
         await turn(runtime, session)
-        await runtime._upkeep.settled()
+        await runtime.wait_for_background()
     assert len(model.requests) >= 3
     assert not any("Summarise" in request.messages[0]["content"] for request in model.requests)
     assert (await runtime.get_session(session.id)).memory.digest
@@ -459,7 +460,7 @@ async def test_a_call_that_was_cut_off_is_still_paid_for_when_its_turn_is_resume
             async for delta in super().stream(request):
                 yield delta
                 if n in (1, 2):
-                    raise ModelUnreachable("cut", cut_off=True)
+                    raise AnswerCutOff("cut")
 
     model = Cut(replace(calling("look"), usage=USED), "one two", "one two", saying("Hello."))
     runtime = await run(model=model, tools=[LOOK], catalog=DEAR)

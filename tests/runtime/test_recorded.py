@@ -45,7 +45,7 @@ async def test_a_recorded_turn_is_in_the_transcript_and_no_model_was_asked(run, 
     assert recorded == await runtime.store.get_continuation("local", recorded.id)
     assert recorded.request.metadata == {"source": "chat"}
     assert await transcript(runtime, session) == [("user", "hi"), ("assistant", "hello")]
-    assert runtime._engine.model.requests == []
+    assert runtime.model.requests == []
     stats = (await runtime.get_session(session.id)).stats
     assert (stats.turns, stats.local_turns, stats.model_calls, stats.durations) == (1, 1, 0, {})
     assert (await runtime.statistics())["local_count"] == 1
@@ -62,7 +62,7 @@ async def test_a_turn_is_recorded_once_under_its_key(run):
     assert [result.continuation for result in counted] == [first]
     await turn(runtime, session, "and now?")
     assert await runtime.record_turn(session.id, "hi", "hello", idempotency_key="k") == first
-    assert said(runtime._engine.model.requests[-1]) == ["hi", "hello", "and now?"]
+    assert said(runtime.model.requests[-1]) == ["hi", "hello", "and now?"]
     assert len(await transcript(runtime, session)) == 4
     with pytest.raises(KeyReused, match=first.id):
         await runtime.record_turn(session.id, "something else", idempotency_key="k")
@@ -73,7 +73,7 @@ async def test_the_model_sees_what_was_recorded(run):
     session = await runtime.start_session()
     await runtime.record_turn(session.id, "the boiler leaks", "Call the plumber.", metadata={"key": "hidden"})
     await turn(runtime, session, "what now?", metadata={"key": "hidden"})
-    [request] = runtime._engine.model.requests
+    [request] = runtime.model.requests
     assert said(request) == ["the boiler leaks", "Call the plumber.", "what now?"]
     assert "hidden" not in json.dumps(request.messages)
 
@@ -104,14 +104,14 @@ async def test_a_question_that_is_not_answered_yet_is_no_empty_message_for_a_mod
     assert (first.status, first.response) == ("completed", None)
     for _ in range(2):
         await turn(runtime, session, "hello?")
-        shown = [m for m in runtime._engine.model.requests[-1].messages if m["role"] != "system"]
+        shown = [m for m in runtime.model.requests[-1].messages if m["role"] != "system"]
         assert all(m["content"] for m in shown)
         roles = [m["role"] for m in shown]
         assert roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
-        runtime._engine.windows.forget("local")
+        runtime._parts.windows.drop_owner("local")
     window = (await runtime.store.window("local", session.id)).messages
     assert [m.text for m in window] == ["who is there?", "", "hello?", "ok", "hello?", "ok"]
-    counted = runtime._engine.contexts.count_said([runtime._engine.render(m) for m in window])
+    counted = runtime._parts.contexts.count_messages([runtime._parts.renderer.render(m) for m in window])
     assert counted == sum(m.token_count for m in window)
 
 
@@ -123,7 +123,7 @@ async def test_the_answer_can_come_later_in_its_place(run):
     amended = await runtime.amend_turn(first.id, "one!")
     assert amended.response.final_message == "one!"
     await turn(runtime, session, "three?")
-    assert said(runtime._engine.model.requests[-1]) == ["one?", "one!", "two?", "ok", "three?"]
+    assert said(runtime.model.requests[-1]) == ["one?", "one!", "two?", "ok", "three?"]
     assert await transcript(runtime, session) == [
         ("user", "one?"),
         ("assistant", "one!"),
@@ -140,10 +140,10 @@ async def test_the_answer_of_an_agent_s_turn_can_be_amended(run):
     result = await turn(runtime, session, "how is the hall?")
     await runtime.amend_turn(result.continuation.id, "right")
     await turn(runtime, session, "and now?")
-    shown = said(runtime._engine.model.requests[-1])
+    shown = said(runtime.model.requests[-1])
     assert (shown[-2], "wrong" in shown) == ("right", False)
     window = (await runtime.store.window("local", session.id)).messages
-    counter = runtime._engine.counter
+    counter = runtime._parts.counter
     assert window[3].token_count == counter.count_message("right")
 
 
@@ -288,7 +288,7 @@ async def test_two_processes_record_without_losing_a_turn(tmp_path):
         await a.record_turn(session.id, "two?", "a")
         await b.amend_turn(changed.id, "new")
         await turn(a, session, "three?")
-        assert said(a._engine.model.requests[-1])[:2] == ["one?", "new"]
+        assert said(a.model.requests[-1])[:2] == ["one?", "new"]
         assert len(await b.list_messages(session.id)) == 18
         assert (await b.store.window("local", session.id)).evicted_count == 14
 
@@ -303,7 +303,7 @@ async def test_a_turn_that_could_not_be_recorded_leaves_nothing(run, make_store)
         await runtime.record_turn(session.id, "lost", "b")
     await runtime.record_turn(session.id, "two", "c")
     await turn(runtime, session, "three")
-    assert said(runtime._engine.model.requests[-1]) == ["one", "a", "two", "c", "three"]
+    assert said(runtime.model.requests[-1]) == ["one", "a", "two", "c", "three"]
     assert len(await runtime.store.list_continuations("local", session.id)) == 3
 
 
@@ -449,7 +449,7 @@ async def test_a_deleted_session_is_gone_with_what_runs_in_it(run):
     await runtime.delete_session(session.id)
     await asyncio.wait_for(listening, WAIT_S)
     assert runtime._worker._running == {}
-    assert runtime._engine.windows.session(session.id) is None
+    assert runtime._parts.windows.session(session.id) is None
     for gone in (
         runtime.get_session(session.id),
         runtime.list_messages(session.id),
@@ -462,9 +462,9 @@ async def test_a_deleted_session_is_gone_with_what_runs_in_it(run):
     with pytest.raises(ContinuationNotFound):
         await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
     assert await transcript(runtime, other) == [("user", "mine"), ("assistant", "yours")]
-    assert runtime._engine.windows.session(other.id) is not None
+    assert runtime._parts.windows.session(other.id) is not None
     await runtime.delete_session(other.id)
-    assert runtime._engine.windows.session(other.id) is None
+    assert runtime._parts.windows.session(other.id) is None
 
 
 async def test_what_a_deleted_session_cost_stays_spent(run):

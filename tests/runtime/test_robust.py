@@ -124,12 +124,12 @@ async def test_a_window_that_was_forgotten_on_the_way_is_read_again(run, monkeyp
     async def forgetful(*args, **kwargs):
         begun = await begin(*args, **kwargs)
         assert begun.turn.window is None
-        runtime._engine.windows.forget("local")
+        runtime._parts.windows.drop_owner("local")
         return begun
 
     monkeypatch.setattr(runtime.store, "begin", forgetful)
     await turn(runtime, session, "two")
-    assert said(runtime._engine.model.requests[-1]) == ["one", "first", "two"]
+    assert said(runtime.model.requests[-1]) == ["one", "first", "two"]
 
 
 async def test_what_was_erased_is_in_no_later_prompt(run):
@@ -143,7 +143,7 @@ async def test_what_was_erased_is_in_no_later_prompt(run):
     await runtime.import_session(export, owner="bob")
     sent = await runtime.send_message(session.id, "hi", owner="bob")
     await runtime.await_continuation(sent.id, owner="bob", timeout_s=WAIT_S)
-    request = runtime._engine.model.requests[-1]
+    request = runtime.model.requests[-1]
     assert "secret plan" not in json.dumps(request.messages)
     assert "edited" in json.dumps(request.messages)
 

@@ -19,6 +19,7 @@ from sash.errors import (
     SessionEnded,
     SessionNotFound,
     StoreUnavailable,
+    WriteRefused,
 )
 from sash.ports.model import Usage
 from sash.ports.tools import ToolSpec
@@ -493,7 +494,7 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     assert (ended.status, ended.response.final_message) == ("completed", "one"), "it was paid for"
     assert [text for _, text in await transcript(runtime, session)][:2] == ["go", "one"]
     assert runtime._worker._unwritten == {}
-    assert len(runtime._engine.model.requests) == 3
+    assert len(runtime.model.requests) == 3
 
 
 async def test_an_end_that_is_written_at_the_last_moment(run, make_store):
@@ -515,7 +516,7 @@ async def test_an_end_that_is_refused_later_holds_up_nobody(run, make_store, clo
     store.fail("finish", StoreUnavailable("disk full"))
     await runtime.send_message(session.id, "go")
     await asyncio.gather(*(running.task for running in runtime._worker._running.values()))
-    store.fail("finish", StoreUnavailable("no such text", refused=True))
+    store.fail("finish", WriteRefused("no such text"))
     await runtime._worker.heartbeat()
     assert runtime._worker._unwritten == {}
     clock.advance(31)
@@ -527,7 +528,7 @@ async def test_an_answer_that_the_store_refuses_is_a_failure_of_its_turn(run, ma
     store = FaultyStore(make_store())
     runtime = await run("one", "two", store=store)
     session = await runtime.start_session()
-    store.fail("finish", StoreUnavailable("no such text", refused=True), times=1)
+    store.fail("finish", WriteRefused("no such text"), times=1)
     failed = await turn(runtime, session, "go")
     assert (failed.status, failed.continuation.error.code) == ("failed", "store_unavailable")
     assert (await turn(runtime, session, "again")).response.final_message == "two"

@@ -358,7 +358,7 @@ async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
     newest = (await conversations.history(*DEFAULT))["turns"][-1]
     assert (newest["id"], newest["user_message"], newest["ai_response"]) == (sent.id, "and now?", "ok")
     assert newest["metadata"] == {"by": "agent"}
-    shown = [m["content"] for m in runtime._engine.model.requests[-1].messages if m["role"] == "assistant"]
+    shown = [m["content"] for m in runtime.model.requests[-1].messages if m["role"] == "assistant"]
     assert shown == ["a"]
 
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sash.engine.recall import Recalled, missing, rank, render, turns_of
+from sash.engine.recall import RecalledTurn, missing, rank, render, turns_of
 from sash.memory.words import beginnings
 from sash.ports.store import StoredMessage
 from sash.values.messages import MessageEntry
@@ -75,9 +75,9 @@ def test_turns_begin_with_a_question_or_behind_a_gap():
 
 def test_what_is_shown_has_its_date_and_fits():
     turns = [
-        Recalled((stored(9, text="the newer one"), stored(10, "assistant", "yes")), 2.0),
-        Recalled((stored(1, text="the older one"), stored(2, "assistant", "no")), 1.0),
-        Recalled((stored(5, text="too long " * 99),), 0.5),
+        RecalledTurn((stored(9, text="the newer one"), stored(10, "assistant", "yes")), 2.0),
+        RecalledTurn((stored(1, text="the older one"), stored(2, "assistant", "no")), 1.0),
+        RecalledTurn((stored(5, text="too long " * 99),), 0.5),
     ]
     text, shown = render(turns, ["one"], len, 120, UTC)
     assert [turn.key for turn in shown] == [1, 9]
@@ -89,11 +89,11 @@ def test_what_is_shown_has_its_date_and_fits():
 
 
 def test_what_does_not_fit_is_cut_around_what_was_looked_for():
-    long = Recalled((stored(1, text="x" * 600 + " the needle " + "y" * 600),), 1.0)
+    long = RecalledTurn((stored(1, text="x" * 600 + " the needle " + "y" * 600),), 1.0)
     text, _ = render([long], ["needl"], len, 400)
     assert "the needle" in text
     assert len(text) <= 400
-    accented = Recalled((stored(1, text="x" * 600 + " im Café hinten " + "y" * 600),), 1.0)
+    accented = RecalledTurn((stored(1, text="x" * 600 + " im Café hinten " + "y" * 600),), 1.0)
     assert "im Café hinten" in render([accented], ["cafe"], len, 400)[0]
 
 
@@ -103,7 +103,7 @@ def test_what_tools_returned_then_is_not_told_again():
         stored(2, "tool", "on", tool_call_id="c"),
         stored(3, "assistant", "yes"),
     )
-    assert render([Recalled(turn, 1.0)], [], len, 99, UTC)[0].splitlines()[1:] == [
+    assert render([RecalledTurn(turn, 1.0)], [], len, 99, UTC)[0].splitlines()[1:] == [
         "user: is it on?",
         "assistant: yes",
     ]

@@ -11,6 +11,14 @@ from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 from sash.engine.turn.progress import Progress
 from sash.engine.worker import BusyPolicy, ContinuationResult
 from sash.ports.store import StoredMessage
+from sash.values.continuations import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationRequest,
+    ContinuationResponse,
+    Status,
+)
 from sash.values.sessions import (
     EXACT,
     Budgets,
@@ -25,15 +33,7 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.stats import Stats
-from sash.values.steps import (
-    ArtifactRef,
-    Continuation,
-    ContinuationError,
-    ContinuationRequest,
-    ContinuationResponse,
-    Status,
-    Step,
-)
+from sash.values.steps import Step
 from sash.values.validation import whole
 
 MAX_WAIT_MS = 60_000
@@ -344,11 +344,11 @@ def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> Continuat
 def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Iterator[WaitingCall]:
     """Give the calls of a turn that wait for a yes."""
     if continuation.status == "awaiting_approval":
-        for call in Progress.of(continuation.request.message, steps).open_calls.values():
-            if call.waits:
-                would = call.asks.get("would")
+        for call in Progress.from_steps(continuation.request.message, steps).open_calls.values():
+            if call.awaits_approval and call.approval is not None:
+                would = call.approval.would
                 words = f"{call.name}: {_in_words(would)}" if would else call.name
-                yield WaitingCall(call.id, call.name, call.asks.get("reason", ""), would, words)
+                yield WaitingCall(call.id, call.name, call.approval.reason, would, words)
 
 
 def _in_words(would: Any) -> str:

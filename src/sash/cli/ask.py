@@ -66,7 +66,7 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
     """Ask; who interrupts it has it cancelled, and what takes too long can be resumed."""
     from sash.cli.house import wait_for_house
     from sash.cli.opening import talking
-    from sash.values.steps import UNDER_WAY
+    from sash.values.continuations import UNDER_WAY
 
     this = asyncio.current_task()
     assert this is not None

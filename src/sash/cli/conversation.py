@@ -18,8 +18,8 @@ from sash.cli.transcript import last_messages, words
 from sash.cli.turns import Turns
 from sash.cli.wanted import Wanted
 from sash.errors import SashError, SessionBusy
+from sash.values.continuations import UNDER_WAY
 from sash.values.sessions import Session
-from sash.values.steps import UNDER_WAY
 
 LAST_MESSAGES = 6
 LAST_SESSIONS = 10
@@ -95,7 +95,7 @@ class Conversation:
                 self._desk.send_message(self._caller, self.session.id, SendMessage(message=message))
             )
         except SessionBusy as busy:
-            self._take_up(self._turns.stand(busy.data["continuation_id"]))
+            self._take_up(self._turns.stand(busy.continuation_id))
             self._say(f"This was not sent: {one_line(message, LONGEST)}", "yellow")
             return
         self._follow(sent.continuation_id)

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -37,7 +38,7 @@ def import_session(
                 "delete what is here first (DELETE /v1/sessions/… at `sash serve`), or import it into "
                 "another folder with --data"
             )
-            raise SessionExists(f"{error.message}; {advice}", **error.data) from error
+            raise replace(error, message=f"{error.message}; {advice}") from error
 
     with progress("Importing"):
         session_id = read(Place(data, store, config, owner), bring)

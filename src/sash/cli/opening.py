@@ -69,5 +69,5 @@ async def _open(runtime: Runtime, settings: Settings, opening: Awaitable[None]) 
         if settings.store != "files":
             raise
         raise StoreUnavailable(
-            f"{error.message}. If it is `sash serve` that has it open, ask that over HTTP", **error.data
+            f"{error.message}. If `sash serve` has it open, ask that server over HTTP"
         ) from error

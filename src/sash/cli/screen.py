@@ -12,7 +12,7 @@ from rich.text import Text
 from sash.app.schemas import ContinuationShown
 from sash.cli.console import one_line, plain, sign
 from sash.cli.tables import cost
-from sash.values.steps import Action
+from sash.values.continuations import Action
 
 LONGEST = 120
 

@@ -10,7 +10,7 @@ from sash.cli.beside import Beside
 from sash.cli.screen import Screen
 from sash.engine.event_hub import Event
 from sash.errors import NotAwaitingApproval
-from sash.values.steps import UNDER_WAY
+from sash.values.continuations import UNDER_WAY
 
 # What ends a stretch of a turn: somebody has to look where it stands.
 _STOPS = frozenset({"approval_requested", "interrupted"})

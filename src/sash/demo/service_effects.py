@@ -231,7 +231,6 @@ def _check_mode(kind: str, mode: Any, modes: Any) -> None:
         raise ServiceFailed(
             f"{kind} mode {mode} is not valid. Valid {kind if kind.isupper() else kind.lower()} modes are: "
             f"{', '.join(modes)}.",
-            mode=mode,
         )
 
 

@@ -109,7 +109,7 @@ class ContextBuilder:
         self._memories.clear()
         self._count.cache_clear()
 
-    def count_said(self, messages: Sequence[dict[str, Any]]) -> int:
+    def count_messages(self, messages: Sequence[dict[str, Any]]) -> int:
         """Count the messages of a turn."""
         return sum(
             self._counter.count_message(m["content"], m.get("tool_calls", ()), m.get("name"))

@@ -13,7 +13,8 @@ from typing import Any
 from sash.engine.event_hub import Event, EventHub, Subscriber
 from sash.ports.store import Store, StoredStep
 from sash.values.codec import adapter
-from sash.values.steps import FINAL, Continuation, Step
+from sash.values.continuations import Continuation
+from sash.values.steps import Step
 
 KEPT = 64
 EVENTS_EVERY_S = 2.0
@@ -99,7 +100,7 @@ class EventFeed:
     async def _event(self, item: StoredStep) -> Event:
         step, session_id = item.step, self._session_id
         payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
-        if step.detail.get("status") not in FINAL:
+        if step.final_status is None:
             return Event("step", session_id, item.continuation_id, payload, step.cursor)
         continuation = await self._store.get_continuation(self._owner, item.continuation_id)
         response = adapter(Continuation).dump_python(continuation, mode="json")

@@ -101,7 +101,7 @@ class EventHub:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
 
-    def written(self, session_id: str, continuation_id: str) -> None:
+    def end_text(self, session_id: str, continuation_id: str) -> None:
         """Forget the text of a turn that is over, or whose text is in the journal now."""
         writing = self._writing.get(session_id, {})
         writing.pop(continuation_id, None)

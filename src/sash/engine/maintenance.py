@@ -1,6 +1,6 @@
-"""What is done when a window was cut, off the turn's path: vectors of what was evicted, a summary of it.
+"""Work that follows an eviction, outside of any turn: vectors and summaries of evicted turns.
 
-Both are a help and no more: if one fails, what there is stays as it is, and the next cut tries again.
+Both are optional. If one fails, the session stays as it is, and the next eviction tries again.
 """
 
 import asyncio
@@ -10,20 +10,19 @@ from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
 
+from sash.engine.budget import Spending
+from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import turns_of
 from sash.engine.redaction import redact
-from sash.engine.turn.engine import Engine
-from sash.engine.turn.progress import billed
-from sash.engine.turn.tool_calls import guarded
 from sash.ports.embedder import Embedder, pack
-from sash.ports.model import ModelRequest, Usage, collect
-from sash.ports.store import StoredMessage, Vector, change_session
+from sash.ports.model import Model, ModelRequest, Usage, collect, name_of
+from sash.ports.store import Store, StoredMessage, Vector, change_session
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
-from sash.values.stats import Stats
+from sash.values.stats import Stats, sum_bills
 
 MAX_VECTORS = 1000
-# Of an older transcript no more is embedded than is kept.
+# An older transcript is embedded only as far back as vectors are kept.
 MESSAGES_PER_VECTOR = 4
 BATCH = 64
 PAGE = 500
@@ -41,46 +40,55 @@ _logger = logging.getLogger(__name__)
 
 
 class Maintenance:
-    """Looks after sessions whose windows were cut."""
+    """Embeds and summarises evicted turns. A summary needs `summaries`, a vector needs an embedder."""
 
-    def __init__(self, engine: Engine, *, summaries: bool, embedder: Embedder | None) -> None:
-        self._engine = engine
-        self._store = engine.store
+    def __init__(
+        self,
+        store: Store,
+        model: Model,
+        spending: Spending,
+        *,
+        embedder: Embedder | None,
+        summaries: bool,
+    ) -> None:
+        self._store = store
+        self._model = model
+        self._spending = spending
         self._summaries = summaries
         self._embedder = embedder
         self._tasks: set[asyncio.Task[None]] = set()
-        self._one_at_a_time: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Begin what is to be done after a cut."""
+        """Start the work for messages that a session's window evicted."""
         if self._embedder is not None:
             self._spawn("vectors", session, self._embed(self._embedder, session))
         if self._summaries:
             self._spawn("summary", session, self._summarise(session, evicted))
 
     async def close(self) -> None:
-        """Stop, and leave undone what is not done."""
+        """Cancel the work under way."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def settled(self) -> None:
-        """Wait until nothing is left to do."""
+        """Wait until no work is left."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _spawn(self, what: str, session: Session, work: Coroutine[Any, Any, None]) -> None:
-        """Do something, behind what is already being done of the kind in the session."""
-        turn = self._one_at_a_time.setdefault((what, session.id), asyncio.Lock())
+        """Run work in the background, one job of each kind per session at a time."""
+        lock = self._locks.setdefault((what, session.id), asyncio.Lock())
 
-        async def carefully() -> None:
+        async def run() -> None:
             try:
-                async with turn, asyncio.timeout(TIMEOUT_S):
-                    await guarded(work)
+                async with lock, asyncio.timeout(TIMEOUT_S):
+                    await run_foreign(work)
             except Exception as error:
-                _logger.warning("no %s was made: %s", what, redact(str(error) or type(error).__name__))
+                _logger.warning("%s failed: %s", what, redact(str(error) or type(error).__name__))
 
-        task = asyncio.create_task(carefully())
+        task = asyncio.create_task(run())
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -93,7 +101,7 @@ class Maintenance:
         while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
             turns = turns_of([m for m in found if not m.in_window])
             if len(found) == PAGE and len(turns) > 1:
-                turns.pop()  # the rest of it comes with the next page
+                turns.pop()  # The next page has the rest of it.
             whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]
             for n in range(0, len(whole), BATCH):
                 await self._embed_batch(embedder, session, whole[n : n + BATCH])
@@ -112,23 +120,24 @@ class Maintenance:
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Let the model sum up the summary, the digest and what was evicted; it takes the place of both."""
-        engine = self._engine
+        """Replace the summary and the digest by a new summary of both and of the evicted messages."""
         session = await self._store.get_session(stale.owner, stale.id)
         messages = _ask_for_summary(session, evicted)
         config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
-        counted, cap = engine.contexts.count_said(messages), session.budgets.max_cost_per_day_usd
-        cost = engine.catalog.price(Usage(counted, SUMMARY_TOKENS), engine.name(config)) or 0.0
-        if cap is not None and await engine.money.spent_today(session.owner) + cost > cap:
+        name = config.name or name_of(self._model)
+        counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
+        cost = self._spending.catalog.price(Usage(counted, SUMMARY_TOKENS), name) or 0.0
+        budget = session.budgets.max_cost_per_day_usd
+        if budget is not None and await self._spending.spent_today(session.owner) + cost > budget:
             return
-        answer = await collect(engine.model.stream(ModelRequest(messages, [], config)), lambda text: None)
-        spent = billed([engine.money.bill(engine.name(config), answer, counted)])
-        engine.money.spend_beside(session.owner, spent.cost_usd)
-        whole = answer.stop_reason != "length"
-        await self._save(session, redact(answer.content.strip()) if whole else "", spent)
+        answer = await collect(self._model.stream(ModelRequest(messages, [], config)), lambda text: None)
+        spent = sum_bills([self._spending.bill(name, answer, counted)])
+        self._spending.spend_outside_turns(session.owner, spent.cost_usd)
+        is_complete = answer.stop_reason != "length"
+        await self._save(session, redact(answer.content.strip()) if is_complete else "", spent)
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
-        """Keep a summary, if the digest that it covers is still there; lines that were added since stay."""
+        """Save a summary if the digest that it covers is unchanged; newer lines of the digest stay."""
         covered = session.memory.digest
 
         def change(latest: Session) -> Session:
@@ -153,6 +162,6 @@ def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[
 
 
 def _text(turn: Sequence[StoredMessage]) -> str:
-    """Return what was said in a turn, for an embedder; tool results would drown it."""
+    """Return the text of a turn for the embedder, without tool results."""
     said = [m.message.text for m in turn if m.message.role in ("user", "assistant") and m.message.text]
     return "\n".join(said)[:MAX_CHARS]

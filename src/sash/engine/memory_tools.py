@@ -5,7 +5,7 @@ from datetime import tzinfo
 from typing import Any
 
 from sash.engine.notes import Notes
-from sash.engine.recall import Recalled, recall
+from sash.engine.recall import RecalledTurn, recall
 from sash.memory.words import beginnings, plain
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store
@@ -74,7 +74,7 @@ def _schema(**texts: str) -> dict[str, Any]:
     }
 
 
-def _described(turn: Recalled, zone: tzinfo | None) -> dict[str, Any]:
+def _described(turn: RecalledTurn, zone: tzinfo | None) -> dict[str, Any]:
     said = [
         {"role": m.message.name or m.message.role, "text": m.message.text}
         for m in turn.messages

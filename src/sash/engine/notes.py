@@ -72,7 +72,7 @@ class Notes:
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
             if len(left) == len(session.memory.pins):
-                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", note_id=pin_id)
+                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", session_id=session_id)
             return replace(session, memory=replace(session.memory, pins=left))
 
         await change_session(self._store, owner, session_id, change)

@@ -45,7 +45,7 @@ _SPEAKERS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecalledTurn:
     """An evicted turn that speaks of what was asked, with how much it does."""
 
     messages: tuple[StoredMessage, ...]
@@ -63,7 +63,7 @@ def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
 
 async def recall(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
-) -> list[Recalled]:
+) -> list[RecalledTurn]:
     """Find evicted turns that have any of the query's words, or are of like meaning, best first."""
     stems = beginnings(query)
     hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
@@ -78,7 +78,7 @@ async def recall_rare(
     query: str,
     unknown: Sequence[str],
     embedder: Embedder | None = None,
-) -> list[Recalled]:
+) -> list[RecalledTurn]:
     """Find the evicted turns that a query must mean by the words in it that the window does not have.
 
     A word that came up often is a habit, and no turn in particular is meant by it. Of several telling words a
@@ -108,7 +108,7 @@ async def _look_around(
     query: str,
     scores: dict[int, float],
     embedder: Embedder | None,
-) -> list[Recalled]:
+) -> list[RecalledTurn]:
     """Rank what was found with what was said around it, and with what an embedder finds alike."""
     if embedder is not None:
         most = max(scores.values(), default=1.0)
@@ -156,7 +156,7 @@ async def _alike(
     return {position: alike for position, alike in found.items() if alike > limit}
 
 
-def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Recalled]:
+def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[RecalledTurn]:
     """Rank the turns of some messages by their own scores and by those around them."""
     turns = turns_of(messages)
     own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
@@ -175,7 +175,7 @@ def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Re
         )
         bonus[stretch] = _STRETCH * sum(scored[:3]) / len(scored[:3])
     ranked = [
-        Recalled(tuple(turn), score + bonus[stretch])
+        RecalledTurn(tuple(turn), score + bonus[stretch])
         for turn, score, stretch in zip(turns, with_neighbours, stretches, strict=True)
         if score > 0
     ]
@@ -183,18 +183,18 @@ def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[Re
 
 
 def render(
-    turns: Sequence[Recalled],
+    turns: Sequence[RecalledTurn],
     stems: Sequence[str],
     count: Callable[[str], int],
     budget: int,
     zone: tzinfo | None = None,
-) -> tuple[str, list[Recalled]]:
+) -> tuple[str, list[RecalledTurn]]:
     """Write what was said in the best turns that fit into so many tokens, with the dates, oldest first.
 
     What does not fit is cut around what was looked for. What tools returned then need not be so any more, and
     is left out.
     """
-    chosen: dict[int, tuple[str, Recalled]] = {}
+    chosen: dict[int, tuple[str, RecalledTurn]] = {}
     for turn in turns:
         for longest in (math.inf, _LONG):
             text = _text(turn, stems, longest, zone)
@@ -207,7 +207,7 @@ def render(
     return "\n".join(text for text, _ in shown), [turn for _, turn in shown]
 
 
-def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | None) -> str:
+def _text(turn: RecalledTurn, stems: Sequence[str], longest: float, zone: tzinfo | None) -> str:
     at = turn.messages[0].message.timestamp.astimezone(zone)
     lines = [f"[{at:%Y-%m-%d %H:%M}]"]
     for stored in turn.messages:

@@ -7,8 +7,8 @@ from typing import Any
 
 from sash.engine.redaction import redact, redact_json
 from sash.errors import InvalidInput
+from sash.values.continuations import ContinuationRequest
 from sash.values.sessions import ModelConfig
-from sash.values.steps import ContinuationRequest
 from sash.values.validation import (
     check_count,
     check_flag,

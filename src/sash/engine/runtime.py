@@ -8,14 +8,19 @@ from dataclasses import asdict, replace
 from datetime import timedelta, tzinfo
 from typing import TYPE_CHECKING, Any, Self
 
+from sash.engine.budget import Spending
 from sash.engine.context import SYSTEM_PROMPT, ContextBuilder, prefix_share, report
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
 from sash.engine.event_hub import PARTIAL_INTERVAL_S, Event, EventHub
+from sash.engine.local_time import LocalTime
 from sash.engine.maintenance import Maintenance
 from sash.engine.memory_tools import memory_tools as make_memory_tools
 from sash.engine.notes import Notes, check_preferences
+from sash.engine.parts import Parts
+from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import redact
+from sash.engine.rendering import MessageRenderer
 from sash.engine.requests import (
     read_answer,
     read_label,
@@ -25,7 +30,6 @@ from sash.engine.requests import (
     read_request,
 )
 from sash.engine.session_import import read_bundle
-from sash.engine.turn.engine import Engine
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import BusyPolicy, ContinuationResult, Worker
@@ -70,6 +74,7 @@ from sash.ports.store import (
 from sash.ports.tools import ToolRegistry, ToolSpec
 from sash.values.clock import Clock, SystemClock
 from sash.values.codec import adapter
+from sash.values.continuations import FINAL, Continuation
 from sash.values.ids import Ulids, is_ulid
 from sash.values.sessions import (
     CONTINUATION_RETENTION_HOURS,
@@ -89,11 +94,7 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats, summary
-from sash.values.steps import (
-    FINAL,
-    Continuation,
-    NewStep,
-)
+from sash.values.steps import ApprovalGiven
 from sash.values.validation import (
     MAX_MESSAGE_BYTES,
     check_count,
@@ -155,8 +156,10 @@ class Runtime:
         self.defaults = defaults or Defaults()
         self._hub = EventHub(partial_interval_s, redact)
         model = OfflineModel() if model is None else model
-        ulids, counter = Ulids(), TokenCounter(name_of(model))
-        self._notebook = Notes(store, self._clock, lambda: ulids.new(self._clock.now()))
+        ids, counter, catalog = Ulids(), TokenCounter(name_of(model)), catalog or Catalog()
+        local_time = LocalTime(self._clock, time_zone)
+        spending = Spending(store, catalog, counter, local_time.today)
+        self._notebook = Notes(store, self._clock, lambda: ids.new(self._clock.now()))
         own_tools = [*make_memory_tools(store, self._notebook, embedder, time_zone)] if memory_tools else []
         self._warmed = asyncio.Event()
         self._home: LiveHome | None = None
@@ -164,25 +167,27 @@ class Runtime:
         if home is not None:
             self._home = LiveHome(home)
             own_tools += self._know(self._home, vocabulary, time_zone)
-        self._engine = Engine(
-            store,
-            model,
-            ToolRegistry.of([*tools, *own_tools]),
-            self._hub,
-            self._clock,
-            counter,
-            ulids,
-            WindowCache(),
-            ContextBuilder(counter, system_prompt),
-            catalog or Catalog(),
-            self._default_intents() if intents is None else tuple(intents),
-            embedder,
-            self._home,
-            time_zone,
+        self._parts = Parts(
+            store=store,
+            model=model,
+            tools=ToolRegistry.of([*tools, *own_tools]),
+            intents=self._default_intents() if intents is None else tuple(intents),
+            catalog=catalog,
+            embedder=embedder,
+            home=self._home,
+            clock=self._clock,
+            local_time=local_time,
+            ids=ids,
+            counter=counter,
+            renderer=MessageRenderer(time_zone),
+            contexts=ContextBuilder(counter, system_prompt),
+            windows=WindowCache(),
+            hub=self._hub,
+            spending=spending,
+            rate_limiter=ActionRateLimiter(self._clock),
+            maintenance=Maintenance(store, model, spending, embedder=embedder, summaries=summaries),
         )
-        self._upkeep = Maintenance(self._engine, summaries=summaries, embedder=embedder)
-        self._engine.after_cut = self._upkeep.after_cut
-        self._worker = Worker(self._engine, lease_s, on_turn)
+        self._worker = Worker(self._parts, lease_s, on_turn)
         self._feeds = EventFeeds(store, self._hub)
         self._lease_s = lease_s
         self._max_message_bytes = max_message_bytes
@@ -222,9 +227,9 @@ class Runtime:
         await self.store.open()
         self._worker.open()
         try:
-            await asyncio.to_thread(self._engine.counter.load)
-            await asyncio.to_thread(self._engine.catalog.load)
-            self._engine.ulids.go_behind(await self.store.last_id())
+            await asyncio.to_thread(self._parts.counter.load)
+            await asyncio.to_thread(self._parts.catalog.load)
+            self._parts.ids.go_behind(await self.store.last_id())
             if self._home is not None:
                 await self._home.open()
             await look_after()
@@ -246,14 +251,23 @@ class Runtime:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._worker.close()
-        await self._upkeep.close()
+        await self._parts.maintenance.close()
         self._hub.wake_all()
         if self._home is not None:
             await self._home.close()
-        await close(self._engine.model)
-        if self._engine.embedder is not None:
-            await close(self._engine.embedder)
+        await close(self._parts.model)
+        if self._parts.embedder is not None:
+            await close(self._parts.embedder)
         await self.store.close()
+
+    @property
+    def model(self) -> Model:
+        """The model that answers unless a session names another."""
+        return self._parts.model
+
+    async def wait_for_background(self) -> None:
+        """Wait until no vectors or summaries are being made."""
+        await self._parts.maintenance.settled()
 
     async def check(self) -> None:
         """Raise what keeps a turn from beginning: the store, or that it is enough."""
@@ -297,12 +311,12 @@ class Runtime:
         `area` is where in the house the user is: "turn on the lights" means those there. By a `name` it is
         found again; an owner has one active session of a name. `context` is what the caller keeps with it.
         """
-        now, engine = self._clock.now(), self._engine
+        now, parts = self._clock.now(), self._parts
         config = read_model(model)
-        reads = engine.catalog.context_window(engine.name(config))
+        reads = parts.catalog.context_window(parts.model_name(config))
         usual = self.defaults.window or window_for(reads)
         session = Session(
-            engine.new_id(),
+            parts.new_id(),
             check_label("owner", owner),
             now,
             now,
@@ -367,7 +381,7 @@ class Runtime:
             await self._check_model(owner, session_id, request.model)
         now = self._clock.now()
         new = Continuation(
-            self._engine.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
+            self._parts.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
         )
         if busy not in ("reject", "enqueue", "interrupt"):
             raise InvalidInput(f"busy must be reject, enqueue or interrupt, got {busy!r}")
@@ -390,7 +404,7 @@ class Runtime:
         request = read_recorded(self._max_message_bytes, user_message, metadata, idempotency_key)
         answer = None if ai_response is None else read_answer(self._max_message_bytes, ai_response)
         now = self._clock.now()
-        new = Continuation(self._engine.new_id(), session_id, owner, "running", now, now, request)
+        new = Continuation(self._parts.new_id(), session_id, owner, "running", now, now, request)
         return _same(new, await self._worker.record(new, answer))
 
     async def amend_turn(
@@ -473,12 +487,12 @@ class Runtime:
             raise NotAwaitingApproval(
                 f"continuation {continuation_id} is {waiting.status}, not awaiting approval"
             )
-        calls = Progress.of(waiting.continuation.request.message, waiting.steps).open_calls
-        if call_id not in calls or not calls[call_id].waits:
-            known = ", ".join(call.id for call in calls.values() if call.waits)
+        calls = Progress.from_steps(waiting.continuation.request.message, waiting.steps).open_calls
+        if call_id not in calls or not calls[call_id].awaits_approval:
+            known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
             raise NotAwaitingApproval(f"no call {call_id} waits for a yes; these do: {known}")
-        answer = {"event": "approval", "call_id": call_id, "approved": check_flag("approved", approved)}
-        return await self._worker.take_over(waiting.continuation, (NewStep("observed_event", answer),))
+        answer = ApprovalGiven(call_id, check_flag("approved", approved))
+        return await self._worker.take_over(waiting.continuation, (answer,))
 
     async def ask(
         self,
@@ -526,12 +540,12 @@ class Runtime:
         session_id: str | None = None,
     ) -> Any:
         """Call a tool that only reads the house. What it keeps, such as a plot, needs a session."""
-        return await DirectToolCall(self._engine, owner, session_id).make(name, arguments or {})
+        return await DirectToolCall(self._parts, owner, session_id).make(name, arguments or {})
 
     @property
     def direct_tools(self) -> tuple[ToolSpec, ...]:
         """The tools that may be called directly."""
-        return tuple(spec for spec in self._engine.tools.specs.values() if spec.direct)
+        return tuple(spec for spec in self._parts.tools.specs.values() if spec.direct)
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session."""
@@ -588,20 +602,20 @@ class Runtime:
 
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Delete a session with everything in it, and stop what runs in it. What it cost stays spent."""
-        money = self._engine.money
-        spent = await money.spent_today(owner)
+        spending = self._parts.spending
+        spent = await spending.spent_today(owner)
         await self.store.delete_session(owner, session_id)
         self._hub.wake(session_id)
         await self._worker.stop(owner, session_id)
-        self._engine.windows.pop(session_id)
-        self._engine.contexts.forget()
-        money.spend_beside(owner, max(0.0, spent - await money.spent_today(owner)))
+        self._parts.windows.pop(session_id)
+        self._parts.contexts.forget()
+        spending.spend_outside_turns(owner, max(0.0, spent - await spending.spent_today(owner)))
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Copy a session with its transcript and window, so that both go on apart."""
         await self._check_room(owner)
         source = await self.store.export_session(owner, session_id)
-        now, new_id = self._clock.now(), self._engine.new_id()
+        now, new_id = self._clock.now(), self._parts.new_id()
         session = replace(
             source.session,
             id=new_id,
@@ -643,7 +657,7 @@ class Runtime:
         await self._check_room(owner)
         bundle = await asyncio.to_thread(read_bundle, data, owner)
         session = await self.store.import_session(replace(bundle, session=adopt(bundle.session)))
-        self._engine.windows.forget(owner)
+        self._parts.windows.drop_owner(owner)
         return session
 
     async def list_messages(
@@ -689,8 +703,8 @@ class Runtime:
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete everything of an owner, and return how many sessions that were."""
         erased = await self.store.erase(owner)
-        self._engine.windows.forget(owner)
-        self._engine.contexts.forget()
+        self._parts.windows.drop_owner(owner)
+        self._parts.contexts.forget()
         self._hub.wake_all()
         await self._worker.stop(owner)
         return erased
@@ -701,25 +715,27 @@ class Runtime:
         `prefix_share` is how much of it is byte for byte the beginning of the last call, which a provider can
         serve from its cache; None if this process has not made that call.
         """
-        session, engine = await self.store.get_session(owner, session_id), self._engine
+        session, parts = await self.store.get_session(owner, session_id), self._parts
         window = await self.store.window(owner, session_id)
-        rendered = [engine.render(message) for message in window.messages]
-        known = engine.windows.last(session_id, session.version)
-        asked, told = (known.asked, known.told) if known else (None, None)
-        if told is None:
+        rendered = [parts.renderer.render(message) for message in window.messages]
+        cached = parts.windows.get(session_id, session.version)
+        last_prompt, briefing = (cached.last_prompt, cached.briefing) if cached else (None, None)
+        if briefing is None:
             with suppress(HomeUnavailable):
-                told = engine.overview(session)
-        context = engine.contexts.build(
+                briefing = parts.brief_home(session)
+        context = parts.contexts.build(
             session,
             Window.restore(window),
-            [*known.rendered.values()] if known else rendered,
-            engine.tools.schemas,
-            home=told,
+            [*cached.rendered.values()] if cached else rendered,
+            parts.tools.schemas,
+            home=briefing,
         )
         evicted = await self.store.evicted(owner, session_id)
         return {
             **report(context),
-            "prefix_share": None if asked is None else prefix_share(context, asked, engine.counter),
+            "prefix_share": None
+            if last_prompt is None
+            else prefix_share(context, last_prompt, parts.counter),
             "evicted": [asdict(gone) for gone in evicted],
             "evicted_count": window.evicted_count,
             "digest": session.memory.digest,
@@ -737,12 +753,12 @@ class Runtime:
             sessions, cursor = sessions + len(page.items), page.next_cursor
             if cursor is None:
                 break
-        today = self._engine.today()
+        today = self._parts.local_time.today()
         by_day = {(today - timedelta(days=n)).date().isoformat(): Stats() for n in range(days)}
         for ended_at, stats in await self.store.turn_stats(owner, today - timedelta(days=days - 1)):
             day = ended_at.astimezone(today.tzinfo).date().isoformat()
             by_day[day] = by_day.get(day, Stats()) + stats
-        by_day[today.date().isoformat()] += Stats(cost_usd=self._engine.money.beside(owner))
+        by_day[today.date().isoformat()] += Stats(cost_usd=self._parts.spending.outside_turns(owner))
         return {
             "sessions": sessions,
             **summary(total),
@@ -831,7 +847,10 @@ class Runtime:
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
         """Refuse another model than the session's, if its policy says so."""
         session = await self.store.get_session(owner, session_id)
-        if session.policy.enforce_fixed_model and model.name not in (None, self._engine.name(session.model)):
+        if session.policy.enforce_fixed_model and model.name not in (
+            None,
+            self._parts.model_name(session.model),
+        ):
             raise ModelFixed(
                 f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
                 "start another session"

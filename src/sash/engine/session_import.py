@@ -10,10 +10,10 @@ from sash.errors import InvalidExport, SashError
 from sash.memory.window import Window
 from sash.ports.store import Bundle
 from sash.values.codec import decode
+from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.ids import is_ulid
 from sash.values.messages import ConversationWindow
 from sash.values.stats import Stats
-from sash.values.steps import UNDER_WAY, Continuation
 
 _TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
 _WITH_TEXT = ("session", "continuations", "steps", "messages")

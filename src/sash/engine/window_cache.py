@@ -1,4 +1,4 @@
-"""The sessions and windows that this process knows, so that a turn need not read them again."""
+"""Sessions and their windows, cached in this process so that a turn need not read them again."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -17,28 +17,28 @@ Render = Callable[[MessageEntry], dict[str, Any]]
 
 
 class CachedWindow:
-    """A window with its messages as a model takes them, made once; nobody may change what is rendered.
+    """A window with its messages as a model reads them, rendered once and never changed.
 
-    `texts` has its words, for who looks for some. `asked` is what a model was asked last with this window,
-    and `told` what it was told of the house; both are forgotten with the process, and told anew.
+    `texts` has the plain text of each message, for word searches. `last_prompt` is the last model request
+    with this window and `briefing` the description of the home in it; both are lost with the process.
     """
 
     def __init__(self, window: Window, render: Render) -> None:
         self.window = window
         self._render = render
-        self.asked: list[dict[str, Any]] | None = None
-        self.told: HomeBriefing | None = None
+        self.last_prompt: list[dict[str, Any]] | None = None
+        self.briefing: HomeBriefing | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
 
-    def tell_anew(self) -> None:
-        """Forget what was told of the house, and the changes that stand with the messages."""
-        if self.told is not None:
-            self.told = None
+    def drop_briefing(self) -> None:
+        """Drop the description of the home, and the changes that stand in the messages."""
+        if self.briefing is not None:
+            self.briefing = None
             self.rendered = {message.id: self._render(message) for message in self.window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
-        """Add a message and return what it pushed out."""
+        """Add a message and return the evictions that it caused."""
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
         self.texts[message.id] = plain(message.text)
@@ -48,45 +48,44 @@ class CachedWindow:
 
 
 class WindowCache:
-    """The last windows by session, each with the session as it was when the window was so."""
+    """The most recent windows by session id, each with the version of the session that it belongs to."""
 
-    def __init__(self, most: int = MAX_WINDOWS) -> None:
-        self._most = most
+    def __init__(self, max_windows: int = MAX_WINDOWS) -> None:
+        self._max_windows = max_windows
         self._windows: OrderedDict[str, tuple[Session, CachedWindow]] = OrderedDict()
 
     def session(self, session_id: str) -> Session | None:
-        """Return the session whose window is known, as it was then."""
-        known = self._windows.get(session_id)
-        return None if known is None else known[0]
+        """Return the session whose window is cached, as of that window."""
+        cached = self._windows.get(session_id)
+        return None if cached is None else cached[0]
 
-    def last(self, session_id: str, version: int) -> CachedWindow | None:
-        """Return the window of a session, if it is known and still the last."""
-        session, known = self._windows.get(session_id, (None, None))
-        return known if session is not None and session.version == version else None
+    def get(self, session_id: str, version: int) -> CachedWindow | None:
+        """Return the window of a session if it is cached and current."""
+        session, window = self._windows.get(session_id, (None, None))
+        return window if session is not None and session.version == version else None
 
     def take(self, turn: Turn, render: Render) -> CachedWindow | None:
-        """Return the window of a turn's session, the one that came with the turn or the one that is known.
+        """Remove and return the window of a turn's session: the turn's own, or the cached one if current.
 
-        The turn changes it, so it is not known any more until it is remembered with the turn's end.
+        The turn changes the window, so it returns to the cache with `put` when the turn ends.
         """
-        session, known = self._windows.pop(turn.session.id, (None, None))
+        session, window = self._windows.pop(turn.session.id, (None, None))
         if turn.window is not None:
             return CachedWindow(Window.restore(turn.window), render)
-        return known if session is not None and session.version == turn.session.version else None
+        return window if session is not None and session.version == turn.session.version else None
 
     def pop(self, session_id: str) -> tuple[Session, CachedWindow] | None:
-        """Forget a session and its window, and return them to one who will change them."""
+        """Remove and return a session and its window."""
         return self._windows.pop(session_id, None)
 
-    def remember(self, session: Session, known: CachedWindow) -> None:
-        """Note which session a window belongs to now."""
-        self._windows[session.id] = (session, known)
+    def put(self, session: Session, window: CachedWindow) -> None:
+        """Cache the window of a session."""
+        self._windows[session.id] = (session, window)
         self._windows.move_to_end(session.id)
-        if len(self._windows) > self._most:
+        if len(self._windows) > self._max_windows:
             self._windows.popitem(last=False)
 
-    def forget(self, owner: str) -> None:
-        """Drop the windows of an owner."""
-        mine = [key for key, (session, _) in self._windows.items() if session.owner == owner]
-        for session_id in mine:
+    def drop_owner(self, owner: str) -> None:
+        """Remove the windows of an owner."""
+        for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
             del self._windows[session_id]

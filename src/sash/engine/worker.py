@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
+from sash.engine.parts import Parts
 from sash.engine.redaction import redact
-from sash.engine.turn.engine import Engine
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.recorder import Recorder
 from sash.engine.turn.runner import TurnRunner
@@ -28,10 +28,12 @@ from sash.errors import (
     SessionNotFound,
     ShuttingDown,
     StoreUnavailable,
+    WriteRefused,
 )
 from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd, ended
+from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.stats import Stats
-from sash.values.steps import FINAL, HOLDING, Continuation, ContinuationResponse, NewStep, Step
+from sash.values.steps import Interrupted, Step, StepBody
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
@@ -63,7 +65,7 @@ class ContinuationResult:
 class _Running:
     """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
 
-    execution: TurnRunner
+    runner: TurnRunner
     turn: Turn
     task: asyncio.Task[None] | None
     ended: asyncio.Future[ContinuationResult | None]
@@ -73,19 +75,19 @@ class Worker:
     """Works on turns, under leases that it renews."""
 
     def __init__(
-        self, engine: Engine, lease_s: float, on_turn: Callable[[ContinuationResult], None] | None = None
+        self, parts: Parts, lease_s: float, on_turn: Callable[[ContinuationResult], None] | None = None
     ) -> None:
-        self._engine = engine
+        self._parts = parts
         self._on_turn = on_turn
-        self._store = engine.store
-        self._hub = engine.hub
+        self._store = parts.store
+        self._hub = parts.hub
         self._lease_s = lease_s
-        self._id = engine.new_id()
+        self._id = parts.new_id()
         self._running: dict[str, _Running] = {}
         self._unwritten: dict[str, tuple[Turn, TurnEnd]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._beginning: set[asyncio.Future[None]] = set()
-        self._recorder = Recorder(engine)
+        self._recorder = Recorder(parts)
         self.open()
 
     def open(self) -> None:
@@ -108,7 +110,7 @@ class Worker:
         under_way = tuple(self._running.values())
         await _stop(self._tasks)
         for running in under_way:
-            await running.execution.put_down()
+            await running.runner.interrupt()
         for continuation_id in tuple(self._unwritten):
             with suppress(SashError):
                 await self._write_end(continuation_id)
@@ -122,7 +124,7 @@ class Worker:
         begun.add_done_callback(partial(_give_up, accepted))
         return await accepted
 
-    async def take_over(self, continuation: Continuation, steps: tuple[NewStep, ...] = ()) -> Continuation:
+    async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
         """Go on with a continuation that waits."""
         if continuation.id in self._running and not steps:
             return continuation
@@ -174,9 +176,7 @@ class Worker:
     async def _may_get_better(self, continuation: Continuation) -> bool:
         """Whether to resume a turn: not for ever, and not if only a person can mend what is wrong."""
         _, steps = await self._store.journal(continuation.owner, continuation.id)
-        codes = [
-            s.detail["code"] for s in steps if s.detail.get("event") == "interrupted" and "code" in s.detail
-        ]
+        codes = [s.body.code for s in steps if isinstance(s.body, Interrupted) and s.body.code]
         return not codes or (codes[-1] not in HOPELESS and len(codes) < MAX_RESUMES)
 
     async def _begin_and_run(
@@ -216,7 +216,7 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         running = self._running.get(continuation_id)
-        stats = running.execution.cancelled() if running else await self._spent(owner, continuation_id)
+        stats = running.runner.cancelled_stats() if running else await self._spent(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
@@ -236,8 +236,8 @@ class Worker:
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
         """Return what a turn that nobody works on here has taken, by its journal."""
         continuation, steps = await self._store.journal(owner, continuation_id)
-        progress = Progress.of(continuation.request.message, steps)
-        return progress.spent(turns=1, cancelled_turns=1)
+        progress = Progress.from_steps(continuation.request.message, steps)
+        return progress.stats(turns=1, cancelled_turns=1)
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel what waits in a session, so that it does not begin, and then what runs."""
@@ -253,19 +253,19 @@ class Worker:
             raise ShuttingDown("Sash is shutting down: try again in a moment")
 
     def _claim_request(self, session_id: str) -> ClaimRequest:
-        return ClaimRequest(self._id, self._lease_s, self._engine.windows.session(session_id))
+        return ClaimRequest(self._id, self._lease_s, self._parts.windows.session(session_id))
 
     async def run(self, turn: Turn) -> None:
         """Run a turn that was claimed, or put it down again if it is too late for that."""
         if self.closing:
-            await TurnRunner(self._engine, turn).put_down()
+            await TurnRunner(self._parts, turn).interrupt()
             return
         running = self._register(turn, None)
         running.task = self._spawn(self._execute(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         ended = asyncio.get_running_loop().create_future()
-        running = _Running(TurnRunner(self._engine, turn), turn, task, ended)
+        running = _Running(TurnRunner(self._parts, turn), turn, task, ended)
         self._running[turn.continuation.id] = running
         return running
 
@@ -277,14 +277,14 @@ class Worker:
 
     async def _execute(self, running: _Running) -> None:
         """Run a turn to its end, and then the next one that waits."""
-        execution, turn, result = running.execution, running.turn, None
+        runner, turn, result = running.runner, running.turn, None
         continuation = turn.continuation
         try:
-            await execution.run()
-            if execution.ended:
-                result = ContinuationResult(execution.ended, tuple(execution.journal.steps))
-            elif execution.unwritten:
-                self._unwritten[continuation.id] = (turn, execution.unwritten)
+            await runner.run()
+            if runner.ended:
+                result = ContinuationResult(runner.ended, tuple(runner.journal.steps))
+            elif runner.unwritten:
+                self._unwritten[continuation.id] = (turn, runner.unwritten)
         finally:
             if self._running.get(continuation.id) is running:
                 del self._running[continuation.id]
@@ -292,7 +292,7 @@ class Worker:
             self._end(continuation.id, continuation.session_id)
         if result is not None:
             self._tell(result)
-        if execution.next_waits:
+        if runner.has_next:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
@@ -328,7 +328,7 @@ class Worker:
         return ContinuationResult(continuation, steps)
 
     def _end(self, continuation_id: str, session_id: str) -> None:
-        self._hub.written(session_id, continuation_id)
+        self._hub.end_text(session_id, continuation_id)
         self._hub.wake(session_id)
 
     async def serve_next(self, session_id: str) -> None:
@@ -350,7 +350,7 @@ class Worker:
         except LeaseLost:
             pass
         except StoreUnavailable as error:
-            if not error.data.get("refused"):
+            if not isinstance(error, WriteRefused):
                 raise
             _logger.error("the end of turn %s is refused for good: %s", continuation_id, error)
         self._unwritten.pop(continuation_id, None)

@@ -9,7 +9,7 @@ from sash.home.restore import RESTORABLE_ATTRIBUTES, RestoreCall, SavedState, pl
 from sash.home.service_call import ServiceCall
 from sash.ports.home import NO_STATE
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
-from sash.values.steps import Action
+from sash.values.continuations import Action
 
 NOTHING_TO_UNDO = "there is nothing to undo in this session"
 # A saved state of these domains is complete if the call has only arguments of `_SAVED_ARGUMENTS`.

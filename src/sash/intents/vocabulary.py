@@ -132,4 +132,4 @@ def _check_groups(path: Path, where: str, pattern: re.Pattern[str], sentence: st
 
 
 def _raise_invalid(path: Path, problem: str, remedy: str, cause: Exception | None = None) -> NoReturn:
-    raise InvalidConfig(f"{path}: {problem}; {remedy}", path=str(path)) from cause
+    raise InvalidConfig(f"{path}: {problem}; {remedy}") from cause

@@ -467,6 +467,5 @@ def _exported_id(data: Any, conversation_id: str | None) -> str:
         raise InvalidExport(
             f"the export has version {data.get('version')!r}, this Sash reads {EXPORT_VERSION}: "
             "import it with the Sash that wrote it, or a newer one",
-            version=data.get("version"),
         )
     return check_conversation_id(data.get("conversation_id") if conversation_id is None else conversation_id)

@@ -159,7 +159,7 @@ class Window:
 
     def _insert(self, message: MessageEntry, evicted: list[Eviction]) -> None:
         if message.id in self._messages:
-            raise DuplicateMessage(f"message {message.id} is in the window already", id=message.id)
+            raise DuplicateMessage(f"message {message.id} is in the window already")
         if message.role == "tool":
             self._answer(message)
         else:

@@ -14,10 +14,10 @@ Promises, for every backend:
 """
 
 import asyncio
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 from sash.errors import (
     ContinuationFinal,
@@ -28,21 +28,23 @@ from sash.errors import (
     SessionExists,
 )
 from sash.memory.window import Reason
-from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.sessions import ONE_QUESTION, Session, SessionStatus
-from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import (
+from sash.values.continuations import (
     ArtifactRef,
     Continuation,
     ContinuationError,
     ContinuationResponse,
-    NewStep,
     Status,
-    Step,
 )
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.sessions import ONE_QUESTION, Session, SessionStatus
+from sash.values.stats import NO_STATS, Stats
+from sash.values.step_codec import JsonBody
+from sash.values.steps import Step, StepBody
 
 # How a continuation can wait for somebody to go on with it.
 WaitingStatus = Literal["awaiting_approval", "interrupted"]
+
+T = TypeVar("T")
 
 LEASE_S = 30.0
 # One that would last longer was taken before the clock was set back.
@@ -121,7 +123,7 @@ class TurnEnd:
     """The end of a turn, written in one transaction with all that it leaves behind."""
 
     status: Status
-    steps: tuple[NewStep, ...]
+    steps: tuple[JsonBody, ...]
     response: ContinuationResponse | None = None
     error: ContinuationError | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
@@ -264,7 +266,7 @@ class Store(Protocol):
         """
 
     async def claim(
-        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
         """Take over a continuation that waits: pending, interrupted or awaiting approval."""
 
@@ -274,7 +276,7 @@ class Store(Protocol):
     async def append(
         self,
         lease: Lease,
-        steps: Sequence[NewStep],
+        steps: Sequence[StepBody],
         *,
         give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
@@ -393,22 +395,27 @@ class Store(Protocol):
 async def change_session(
     store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
 ) -> Session:
-    """Change a session, whoever else changes it at the same time; one that stays the same is not written."""
-    for n in range(MAX_CHANGES):
+    """Read a session, change it and save it. If `change` returns the same object, nothing is saved.
+
+    A concurrent change is not lost: the session is read again and `change` is applied again.
+    """
+
+    async def attempt() -> Session:
         session = await store.get_session(owner, session_id)
         changed = change(session)
-        if changed is session:
-            return session
+        return session if changed is session else await store.save_session(changed)
+
+    return await retry_on_change(session_id, attempt)
+
+
+async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an attempt while it raises `SessionChanged`; after `MAX_CHANGES` attempts, raise it."""
+    for n in range(MAX_CHANGES):
         try:
-            return await store.save_session(changed)
+            return await attempt()
         except SessionChanged:
             await asyncio.sleep(0.001 * n)
-    raise keeps_changing(session_id)
-
-
-def keeps_changing(session_id: str) -> SessionChanged:
-    """Say that a change came too late again and again."""
-    return SessionChanged(
+    raise SessionChanged(
         f"session {session_id} is changed by others all the time: try again", session_id=session_id
     )
 
@@ -439,7 +446,6 @@ def name_taken(session: Session) -> SessionExists:
     """Say that another active session has the name."""
     return SessionExists(
         f"an active session is named {session.name!r} already: go on with that one, or end it first",
-        name=session.name,
     )
 
 
@@ -457,7 +463,6 @@ def check_begin(session: Session) -> None:
         raise SessionEnded(
             f"session {session.id} is {session.status}: start a new one, or fork it",
             session_id=session.id,
-            status=session.status,
         )
 
 
@@ -476,7 +481,6 @@ def already_final(continuation: Continuation) -> ContinuationFinal:
     return ContinuationFinal(
         f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
         continuation_id=continuation.id,
-        status=continuation.status,
     )
 
 
@@ -485,13 +489,13 @@ def amended(
 ) -> tuple[Continuation, MessageEntry]:
     """Return a turn and its answer as an amendment leaves them; refuse it where there is no answer."""
     if continuation.status != "completed":
-        refusal = ContinuationFinal if continuation.is_final else InvalidInput
-        raise refusal(
+        message = (
             f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
-            "can be amended",
-            continuation_id=continuation.id,
-            status=continuation.status,
+            "can be amended"
         )
+        if continuation.is_final:
+            raise ContinuationFinal(message, continuation_id=continuation.id)
+        raise InvalidInput(message)
     if answer is None or answer.role != "assistant" or answer.tool_calls:
         raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
     response = replace(continuation.response or ContinuationResponse(""), final_message=text)
@@ -527,23 +531,9 @@ def ended(continuation: Continuation, end: TurnEnd, at: datetime) -> Continuatio
     )
 
 
-def number_steps(steps: Sequence[NewStep], n: int, cursor: int, now: datetime) -> tuple[Step, ...]:
+def number_steps(steps: Sequence[StepBody], n: int, cursor: int, now: datetime) -> tuple[Step, ...]:
     """Give steps their numbers and places behind those that are there."""
-    return tuple(Step(n + k, now, s.type, s.detail, cursor + k) for k, s in enumerate(steps, 1))
-
-
-def cancelled_steps(reason: str) -> tuple[NewStep, ...]:
-    """The last step of a cancelled continuation."""
-    return (NewStep("summary", {"status": "cancelled", "reason": reason}),)
-
-
-def amended_steps(text: str) -> tuple[NewStep, ...]:
-    """The step that says what the answer is now."""
-    return (NewStep("summary", {"status": "completed", "final_message": text, "amended": True}),)
-
-
-INTERRUPTED_STEPS = (NewStep("observed_event", {"event": "interrupted"}),)
-EXPIRED_STEPS = (NewStep("summary", {"status": "expired"}),)
+    return tuple(Step(n + k, now, body, cursor + k) for k, body in enumerate(steps, 1))
 
 
 def is_over(lease_until: datetime, now: datetime) -> bool:

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 import fastjsonschema
 
 from sash.errors import InvalidInput, InvalidText, SashError
+from sash.values.continuations import Action, ArtifactRef
 from sash.values.sessions import Session
-from sash.values.steps import Action, ArtifactRef
 from sash.values.validation import check_amount, check_label, check_text
 
 Safety = Literal["idempotent", "verify", "unsafe"]

@@ -22,10 +22,9 @@ from sash.errors import (
 )
 from sash.intents.approval_words import parse_approval
 from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
-from sash.ports.store import keeps_changing
 from sash.values.codec import adapter
+from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.sessions import Session, WindowLimits
-from sash.values.steps import UNDER_WAY, Continuation
 from sash.values.validation import check_conversation_id
 
 # Under this key a session's context has how many turns the conversation had before it.
@@ -84,7 +83,7 @@ class Conversations:
                 return await self._begin(caller, name, 0 if found is None else _total(found))
             except _OVERTAKEN:
                 continue
-        raise keeps_changing(name)
+        raise _keeps_changing(name)
 
     async def add_turn(
         self,
@@ -246,7 +245,7 @@ class Conversations:
                 return await self._desk.send_message(caller, session.id, message)
             except _OVERTAKEN:
                 continue
-        raise keeps_changing(conversation_id)
+        raise _keeps_changing(conversation_id)
 
     async def _begin(self, caller: Caller, name: str, turns_before: int) -> Session:
         return await self._runtime.start_session(
@@ -272,7 +271,7 @@ class Conversations:
                 return await self._begin(caller, name, _total(ended))
             except _OVERTAKEN:
                 continue
-        raise keeps_changing(name)
+        raise _keeps_changing(name)
 
     async def _delete_before(self, caller: Caller, begun: Session) -> None:
         """Delete the sessions of a conversation before this one, which knows how many turns they had.
@@ -299,7 +298,7 @@ class Conversations:
                 await self._let_end(caller, busy, until)
             except _OVERTAKEN:
                 continue
-        raise keeps_changing(conversation_id)
+        raise _keeps_changing(conversation_id)
 
     async def _let_end(self, caller: Caller, busy: SessionBusy, until: float) -> None:
         """Wait for the turn that holds a conversation; one that waits for somebody may take too long."""
@@ -329,7 +328,7 @@ class Conversations:
                 continue
             most = session.window.max_turns or self._max_turns
             return _Past(tuple(map(_past_turn, turns)), _total(session), most)
-        raise keeps_changing(name)
+        raise _keeps_changing(name)
 
 
 def _reply(turn: ContinuationShown) -> str:
@@ -366,3 +365,9 @@ def _total(session: Session) -> int:
     if not isinstance(before, int):  # It has none, or was imported with something else.
         before = 0
     return before + stats.turns - stats.failed_turns - stats.cancelled_turns
+
+
+def _keeps_changing(session_id: str) -> SessionChanged:
+    return SessionChanged(
+        f"session {session_id} is changed by others all the time: try again", session_id=session_id
+    )

@@ -94,7 +94,7 @@ def problem(
 
 def of_error(error: SashError) -> Response:
     """Return one of our errors as a problem."""
-    return problem(status_of(error.code), error.code, error.message, **error.told)
+    return problem(status_of(error.code), error.code, error.message, **error.details)
 
 
 def install(app: FastAPI) -> None:

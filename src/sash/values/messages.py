@@ -64,9 +64,7 @@ class MessageEntry:
 
     def __post_init__(self) -> None:
         if not isinstance(self.role, str) or self.role not in ROLES:
-            raise InvalidRole(
-                f"unknown role {self.role!r:.80}: use one of {', '.join(sorted(ROLES))}", role=self.role
-            )
+            raise InvalidRole(f"unknown role {self.role!r:.80}: use one of {', '.join(sorted(ROLES))}")
         if isinstance(self.content, str):
             check_text(self.content)
         else:

@@ -1,6 +1,7 @@
 """What turns have done and cost: numbers that add up, from a call to a turn, a session, a day, an owner."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -63,6 +64,46 @@ class Stats:
 
 
 NO_STATS = Stats()
+
+
+@dataclass(frozen=True, slots=True)
+class Bill:
+    """The tokens and the price of one model call. `cost_usd` is None if the price is unknown.
+
+    `counted_tokens` is our own count of the prompt. With `estimated` the provider reported no usage, so the
+    other counts are ours, too.
+    """
+
+    model: str
+    input_tokens: int
+    cached_tokens: int
+    output_tokens: int
+    reasoning_tokens: int
+    counted_tokens: int
+    estimated: bool
+    cost_usd: float | None
+
+    @property
+    def total_tokens(self) -> int:
+        return self.input_tokens + self.output_tokens
+
+
+def sum_bills(bills: Sequence[Bill], **outcome: Any) -> Stats:
+    """Add up the bills of model calls; `outcome` sets the other fields of the result."""
+    reported = [bill for bill in bills if not bill.estimated]
+    total: dict[str, Any] = {
+        "model_calls": len(bills),
+        "input_tokens": sum([bill.input_tokens for bill in bills]),
+        "cached_tokens": sum([bill.cached_tokens for bill in bills]),
+        "output_tokens": sum([bill.output_tokens for bill in bills]),
+        "reasoning_tokens": sum([bill.reasoning_tokens for bill in bills]),
+        "counted_tokens": sum([bill.counted_tokens for bill in reported]),
+        "reported_tokens": sum([bill.input_tokens for bill in reported]),
+        "cost_usd": sum([bill.cost_usd or 0.0 for bill in bills]),
+        "unpriced_calls": sum([bill.cost_usd is None for bill in bills]),
+    }
+    return Stats(**total | outcome)
+
 
 K = TypeVar("K")
 

@@ -1,140 +1,229 @@
-"""A continuation: the execution of one turn. It is a fold over its steps, and the steps are the journal."""
+"""The steps of a turn: one small value for each kind. A turn's journal is the list of its steps.
 
-from dataclasses import dataclass, field
+`sash.values.step_codec` turns steps into JSON and back; no other module reads the JSON form.
+"""
+
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from sash.values.sessions import ModelConfig
-from sash.values.stats import Stats
+from pydantic import GetCoreSchemaHandler
 
-Status = Literal[
-    "pending",
-    "running",
-    "streaming",
-    "awaiting_approval",
-    "interrupted",
-    "completed",
-    "failed",
-    "cancelled",
-    "expired",
-]
-FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
-UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
-HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})
+from sash.values.continuations import Action, ArtifactRef, Status
+from sash.values.stats import Bill
 
 StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_event", "summary", "error"]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
-    """One journal entry: number `n` of its continuation, at place `cursor` among its session's events."""
+class Plan:
+    """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None if local."""
 
-    n: int
-    ts: datetime
-    type: StepType
-    detail: dict[str, Any]
-    cursor: int
+    type: ClassVar[StepType] = "plan"
 
-
-@dataclass(frozen=True, slots=True)
-class NewStep:
-    """A step that is still to be written; the store gives it its number, place and time."""
-
-    type: StepType
-    detail: dict[str, Any]
+    content: str
+    tool_calls: tuple[dict[str, Any], ...] = ()
+    bill: Bill | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ArtifactRef:
-    """A large result kept by reference."""
+class ToolCall:
+    """A tool call of the plan before it. `arguments` is JSON text, without secrets."""
 
-    id: str
-    type: str
-    size: int
-    name: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class ContinuationRequest:
-    """What was asked, and under which bounds; None is the session's budget, and the session's model.
-
-    `attachments` are images and audio beside the message, as OpenAI's content parts. `metadata` is what the
-    caller keeps with the turn; no model sees it.
-    """
-
-    message: str
-    allow_tools: bool = True
-    max_steps: int | None = None
-    time_budget_ms: int | None = None
-    planner_hints: dict[str, Any] = field(default_factory=dict)
-    idempotency_key: str | None = None
-    model: ModelConfig | None = None
-    attachments: tuple[dict[str, Any], ...] = ()
-    metadata: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def content(self) -> str | tuple[dict[str, Any], ...]:
-        """The message as a model takes it."""
-        if not self.attachments:
-            return self.message
-        return ({"type": "text", "text": self.message}, *self.attachments)
-
-
-@dataclass(frozen=True, slots=True)
-class Action:
-    """A call that changed something, or tried to. `verified` is None if nobody can say whether it worked.
-
-    `before` and `after` are what was so, by entity; `undoes` is the call that this one has taken back.
-    """
+    type: ClassVar[StepType] = "tool_call"
 
     call_id: str
     name: str
-    arguments: dict[str, Any]
-    outcome: Literal["done", "failed", "denied", "unknown", "dry_run"]
-    verified: bool | None = None
-    before: dict[str, Any] = field(default_factory=dict)
-    after: dict[str, Any] = field(default_factory=dict)
-    undoes: str | None = None
+    arguments: str
 
 
 @dataclass(frozen=True, slots=True)
-class ContinuationResponse:
-    """What came of it. `stopped_by` names the budget that ended the turn early."""
+class ToolResult:
+    """The result of a tool call, as the model reads it. `action` is set if the tool changes the home."""
+
+    type: ClassVar[StepType] = "tool_result"
+
+    call_id: str
+    name: str
+    content: str
+    cost_usd: float = 0.0
+    action: Action | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """Evicted messages that this turn shows to the model again, and the words that found them."""
+
+    type: ClassVar[StepType] = "retrieval"
+
+    query: tuple[str, ...]
+    message_ids: tuple[str, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HomeChanged:
+    """State changes of the home since the model last heard of it, as text for the model."""
+
+    type: ClassVar[StepType] = "observed_event"
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSentBack:
+    """An answer that claimed an action which no tool performed. The model was asked again."""
+
+    type: ClassVar[StepType] = "observed_event"
+
+    content: str
+    bill: Bill | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRequested:
+    """A tool call that waits for an approval. `would` describes the effect of the call."""
+
+    type: ClassVar[StepType] = "observed_event"
+
+    call_id: str
+    name: str
+    reason: str
+    would: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalGiven:
+    """A person's answer to an approval request."""
+
+    type: ClassVar[StepType] = "observed_event"
+
+    call_id: str
+    approved: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupted:
+    """The turn stopped and can be resumed. `code` is set if an error stopped it.
+
+    `lost_bills` are the model calls that were paid for and gave no answer.
+    """
+
+    type: ClassVar[StepType] = "observed_event"
+
+    code: str | None = None
+    message: str | None = None
+    lost_bills: tuple[Bill, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The turn ended with an answer. `stopped_by` names the budget that ended it early."""
+
+    type: ClassVar[StepType] = "summary"
 
     final_message: str
-    reasoning_summary: str | None = None
-    citations: tuple[dict[str, Any], ...] = ()
-    follow_ups: tuple[str, ...] = ()
-    actions: tuple[Action, ...] = ()
     stopped_by: str | None = None
+    bill: Bill | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class ContinuationError:
-    """Why a turn failed: a stable code and a message to act on."""
+class Recorded:
+    """The turn was added as a whole, without running the agent. `final_message` is None if unanswered."""
+
+    type: ClassVar[StepType] = "summary"
+
+    final_message: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Amended:
+    """The answer of the completed turn was replaced."""
+
+    type: ClassVar[StepType] = "summary"
+
+    final_message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """The turn was cancelled."""
+
+    type: ClassVar[StepType] = "summary"
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """The turn was left waiting for too long."""
+
+    type: ClassVar[StepType] = "summary"
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The turn ended with an error."""
+
+    type: ClassVar[StepType] = "error"
 
     code: str
     message: str
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """One turn's execution, without its steps. `stats` says what it took, when it is over."""
+EndStep = Finished | Recorded | Amended | Cancelled | Expired | Failed
+StepBody = (
+    Plan
+    | ToolCall
+    | ToolResult
+    | Recalled
+    | HomeChanged
+    | AnswerSentBack
+    | ApprovalRequested
+    | ApprovalGiven
+    | Interrupted
+    | EndStep
+)
 
-    id: str
-    session_id: str
-    owner: str
-    status: Status
-    created_at: datetime
-    updated_at: datetime
-    request: ContinuationRequest
-    response: ContinuationResponse | None = None
-    error: ContinuationError | None = None
-    artifacts: tuple[ArtifactRef, ...] = ()
-    retry_of: str | None = None
-    stats: Stats | None = None
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A journal entry: number `n` of its continuation, at position `cursor` among its session's events."""
+
+    n: int
+    ts: datetime
+    body: StepBody
+    cursor: int
 
     @property
-    def is_final(self) -> bool:
-        """Whether nothing can happen to it any more."""
-        return self.status in FINAL
+    def type(self) -> StepType:
+        """The kind of step, as JSON names it."""
+        return self.body.type
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        """The body as JSON values, for programs that read the JSON form."""
+        from sash.values.step_codec import encode_body
+
+        return encode_body(self.body)
+
+    @property
+    def final_status(self) -> Status | None:
+        """The status that the turn ends with, or None if this step does not end it."""
+        match self.body:
+            case Finished() | Recorded() | Amended():
+                return "completed"
+            case Cancelled():
+                return "cancelled"
+            case Expired():
+                return "expired"
+            case Failed():
+                return "failed"
+        return None
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, _: Any, handler: GetCoreSchemaHandler) -> Any:
+        from sash.values.step_codec import JsonStep
+
+        return handler.generate_schema(JsonStep)

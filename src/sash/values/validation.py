@@ -33,7 +33,6 @@ def check_text(text: str) -> str:
             raise InvalidText(
                 f"the text has a lone surrogate ({text[error.start]!a}) at position {error.start}, "
                 "which no provider accepts: decode it with errors='replace' first",
-                position=error.start,
             ) from error
     return text
 

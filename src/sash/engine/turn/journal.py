@@ -1,106 +1,121 @@
-"""What one turn writes under its lease: its steps, its artifacts, its end. Secrets are taken out on the way.
+"""The journal of one turn: the turn's steps, artifacts and end, written under its lease without secrets.
 
-Steps are written behind the turn: while they go to the disk the model is asked, and tools that may run twice
-are run. One write is under way at a time, so that whenever the process dies the journal has the beginning of
-the turn and no holes. Who must know that a step is on the disk waits with `settle`.
+Steps are written behind the turn: the model and repeatable tools run while the disk works. One write runs
+at a time, so a crash leaves the beginning of the turn in the journal, without gaps. `flush` waits for the
+disk.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 
 from sash.engine.event_hub import EventHub
 from sash.engine.redaction import redact, redact_json
+from sash.engine.turn.progress import Progress
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
+from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import Action, ArtifactRef, NewStep
+from sash.values.step_codec import decode_body, encode_body
+from sash.values.steps import StepBody, ToolResult
 
-# How many turns back an action may be looked for.
+# `past_actions` looks at this many turns.
 MAX_TURNS = 50
 
 
 class Journal:
-    """The journal of one turn."""
+    """Writes the steps of one turn to the store and applies them to its progress."""
 
-    def __init__(self, store: Store, turn: Turn, hub: EventHub, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, turn: Turn, progress: Progress, hub: EventHub, new_id: Callable[[], str]
+    ) -> None:
         self.steps = list(turn.steps)
         self._store = store
         self._turn = turn
+        self._progress = progress
         self._hub = hub
         self._new_id = new_id
-        self._unwritten: list[NewStep] = []
+        self._unwritten: list[StepBody] = []
         self._flushing: asyncio.Task[None] | None = None
 
-    def write(self, steps: list[NewStep]) -> list[NewStep]:
-        """Note steps to be written soon, and return them as they will be written."""
-        said = [step.detail for step in steps]
-        clean = redact_json(said)
-        if clean is not said:
-            steps = [NewStep(step.type, detail) for step, detail in zip(steps, clean, strict=True)]
-        if not self._unwritten:
-            asyncio.get_running_loop().call_soon(self._begin_flush)
-        self._unwritten += steps
-        return steps
+    def write(self, *steps: StepBody) -> None:
+        """Apply steps to the progress, and write them soon."""
+        for step in self._queue(steps):
+            self._progress.apply(step)
 
-    async def settle(self) -> None:
+    async def flush(self) -> None:
         """Wait until all steps are on the disk."""
-        while flushing := self._begin_flush():
+        while flushing := self._start_flush():
             await asyncio.shield(flushing)
 
     async def check(self) -> None:
-        """Say so if a write has failed, before the turn does more."""
+        """Raise the error of a failed write, before the turn does more."""
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
-    async def hand_back(self, steps: list[NewStep], give_back: WaitingStatus, stats: Stats) -> None:
-        """Write the last steps, and what it took so far, before the turn waits for somebody to go on."""
+    async def hand_back(self, steps: Sequence[StepBody], status: WaitingStatus, stats: Stats) -> None:
+        """Write the last steps and give the lease back; the continuation waits with this status."""
         if self._flushing is not None:
-            await self.settle()
-        self.write(steps)
-        await self._append(give_back, stats)
+            await self.flush()
+        self._queue(steps)
+        await self._append(status, stats)
 
-    async def whole(self, end: TurnEnd) -> TurnEnd:
-        """Return the end of the turn with the steps that are unwritten yet, which are written with it."""
+    async def complete(self, end: TurnEnd) -> TurnEnd:
+        """Return the end with all unwritten steps before its own. The caller writes them with `finish`."""
         if self._flushing is not None:
-            await self.settle()
+            await self.flush()
         steps, self._unwritten = (*self._unwritten, *end.steps), []
         return replace(end, steps=steps)
 
     async def finish(self, end: TurnEnd) -> EndWritten:
-        """End the turn."""
-        finished = await self._store.finish(self._turn.lease, end)
-        self.steps += finished.steps
-        return finished
+        """Write the end of the turn."""
+        written = await self._store.finish(self._turn.lease, end)
+        self.steps += written.steps
+        return written
 
     async def stop(self) -> None:
-        """Wait for a write under way. If it fails, what comes behind it is not written."""
+        """Wait for the running write. If it fails, drop the steps behind it."""
         if self._flushing is not None:
             await asyncio.gather(self._flushing, return_exceptions=True)
         if self._flushing is not None:
             self._unwritten.clear()
             self._flushing = None
 
-    async def keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
-        """Keep a large result apart."""
+    async def keep(self, data: bytes, media_type: str, name: str) -> ArtifactRef:
+        """Store a large result as an artifact."""
         session = self._turn.session
-        return await keep(self._store, self._new_id(), session.owner, session.id, data, kind, name)
+        return await keep_artifact(
+            self._store, self._new_id(), session.owner, session.id, data, media_type, name
+        )
 
     async def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
-        """Give the actions of the session, newest first, each with the key of its call."""
+        """Yield the actions of the session, newest first, each with the key of its tool call."""
         session = self._turn.session
         continuations = await self._store.list_continuations(session.owner, session.id)
         for continuation in reversed(continuations[-MAX_TURNS:]):
             _, steps = await self._store.journal(session.owner, continuation.id)
             for step in reversed(steps):
-                if step.type == "tool_result" and "action" in step.detail:
-                    action = Action(**step.detail["action"])
+                if isinstance(step.body, ToolResult) and step.body.action is not None:
+                    action = step.body.action
                     yield f"{continuation.id}:{action.call_id}", action
 
-    def tell(self, message: str) -> None:
-        """Tell who listens what is being done; it is not kept."""
+    def report_progress(self, message: str) -> None:
+        """Send a progress message to subscribers. It is not stored."""
         self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
 
-    def _begin_flush(self) -> asyncio.Task[None] | None:
+    def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
+        """Remove secrets from steps and put them into the write queue."""
+        details = [encode_body(step) for step in steps]
+        redacted = redact_json(details)
+        if redacted is details:
+            clean = list(steps)
+        else:
+            clean = [decode_body(step.type, detail) for step, detail in zip(steps, redacted, strict=True)]
+        if not self._unwritten:
+            asyncio.get_running_loop().call_soon(self._start_flush)
+        self._unwritten += clean
+        return clean
+
+    def _start_flush(self) -> asyncio.Task[None] | None:
         if self._unwritten and self._flushing is None:
             self._flushing = asyncio.create_task(self._flush())
         return self._flushing
@@ -110,19 +125,19 @@ class Journal:
             await self._append()
         self._flushing = None
 
-    async def _append(self, give_back: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
+    async def _append(self, status: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
         steps, self._unwritten = self._unwritten, []
-        written = await self._store.append(self._turn.lease, steps, give_back=give_back, stats=stats)
+        written = await self._store.append(self._turn.lease, steps, give_back=status, stats=stats)
         self.steps += written
         self._hub.wake(self._turn.session.id)
 
 
-async def keep(
-    store: Store, new_id: str, owner: str, session_id: str, data: bytes, kind: str, name: str
+async def keep_artifact(
+    store: Store, new_id: str, owner: str, session_id: str, data: bytes, media_type: str, name: str
 ) -> ArtifactRef:
-    """Keep an artifact of a session; text without its secrets."""
-    is_text = kind.startswith(("text/", "application/json"))
+    """Store an artifact of a session. Text is stored without its secrets."""
+    is_text = media_type.startswith(("text/", "application/json"))
     clean = redact(data.decode(errors="replace")).encode() if is_text else data
-    ref = ArtifactRef(new_id, kind, len(clean), redact(name))
+    ref = ArtifactRef(new_id, media_type, len(clean), redact(name))
     await store.put_artifact(Artifact(ref, session_id, owner, clean))
     return ref

@@ -1,169 +1,236 @@
-"""One turn: ask the model, run the tools it calls, until it answers.
+"""The loop of one turn: get an answer, run the tools it calls, repeat until the answer calls none.
 
-The loop knows no store: it writes every step through `Journal`, and after a crash it is given the steps that
-were written and goes on from the first that is missing.
+The loop writes every step through the journal. After a crash it is given the steps that were written and goes
+on from the first that is missing.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+import logging
+from dataclasses import dataclass, replace
 
 from sash.engine.budget import BudgetReached, TurnBudget
+from sash.engine.context import Context
+from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
+from sash.engine.parts import Parts, choose_model
+from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
-from sash.ports.model import Answer
-from sash.ports.tools import ToolRegistry
-from sash.values.sessions import Budgets, Session
-from sash.values.steps import ContinuationRequest, NewStep
+from sash.engine.turn.turn_context import TurnContext
+from sash.engine.window_cache import CachedWindow
+from sash.errors import AnswerCutOff, ModelError
+from sash.ports.intents import ToolResult, Utterance
+from sash.ports.model import Answer, ModelRequest, collect
+from sash.ports.store import Turn
+from sash.values.stats import Bill
+from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
+# An answer that was cut off is requested this many times more.
+MAX_RETRIES = 1
 NO_ANSWER = "The model has said nothing."
 DAY_IS_OVER = (
     "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
     "understand without it."
 )
 
-
-class Asked(NamedTuple):
-    """An answer, and what it took to get it: None if no model was asked."""
-
-    answer: Answer
-    usage: dict[str, Any] | None
-
-
-Ask = Callable[[], Awaitable[Asked]]
+_logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a run of the loop ended: with an answer, or waiting for a person."""
+class Answered:
+    """The answer that ends a turn. `stopped_by` names the budget that ended it early."""
 
-    what: Literal["answered", "awaiting_approval"]
-    answer: Answer = field(default_factory=Answer)
-    usage: dict[str, Any] | None = None
+    answer: Answer
+    bill: Bill | None = None
     stopped_by: str | None = None
 
 
-@dataclass(slots=True)
 class Loop:
-    """One turn's run."""
+    """Runs one turn until it has an answer or waits for an approval."""
 
-    session: Session
-    request: ContinuationRequest
-    progress: Progress
-    tools: ToolRegistry
-    ask: Ask
-    purse: TurnBudget
-    journal: Journal
-    calls: ToolCalls
+    def __init__(
+        self,
+        parts: Parts,
+        turn: Turn,
+        window: CachedWindow,
+        progress: Progress,
+        journal: Journal,
+        budget: TurnBudget,
+    ) -> None:
+        self._parts = parts
+        self._session = turn.session
+        self._continuation = turn.continuation
+        self._request = turn.continuation.request
+        self._window = window
+        self._progress = progress
+        self._journal = journal
+        self._budget = budget
+        self._config = choose_model(turn)
+        self._turn_context = TurnContext(parts, turn, window, progress, journal, self._config)
+        self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
+        self._context: Context | None = None
+        self._streams = 0
 
-    async def run(self) -> Outcome:
-        """Go on until there is an answer, a budget is reached, or a person has to be asked."""
-        milliseconds = _least(self.request.time_budget_ms, self.session.budgets.max_duration_ms)
-        budget = asyncio.timeout(milliseconds / 1000)
+    async def run(self) -> Answered | None:
+        """Return the answer, or None if the turn waits for an approval."""
+        limit_ms = _least(self._request.time_budget_ms, self._session.budgets.max_duration_ms)
+        timeout = asyncio.timeout(limit_ms / 1000)
         try:
-            async with budget:
+            async with timeout:
                 return await self._run()
         except TimeoutError:
-            if not budget.expired():
+            if not timeout.expired():
                 raise
-            self.purse.lose()
-            self.calls.cut_off()
-            return self._stopped("max_duration_ms")
+            self._budget.write_off()
+            self._tool_calls.cut_off()
+            return self._stop("max_duration_ms")
 
-    async def _run(self) -> Outcome:
+    async def _run(self) -> Answered | None:
         while True:
-            if self.progress.open_calls and not await self.calls.run():
-                return Outcome("awaiting_approval")
-            if reached := self._budget_reached():
-                return self._stopped(reached)
+            if self._progress.open_calls and not await self._tool_calls.run():
+                return None
+            if reached := self._reached_budget():
+                return self._stop(reached)
             try:
-                answer, usage = await self.ask()
+                answer, bill = await self._next_answer()
             except BudgetReached as passed:
-                return self._stopped(passed.budget)
-            if not answer.tool_calls:
-                if not answer.content.strip():
-                    answer = replace(answer, content=NO_ANSWER)
-                truth = self._truth(answer)
-                if truth is None or self.progress.sent_back is not None:
-                    self.progress.count(usage)
-                    cut_off = "max_output_tokens" if answer.stop_reason == "length" else None
-                    content = answer.content if truth is None else truth
-                    return Outcome("answered", replace(answer, content=content), usage, cut_off)
-                untrue = {"event": "sent_back", "content": answer.content, "usage": usage}
-                self._write([NewStep("observed_event", untrue)])
+                return self._stop(passed.budget)
+            if answer.tool_calls:
+                self._plan(answer, bill)
                 continue
-            planned = _planned(answer, usage, self.progress.call_ids)
-            self._write(planned)
-            for step in planned[1:]:
-                # The tool gets what the model said; the journal and the prompt have it without secrets.
-                self.progress.open_calls[step.detail["call_id"]].arguments = step.detail["arguments"]
+            if not answer.content.strip():
+                answer = replace(answer, content=NO_ANSWER)
+            correction = self._correct(answer)
+            if correction is not None and self._progress.sent_back is None:
+                self._journal.write(AnswerSentBack(answer.content, bill))
+                continue
+            self._progress.add_bill(bill)
+            content = answer.content if correction is None else correction
+            stopped_by = "max_output_tokens" if answer.stop_reason == "length" else None
+            return Answered(replace(answer, content=content), bill, stopped_by)
 
-    def _budget_reached(self) -> str | None:
-        budgets: Budgets = self.session.budgets
-        if self.progress.plans >= _least(self.request.max_steps, budgets.max_steps):
+    async def _next_answer(self) -> tuple[Answer, Bill | None]:
+        """Return the next answer: from an intent if one understands the sentence, else from the model."""
+        await self._journal.check()
+        if not self._progress.has_model_call and (local := await self._understand()):
+            return local, None
+        if self._context is None:
+            self._context = await self._turn_context.build()
+        context, messages = self._context, self._progress.prompt()
+        counted = context.tokens + self._parts.contexts.count_messages(messages)
+        config = await self._budget.reserve(counted, self._config)
+        request = ModelRequest([*context.messages, *messages], context.tools, config)
+        if not self._turn_context.is_for_other_model and self._request.allow_tools:
+            self._window.last_prompt = request.messages
+        answer = await self._ask_model(request, counted)
+        return answer, self._budget.settle(answer)
+
+    async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
+        """Ask the model. An answer that is cut off is requested once more."""
+        hub, session_id, continuation_id = self._parts.hub, self._session.id, self._continuation.id
+        retries = 0
+        while True:
+            self._streams += 1
+            written = ""
+
+            def on_text(text: str) -> None:
+                nonlocal written
+                written = text
+                hub.write(session_id, continuation_id, self._streams, text)
+
+            try:
+                stream = self._parts.model.stream(request)
+                answer: Answer = await run_foreign(collect(stream, on_text))
+                return answer
+            except ModelError as error:
+                is_cut_off = isinstance(error, AnswerCutOff)
+                if written or is_cut_off:
+                    self._budget.write_off(written)
+                else:
+                    self._budget.release()
+                if retries == MAX_RETRIES or not is_cut_off:
+                    raise
+                retries += 1
+                _logger.warning("%s: the model is asked again", error.message)
+                await self._budget.reserve(counted, self._config)
+            finally:
+                hub.end_text(session_id, continuation_id)
+
+    async def _understand(self) -> Answer | None:
+        """Return the answer of the first intent that understands the message."""
+        if self._request.attachments:
+            return None
+        messages = self._progress.transcript() if self._progress.tool_calls else ()
+        results = tuple(ToolResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
+        tools = self._parts.tools.names if self._request.allow_tools else frozenset()
+        utterance = Utterance(self._request.message, self._session, tools, results)
+        for intents in self._parts.intents:
+            try:
+                if answer := await run_foreign(intents.understand(utterance)):
+                    return answer  # type: ignore[no-any-return]
+            except Exception as error:
+                _logger.warning("%s failed: %s", type(intents).__name__, redact(str(error)))
+        return None
+
+    def _plan(self, answer: Answer, bill: Bill | None) -> None:
+        """Write the answer and its tool calls as one plan.
+
+        Call ids become unique within the turn: some models give none, or the same one again.
+        """
+        taken, calls = set(self._progress.call_ids), []
+        for call in answer.tool_calls:
+            call_id, n = call["id"] or "call", 1
+            while call_id in taken:
+                n += 1
+                call_id = f"{call['id'] or 'call'}-{n}"
+            taken.add(call_id)
+            function = call["function"]
+            if not function["name"]:
+                function = function | {"name": "unnamed"}
+            calls.append(call | {"id": call_id, "function": function})
+        steps = [ToolCall(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
+        self._journal.write(Plan(answer.content, tuple(calls), bill), *steps)
+        for step in steps:
+            # The tool gets the arguments as the model wrote them; the journal has them without secrets.
+            self._progress.open_calls[step.call_id].arguments = step.arguments
+
+    def _reached_budget(self) -> str | None:
+        budgets, progress = self._session.budgets, self._progress
+        if progress.plans >= _least(self._request.max_steps, budgets.max_steps):
             return "max_steps"
-        if self.progress.tool_calls > budgets.max_tool_calls:
+        if progress.tool_calls > budgets.max_tool_calls:
             return "max_tool_calls"
-        if self.progress.total_tokens >= budgets.max_tokens_per_turn:
+        if progress.total_tokens >= budgets.max_tokens_per_turn:
             return "max_tokens_per_turn"
         return None
 
-    def _truth(self, answer: Answer) -> str | None:
-        """Return what is true instead of an answer that claims an action although none was carried out.
+    def _correct(self, answer: Answer) -> str | None:
+        """Return a true sentence if the answer claims an action that no tool performed, else None.
 
-        Where no tool can act, nobody takes such words for an action.
+        Without a tool that acts, such words claim nothing.
         """
-        checked = self.session.policy.grounded_answers and self.tools.can_act and not answer.local
-        if not checked or self.progress.acted or is_question(self.request.message):
+        is_checked = self._session.policy.grounded_answers and self._parts.tools.can_act and not answer.local
+        if not is_checked or self._progress.has_acted or is_question(self._request.message):
             return None
-        truth = claim(answer.content, looked=self.progress.tool_calls > 0)
+        correction = claim(answer.content, looked=self._progress.tool_calls > 0)
         tried = [
             f"{action.name}: {'no effect seen' if action.verified is False else action.outcome}"
-            for action in self.progress.actions
+            for action in self._progress.actions
         ]
-        return f"{truth} ({'; '.join(tried)})" if truth and tried else truth
+        return f"{correction} ({'; '.join(tried)})" if correction and tried else correction
 
-    def _stopped(self, budget: str) -> Outcome:
-        known = [m["content"] for m in self.progress.said if m["role"] == "assistant" and m["content"]]
+    def _stop(self, budget: str) -> Answered:
+        """End the turn with what is known, and name the budget."""
+        known = [m["content"] for m in self._progress.messages if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
         if budget == "max_cost_per_day_usd":
             text = DAY_IS_OVER
         if known:
             text += f" What I know so far: {known[-1]}"
-        return Outcome("answered", Answer(text), stopped_by=budget)
-
-    def _write(self, steps: list[NewStep]) -> None:
-        for step in self.journal.write(steps):
-            self.progress.add(step)
+        return Answered(Answer(text), stopped_by=budget)
 
 
-def _least(asked: int | None, budget: int) -> int:
-    """A request may ask for less than the session's budget, not for more."""
-    return budget if asked is None else min(asked, budget)
-
-
-def _planned(answer: Answer, usage: dict[str, Any] | None, used: frozenset[str]) -> list[NewStep]:
-    """The model's answer is also the intent to call the tools: both are written at once.
-
-    Some models give no ids, or the same ones again; within a turn they have to be unique.
-    """
-    taken, calls = set(used), []
-    for call in answer.tool_calls:
-        call_id, n = call["id"] or "call", 1
-        while call_id in taken:
-            n += 1
-            call_id = f"{call['id'] or 'call'}-{n}"
-        taken.add(call_id)
-        function = call["function"]
-        if not function["name"]:
-            function = function | {"name": "unnamed"}
-        calls.append(call | {"id": call_id, "function": function})
-    plan = {"content": answer.content, "tool_calls": calls, "usage": usage}
-    steps = [
-        {"call_id": c["id"], "name": c["function"]["name"], "arguments": c["function"]["arguments"]}
-        for c in calls
-    ]
-    return [NewStep("plan", plan), *(NewStep("tool_call", step) for step in steps)]
+def _least(requested: int | None, budget: int) -> int:
+    """Return the smaller limit: a request may ask for less than the session's budget, not for more."""
+    return budget if requested is None else min(requested, budget)

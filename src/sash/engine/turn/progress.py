@@ -1,12 +1,25 @@
-"""How far a turn has come: a fold over its steps. Resuming is reading the steps and going on."""
+"""The state of a turn: a fold over its steps. A resumed turn reads its steps and continues from there."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sash.ports.prompt import with_context
-from sash.values.stats import Stats
-from sash.values.steps import Action, ArtifactRef, NewStep, Step
+from sash.values.continuations import Action, ArtifactRef
+from sash.values.stats import Bill, Stats, sum_bills
+from sash.values.steps import (
+    AnswerSentBack,
+    ApprovalGiven,
+    ApprovalRequested,
+    HomeChanged,
+    Interrupted,
+    Plan,
+    Recalled,
+    Step,
+    StepBody,
+    ToolCall,
+    ToolResult,
+)
 
 NOT_TRUE = (
     "(from Sash, not from the user) Your last answer says that something was done, but no tool has done "
@@ -15,199 +28,171 @@ NOT_TRUE = (
 
 
 @dataclass(slots=True)
-class Call:
-    """A tool call of the last plan: number `n` of the turn.
+class OpenCall:
+    """A tool call that has no result yet: number `n` of the turn.
 
-    `suspect`: its process died when it may have been under way. `begun`: this process has begun to make it.
-    `asks` is what a person is told who has to say yes to it.
+    `is_suspect` is True if a process died while the call may have been running. `is_begun` is True if this
+    process has started the call. `approval` is the request that a person has to answer.
     """
 
     id: str
     name: str
     arguments: str
     n: int = 0
-    begun: bool = False
-    asked: bool = False
+    is_begun: bool = False
+    is_suspect: bool = False
+    approval: ApprovalRequested | None = None
+    is_approval_written: bool = False
     approved: bool | None = None
-    suspect: bool = False
     cost_usd: float = 0.0
     planned_at: datetime | None = None
-    asks: dict[str, Any] = field(default_factory=dict)
 
     @property
-    def waits(self) -> bool:
-        """Whether a person has been asked and has not answered."""
-        return self.asked and self.approved is None
+    def awaits_approval(self) -> bool:
+        """Return True if a person was asked and has not answered."""
+        return self.is_approval_written and self.approved is None
 
 
 @dataclass(slots=True)
 class Progress:
-    """What the steps of a turn add up to. `said` has its messages as a model takes them.
+    """The sum of a turn's steps. `messages` are the turn's messages in the form that a model accepts.
 
-    `told` stands with the user's message for as long as that is shown. `sent_back` is an answer that was not
-    true: the model sees it with the reason, and nobody else does.
-    `reserved_usd` is what a call under way may cost at most.
+    `home_changes` is text that stands before the user's message. `sent_back` is an answer that was not true:
+    the model sees it with the reason, and the user does not. `reserved_usd` is the maximum cost of the model
+    call that is running.
     """
 
-    said: list[dict[str, Any]] = field(default_factory=list)
+    messages: list[dict[str, Any]] = field(default_factory=list)
     recalled: str | None = None
-    told: str = ""
+    home_changes: str = ""
     sent_back: str | None = None
-    sent_back_at: int = 0
-    open_calls: dict[str, Call] = field(default_factory=dict)
+    sent_back_index: int = 0
+    open_calls: dict[str, OpenCall] = field(default_factory=dict)
     actions: list[Action] = field(default_factory=list)
     artifacts: list[ArtifactRef] = field(default_factory=list)
     plans: int = 0
     tool_calls: int = 0
-    usages: list[dict[str, Any]] = field(default_factory=list)
+    bills: list[Bill] = field(default_factory=list)
     total_tokens: int = 0
     tools_usd: float = 0.0
     reserved_usd: float = 0.0
 
     @classmethod
-    def of(cls, asked: Any, steps: tuple[Step, ...]) -> "Progress":
-        """Begin with what was asked, as a model is shown it, and take the steps into account."""
-        progress = cls([{"role": "user", "content": asked}])
+    def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":
+        """Start with the user's message, as a model reads it, and apply the steps."""
+        progress = cls([{"role": "user", "content": question}])
         for step in steps:
-            progress.add(step)
+            progress.apply(step.body, step.ts)
         return progress
 
     @property
     def call_ids(self) -> frozenset[str]:
-        """The ids of all calls of the turn."""
-        return frozenset(call["id"] for message in self.said for call in message.get("tool_calls", ()))
-
-    def transcript(self) -> list[dict[str, Any]]:
-        """Return the turn's messages, the results in the order of the calls, however they came in."""
-        ordered: list[dict[str, Any]] = []
-        order: dict[str, int] = {}
-        for message in self.said:
-            at = len(ordered)
-            if message["role"] == "tool":
-                place = order[message["tool_call_id"]]
-                while ordered[at - 1]["role"] == "tool" and order[ordered[at - 1]["tool_call_id"]] > place:
-                    at -= 1
-            for call in message.get("tool_calls", ()):
-                order[call["id"]] = len(order)
-            ordered.insert(at, message)
-        return ordered
-
-    def prompt(self) -> list[dict[str, Any]]:
-        """Return what a model is shown of the turn: its messages, and the answer that was sent back."""
-        said = self.transcript()
-        if self.sent_back is not None:
-            answer = {"role": "assistant", "content": self.sent_back}
-            said[self.sent_back_at : self.sent_back_at] = [answer, {"role": "user", "content": NOT_TRUE}]
-        return said
+        """The ids of all tool calls of the turn."""
+        return frozenset(call["id"] for message in self.messages for call in message.get("tool_calls", ()))
 
     @property
-    def acted(self) -> bool:
-        """Whether something was done in this turn, or may have been; to note something is to do something.
+    def has_model_call(self) -> bool:
+        return bool(self.bills)
 
-        What was tried, and is seen not to have worked, was not done.
+    @property
+    def has_acted(self) -> bool:
+        """Return True if the turn changed something, or may have. Facts that were noted count as a change.
+
+        An action whose effect was looked for and not seen does not count.
         """
-        noted = any(m["role"] == "tool" and m["name"] in ("remember", "forget") for m in self.said)
+        noted = any(m["role"] == "tool" and m["name"] in ("remember", "forget") for m in self.messages)
         return noted or any(
             action.outcome in ("done", "unknown") and action.verified is not False for action in self.actions
         )
 
-    def add(self, step: Step | NewStep) -> None:
-        """Take one more step into account."""
-        detail = step.detail
-        match step.type:
-            case "plan":
-                self._plan(detail)
-            case "tool_call":
-                self.tool_calls += 1
-                call = Call(detail["call_id"], detail["name"], detail["arguments"], self.tool_calls)
-                call.planned_at = step.ts if isinstance(step, Step) else None
-                self.open_calls[call.id] = call
-            case "tool_result":
-                self._result(detail)
-            case "retrieval":
-                self.recalled = detail["text"]
-            case "observed_event":
-                self._event(detail)
-
-    def _plan(self, detail: dict[str, Any]) -> None:
-        self.plans += 1
-        self.count(detail.get("usage"))
-        self.said.append(
-            {"role": "assistant", "content": detail["content"], "tool_calls": detail["tool_calls"]}
-        )
-
-    def count(self, usage: dict[str, Any] | None) -> None:
-        """Add what a model call cost; nothing, if no model was asked."""
-        if usage is not None:
-            self.usages.append(usage)
-            self.total_tokens += usage["input_tokens"] + usage["output_tokens"]
-
-    @property
-    def asked_a_model(self) -> bool:
-        return bool(self.usages)
-
     @property
     def cost_usd(self) -> float:
-        return sum((usage["cost_usd"] or 0.0 for usage in self.usages), self.tools_usd)
+        return sum((bill.cost_usd or 0.0 for bill in self.bills), self.tools_usd)
 
-    def spent(self, **outcome: Any) -> Stats:
-        """Return what the calls of models and tools add up to, with what else is known of the turn."""
-        return billed(self.usages, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
+    def transcript(self) -> list[dict[str, Any]]:
+        """Return the turn's messages. Tool results stand in the order of their calls."""
+        ordered: list[dict[str, Any]] = []
+        order: dict[str, int] = {}
+        for message in self.messages:
+            index = len(ordered)
+            if message["role"] == "tool":
+                rank = order[message["tool_call_id"]]
+                while (
+                    ordered[index - 1]["role"] == "tool" and order[ordered[index - 1]["tool_call_id"]] > rank
+                ):
+                    index -= 1
+            for call in message.get("tool_calls", ()):
+                order[call["id"]] = len(order)
+            ordered.insert(index, message)
+        return ordered
 
-    def _result(self, detail: dict[str, Any]) -> None:
-        del self.open_calls[detail["call_id"]]
-        self.said.append(
+    def prompt(self) -> list[dict[str, Any]]:
+        """Return the turn's messages for the model, with an answer that was sent back."""
+        messages = self.transcript()
+        if self.sent_back is not None:
+            answer = {"role": "assistant", "content": self.sent_back}
+            index = self.sent_back_index
+            messages[index:index] = [answer, {"role": "user", "content": NOT_TRUE}]
+        return messages
+
+    def add_bill(self, bill: Bill | None) -> None:
+        """Add the bill of a model call; None changes nothing."""
+        if bill is not None:
+            self.bills.append(bill)
+            self.total_tokens += bill.total_tokens
+
+    def stats(self, **outcome: Any) -> Stats:
+        """Return the cost of all model and tool calls; `outcome` sets other fields."""
+        return sum_bills(self.bills, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
+
+    def apply(  # noqa: C901 (one case for each kind of step)
+        self, body: StepBody, planned_at: datetime | None = None
+    ) -> None:
+        """Apply one step. `planned_at` is when a stored tool call was planned."""
+        match body:
+            case Plan(content, tool_calls, bill):
+                self.plans += 1
+                self.add_bill(bill)
+                self.messages.append(
+                    {"role": "assistant", "content": content, "tool_calls": list(tool_calls)}
+                )
+            case ToolCall(call_id, name, arguments):
+                self.tool_calls += 1
+                call = OpenCall(call_id, name, arguments, self.tool_calls, planned_at=planned_at)
+                self.open_calls[call_id] = call
+            case ToolResult():
+                self._apply_result(body)
+            case Recalled(text=text):
+                self.recalled = text
+            case HomeChanged(text):
+                question, self.home_changes = self.messages[0], text
+                self.messages[0] = question | {"content": with_context(text, question["content"])}
+            case Interrupted(lost_bills=bills):
+                for bill in bills:
+                    self.add_bill(bill)
+                for call in self.open_calls.values():
+                    call.is_suspect = call.is_suspect or not call.awaits_approval
+            case AnswerSentBack(content, bill):
+                self.add_bill(bill)
+                self.sent_back, self.sent_back_index = content, len(self.messages)
+            case ApprovalRequested(call_id):
+                call = self.open_calls[call_id]
+                call.approval, call.is_approval_written = body, True
+            case ApprovalGiven(call_id, approved):
+                call = self.open_calls[call_id]
+                call.approved, call.is_suspect = approved, False
+
+    def _apply_result(self, result: ToolResult) -> None:
+        del self.open_calls[result.call_id]
+        self.messages.append(
             {
                 "role": "tool",
-                "content": detail["content"],
-                "tool_call_id": detail["call_id"],
-                "name": detail["name"],
+                "content": result.content,
+                "tool_call_id": result.call_id,
+                "name": result.name,
             }
         )
-        if cost := detail.get("cost_usd"):
-            self.tools_usd += cost
-        if action := detail.get("action"):
-            self.actions.append(Action(**action))
-        self.artifacts += [ArtifactRef(**artifact) for artifact in detail.get("artifacts", ())]
-
-    def _event(self, detail: dict[str, Any]) -> None:
-        match detail.get("event"):
-            case "told":
-                asked, self.told = self.said[0], detail["text"]
-                self.said[0] = asked | {"content": with_context(self.told, asked["content"])}
-            case "interrupted":
-                for bill in detail.get("lost", ()):
-                    self.count(bill)
-                for call in self.open_calls.values():
-                    call.suspect = call.suspect or not call.waits
-            case "sent_back":
-                self.count(detail.get("usage"))
-                self.sent_back, self.sent_back_at = detail["content"], len(self.said)
-            case "approval_requested":
-                call = self.open_calls[detail["call_id"]]
-                call.asked = True
-                call.asks = {key: detail[key] for key in ("reason", "would") if key in detail}
-            case "approval":
-                call = self.open_calls[detail["call_id"]]
-                call.approved, call.suspect = detail["approved"], False
-
-
-def billed(bills: list[dict[str, Any]], **outcome: Any) -> Stats:
-    """Return what bills of calls add up to, with what else is known."""
-    reported = [bill for bill in bills if not bill["estimated"]]
-    total: dict[str, Any] = {
-        "model_calls": len(bills),
-        "input_tokens": _sum(bills, "input_tokens"),
-        "cached_tokens": _sum(bills, "cached_tokens"),
-        "output_tokens": _sum(bills, "output_tokens"),
-        "reasoning_tokens": _sum(bills, "reasoning_tokens"),
-        "counted_tokens": _sum(reported, "counted_tokens"),
-        "reported_tokens": _sum(reported, "input_tokens"),
-        "cost_usd": sum([bill["cost_usd"] or 0.0 for bill in bills]),
-        "unpriced_calls": sum([bill["cost_usd"] is None for bill in bills]),
-    }
-    return Stats(**total | outcome)
-
-
-def _sum(bills: list[dict[str, Any]], name: str) -> int:
-    return sum([bill[name] for bill in bills])
+        self.tools_usd += result.cost_usd
+        if result.action is not None:
+            self.actions.append(result.action)
+        self.artifacts += result.artifacts

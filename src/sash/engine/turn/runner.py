@@ -1,23 +1,29 @@
-"""One turn's execution: the loop between the ports, and the end that it leaves in the store."""
+"""Runs one turn and writes its end: its answer, the messages that join the window, and what they evict."""
 
 import logging
 import traceback
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from sash.engine.budget import TurnBudget
+from sash.engine.parts import Parts, choose_model
 from sash.engine.redaction import redact
-from sash.engine.turn.asking import Asking
-from sash.engine.turn.closing import close_turn, settle
-from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
-from sash.engine.turn.loop import Loop, Outcome
+from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
-from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.window_cache import CachedWindow
-from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError
-from sash.ports.store import INTERRUPTED_STEPS, Turn, TurnEnd, after_turn, ended
+from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
+from sash.memory.digest import DIGEST_TOKENS, digest
+from sash.ports.model import names_of
+from sash.ports.store import Cut, Evicted, Turn, TurnEnd, after_turn, ended
+from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
+from sash.values.messages import MessageEntry, built_in_tags, turns
+from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
-from sash.values.steps import Continuation, ContinuationError, ContinuationResponse, NewStep
+from sash.values.steps import Failed, Finished, Interrupted
 
 LOCAL_TAG = frozenset({"local_intent"})
 
@@ -25,53 +31,35 @@ _logger = logging.getLogger(__name__)
 
 
 class TurnRunner:
-    """Runs one turn to its end. `unwritten` is an end that the store could not take.
+    """Runs one turn to its end.
 
-    `next_waits` says that another one of the session may be waiting for its turn.
+    `unwritten` is an end that the store could not write. `has_next` is True if another turn of the session
+    may be waiting.
     """
 
-    _known: CachedWindow
-
-    def __init__(self, engine: Engine, turn: Turn) -> None:
-        self._engine = engine
+    def __init__(self, parts: Parts, turn: Turn) -> None:
+        self._parts = parts
         self._turn = turn
-        self._started_at = engine.clock.now()
-        asked = turn.continuation
-        self.progress = Progress.of(engine.asked(asked.request.content, asked.created_at), turn.steps)
-        self.journal = Journal(engine.store, turn, engine.hub, engine.new_id)
-        self._asking = Asking(engine, turn, self.progress, self.journal)
+        self._started_at = parts.clock.now()
+        continuation = turn.continuation
+        question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
+        self._progress = Progress.from_steps(question, turn.steps)
+        names = (parts.model_name(choose_model(turn)), *names_of(parts.model)[1:])
+        self._budget = TurnBudget(parts.spending, turn, self._progress, names)
+        self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
-        self.next_waits = False
+        self.has_next = False
 
     async def run(self) -> None:
-        """Run the turn; whatever happens is in the store afterwards, unless the store cannot be written."""
-        turn, engine = self._turn, self._engine
-        session, request, purse = turn.session, turn.continuation.request, self._asking.purse
-        calls = ToolCalls(
-            session,
-            request,
-            turn.continuation.id,
-            self.progress,
-            engine.tools,
-            purse,
-            self.journal,
-            engine.pace,
-        )
-        loop = Loop(session, request, self.progress, engine.tools, self._asking, purse, self.journal, calls)
-        engine.money.running[turn.continuation.id] = (turn.continuation.owner, self.progress)
+        """Run the turn. Its outcome is in the store afterwards, unless the store cannot be written."""
+        turn, spending = self._turn, self._parts.spending
+        spending.running[turn.continuation.id] = (turn.continuation.owner, self._progress)
         try:
             try:
-                # What this process knew when it took the turn may be forgotten since.
-                known = engine.windows.take(turn, engine.render) or await engine.read_window(session)
-                self._known = self._asking.known = known
-                outcome = await loop.run()
-                if outcome.what == "answered":
-                    await self._complete(outcome)
-                else:
-                    engine.windows.remember(session, self._known)
+                await self._run()
             except SashError as error:
-                if self.unwritten is not None and not error.data.get("refused"):
+                if self.unwritten is not None and not isinstance(error, WriteRefused):
                     raise
                 await self._give_up(error)
             except Exception as error:
@@ -79,109 +67,200 @@ class TurnRunner:
                 _logger.error("turn %s failed: %s", turn.continuation.id, trace)
                 await self._fail("internal_error", f"{type(error).__name__}: {error}")
         except LeaseLost:
-            self.unwritten, self.next_waits = None, True
+            self.unwritten, self.has_next = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
             _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
         finally:
-            engine.money.running.pop(turn.continuation.id, None)
+            spending.running.pop(turn.continuation.id, None)
             await self.journal.stop()
 
-    def cancelled(self) -> Stats:
-        """Return what the turn has taken if it is cancelled now, with the call that is under way."""
-        return self._stats(cancelled_turns=1) + self._asking.purse.lost()
+    def cancelled_stats(self) -> Stats:
+        """Return the cost of the turn if it is cancelled now, with the model call under way."""
+        return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
-    async def put_down(self) -> None:
-        """Leave a turn that was stopped in the journal as interrupted, or with the end it had come to."""
+    async def interrupt(self) -> None:
+        """Mark a stopped turn as interrupted, or write the end that it had reached."""
         if self.ended is not None:
             return
         try:
             if self.unwritten is not None:
                 await self.journal.finish(self.unwritten)
             else:
-                await self.journal.hand_back(list(INTERRUPTED_STEPS), "interrupted", self._stats())
+                await self.journal.hand_back([Interrupted()], "interrupted", self._stats())
         except LeaseLost:
-            return  # it is over, or waits for a yes, or somebody has cancelled it
+            return  # The turn has ended, waits for an approval, or was cancelled.
         except SashError as error:
             _logger.error("turn %s could not be marked: %s", self._turn.continuation.id, error)
 
-    async def _complete(self, outcome: Outcome) -> None:
-        """End the turn with its messages, and what they push out of the window."""
-        engine, turn, progress = self._engine, self._turn, self.progress
-        text = redact(outcome.answer.content)
-        said = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tag = LOCAL_TAG if outcome.answer.local else frozenset()
-        closing = close_turn(engine, turn.session, self._known, turn.continuation, said, tag)
-        detail = {
-            "status": "completed",
-            "final_message": text,
-            "stopped_by": outcome.stopped_by,
-            "usage": outcome.usage,
-        }
+    async def _run(self) -> None:
+        parts, turn = self._parts, self._turn
+        # The cached window may have been dropped since the turn was claimed.
+        window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
+        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget)
+        answered = await loop.run()
+        if answered is None:
+            parts.windows.put(turn.session, window)
+        else:
+            await self._complete(answered, window)
+
+    async def _complete(self, answered: Answered, window: CachedWindow) -> None:
+        """End the turn: its messages join the window and may evict others."""
+        parts, turn, progress = self._parts, self._turn, self._progress
+        text = redact(answered.answer.content)
+        messages = [*progress.transcript(), {"role": "assistant", "content": text}]
+        tag = LOCAL_TAG if answered.answer.local else frozenset()
+        change = add_messages(parts, turn.session, window, turn.continuation, messages, tag)
         end = TurnEnd(
             "completed",
-            (NewStep("summary", detail),),
+            (Finished(text, answered.stopped_by, answered.bill),),
             ContinuationResponse(
                 text,
-                reasoning_summary=redact(outcome.answer.reasoning) or None,
+                reasoning_summary=redact(answered.answer.reasoning) or None,
                 actions=tuple(progress.actions),
-                stopped_by=outcome.stopped_by,
+                stopped_by=answered.stopped_by,
             ),
             artifacts=tuple(progress.artifacts),
-            messages=closing.messages,
-            cut=closing.cut,
-            stats=self._stats(local_turns=int(not progress.asked_a_model)),
+            messages=change.messages,
+            cut=change.cut,
+            stats=self._stats(local_turns=int(not progress.has_model_call)),
         )
-        at = await self._finish(end)
-        if progress.told and self._known.told:
-            self._known.told.changed_tokens += engine.counter.count_text(progress.told)
-        settle(engine, after_turn(turn.session, end, at), self._known, closing)
+        ended_at = await self._finish(end)
+        if progress.home_changes and window.briefing:
+            window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
+        cache_window(parts, after_turn(turn.session, end, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
-        """End a turn with an error; one that has made calls can go on when its model answers again."""
-        later = isinstance(error, ModelError) and not isinstance(error, ContentFiltered | ContextTooLong)
-        if not later or not self.progress.tool_calls or self.progress.open_calls:
+        """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
+        is_temporary = isinstance(error, ModelError) and not isinstance(
+            error, ContentFiltered | ContextTooLong
+        )
+        if not is_temporary or not self._progress.tool_calls or self._progress.open_calls:
             await self._fail(error.code, error.message)
             return
         message = redact(error.message)
         _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
-        event: dict[str, Any] = {"event": "interrupted", "code": error.code, "message": message}
-        if lost := self._asking.purse.written_off:
-            event["lost"] = lost
-        step = NewStep("observed_event", event)
+        step = Interrupted(error.code, message, tuple(self._budget.lost_bills))
         await self.journal.hand_back([step], "interrupted", self._stats(errors={error.code: 1}))
-        self.next_waits = True
+        self.has_next = True
 
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
-        clean = redact(message)
+        message = redact(message)
         end = TurnEnd(
             "failed",
-            (NewStep("error", {"status": "failed", "code": code, "message": clean}),),
-            error=ContinuationError(code, clean),
+            (Failed(code, message),),
+            error=ContinuationError(code, message),
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )
         await self.journal.stop()
         await self._finish(end)
 
     async def _finish(self, end: TurnEnd) -> datetime:
-        """Write the end of the turn; one that the store cannot take now is written later, as it is."""
-        self.unwritten = await self.journal.whole(end)
-        finished = await self.journal.finish(self.unwritten)
+        """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
+        self.unwritten = await self.journal.complete(end)
+        written = await self.journal.finish(self.unwritten)
         self.unwritten = None
-        at = finished.steps[-1].ts
-        self.ended = ended(self._turn.continuation, end, at)
-        self.next_waits = finished.next_waits
-        return at
+        ended_at = written.steps[-1].ts
+        self.ended = ended(self._turn.continuation, end, ended_at)
+        self.has_next = written.next_waits
+        return ended_at
 
     def _stats(self, **outcome: Any) -> Stats:
-        """Return what the turn has taken so far, and how it came out."""
-        progress, time = self.progress, self._engine.clock.now() - self._started_at
-        milliseconds = time.total_seconds() * 1000
-        return progress.spent(
+        """Return the cost of the turn so far; `outcome` sets other fields."""
+        duration = self._parts.clock.now() - self._started_at
+        milliseconds = duration.total_seconds() * 1000
+        return self._progress.stats(
             turns=1,
-            steps=progress.plans + 1,
+            steps=self._progress.plans + 1,
             duration_ms=round(milliseconds),
             durations={bucket(milliseconds): 1},
             **outcome,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WindowChange:
+    """The messages of a finished turn as the transcript stores them, and the messages that they evicted."""
+
+    messages: tuple[MessageEntry, ...]
+    evicted: tuple[MessageEntry, ...] = ()
+    cut: Cut | None = None
+
+
+def add_messages(
+    parts: Parts,
+    session: Session,
+    window: CachedWindow,
+    continuation: Continuation,
+    messages: Sequence[dict[str, Any]],
+    tag: frozenset[str] = frozenset(),
+) -> WindowChange:
+    """Add the messages of a turn, as the model read them, to the window."""
+    entries = tuple(_make_entry(parts, continuation, message, tag) for message in messages)
+    evictions = [
+        eviction
+        for entry, message in zip(entries, messages, strict=True)
+        for eviction in window.add(entry, parts.renderer.fill_empty(message))
+    ]
+    if not evictions:
+        return WindowChange(entries)
+    evicted = tuple(eviction.message for eviction in evictions)
+    cut = Cut(
+        tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions),
+        tuple(window.window.turn_starts()),
+        _extend_digest(parts, session, evicted),
+    )
+    return WindowChange(entries, evicted, cut)
+
+
+def cache_window(parts: Parts, session: Session, window: CachedWindow, change: WindowChange) -> None:
+    """Cache the window of a turn whose end is on the disk, and start the work that follows an eviction."""
+    parts.windows.put(session, window)
+    if change.evicted:
+        window.drop_briefing()
+        parts.maintenance.after_cut(session, list(change.evicted))
+
+
+def _make_entry(
+    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str]
+) -> MessageEntry:
+    """Return a message as the transcript stores it, counted without the context that Sash added."""
+    now, role = parts.clock.now(), message["role"]
+    request, sent_at = continuation.request, continuation.created_at
+    calls, name = message.get("tool_calls", ()), message.get("name")
+    if role == "user":
+        content, at, counted = (
+            request.content,
+            sent_at,
+            parts.renderer.render_question(request.content, sent_at),
+        )
+    else:
+        content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
+    return MessageEntry(
+        role,
+        content,
+        timestamp=at,
+        token_count=parts.counter.count_message(counted, calls, name),
+        tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
+        id=parts.ids.new(now),
+        tool_calls=tuple(calls),
+        tool_call_id=message.get("tool_call_id"),
+        name=name,
+    )
+
+
+def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntry]) -> str:
+    """Return the session's digest with lines for the evicted turns.
+
+    A full digest drops its older half at once: dropping a few lines each time would move the head of the
+    prompt more often than the cut does.
+    """
+    count_text = parts.counter.count_text
+    new = digest(turns(evicted), count_text)
+    lines = deque((*session.memory.digest.splitlines(), *new.splitlines()))
+    total = sum(count_text(line) + 1 for line in lines)
+    if total > DIGEST_TOKENS:
+        while total > DIGEST_TOKENS / 2 and len(lines) > 1:
+            total -= count_text(lines.popleft()) + 1
+    return "\n".join(lines)

@@ -1,26 +1,28 @@
-"""The tool calls of one turn: judged by the policy, made at most once, and each brought to a result.
+"""The tool calls of one turn: checked against the policy, made at most once, each ended with a result.
 
-It waits for the disk before and after a call that must not be made twice: it is known before it is made, and
-its result before anything else. A call whose result is in the journal is never repeated.
+A call that must not run twice is on the disk before it starts, and its result is on the disk before anything
+else happens. A call whose result is in the journal is never repeated.
 """
 
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine
-from dataclasses import asdict, dataclass, field
-from inspect import isawaitable
+from collections.abc import Coroutine, Iterable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
-from sash.engine.policy import ActionRateLimiter, Verdict, judge
+from sash.engine.foreign_code import run_foreign
+from sash.engine.parts import Parts
+from sash.engine.policy import Verdict, judge
 from sash.engine.redaction import MARK, redact, redact_result
 from sash.engine.turn.journal import Journal
-from sash.engine.turn.progress import Call, Progress
+from sash.engine.turn.progress import OpenCall, Progress
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
-from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolRegistry, ToolSpec, as_text
-from sash.values.sessions import Session
-from sash.values.steps import Action, ArtifactRef, ContinuationRequest, NewStep
+from sash.ports.store import Turn
+from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolSpec, as_text
+from sash.values.continuations import Action, ArtifactRef
+from sash.values.steps import ApprovalRequested, ToolResult
 
 OUTCOME_UNKNOWN = (
     "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
@@ -30,150 +32,154 @@ CUT_OFF = (
     "outcome unknown: the time budget of this turn ran out while this call was under way. Tell the user, and "
     "check the state before doing anything about it."
 )
-NOT_KNOWN_ANY_MORE = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
+SECRET_LOST = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
 Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
 
 _logger = logging.getLogger(__name__)
 
 
-@dataclass(slots=True)
 class ToolCalls:
-    """The calls of one turn's plans."""
+    """Runs the open tool calls of one turn."""
 
-    session: Session
-    request: ContinuationRequest
-    continuation_id: str
-    progress: Progress
-    tools: ToolRegistry
-    purse: TurnBudget
-    journal: Journal
-    pace: ActionRateLimiter
+    def __init__(
+        self, parts: Parts, turn: Turn, progress: Progress, journal: Journal, budget: TurnBudget
+    ) -> None:
+        self._tools = parts.tools
+        self._rate_limiter = parts.rate_limiter
+        self._session = turn.session
+        self._continuation = turn.continuation
+        self._progress = progress
+        self._journal = journal
+        self._budget = budget
 
     async def run(self) -> bool:
-        """Run the open calls, False if some of them wait for a person's yes.
+        """Run the open calls; return False if some of them wait for an approval.
 
-        All at once, but for actions: those are made one after the other, as they were asked for.
+        Calls that read run in parallel. Actions run one after the other, in the order of the plan.
         """
-        calls = tuple(self.progress.open_calls.values())
+        calls = tuple(self._progress.open_calls.values())
         if len(calls) == 1:
             await self._run_call(calls[0])
         else:
-            acting = [call for call in calls if self._is_action(call)]
-            reading = [self._run_call(call) for call in calls if call not in acting]
-            await _all_at_once([*reading, self._run_in_order(acting)])
-        if not self.progress.open_calls:
+            actions = [call for call in calls if self._is_action(call)]
+            reads = [self._run_call(call) for call in calls if call not in actions]
+            await _run_parallel([*reads, self._run_in_order(actions)])
+        unanswered = self._progress.open_calls.values()
+        if not unanswered:
             return True
-        asks = [
-            NewStep(
-                "observed_event", {"event": "approval_requested", "call_id": c.id, "name": c.name} | c.asks
-            )
-            for c in self.progress.open_calls.values()
-            if c.asks and not c.asked
-        ]
-        await self.journal.hand_back(asks, "awaiting_approval", self.progress.spent(turns=1))
+        requests = [c.approval for c in unanswered if c.approval and not c.is_approval_written]
+        await self._journal.hand_back(requests, "awaiting_approval", self._progress.stats(turns=1))
         return False
 
-    def _is_action(self, call: Call) -> bool:
-        spec = self.tools.specs.get(call.name)
+    def cut_off(self) -> None:
+        """End the open calls that the time budget has cut off."""
+        for call in tuple(self._progress.open_calls.values()):
+            spec = self._tools.specs.get(call.name)
+            if spec is None or not call.is_begun or not _runs_once(spec):
+                self._write_result(call, "stopped: the time budget of this turn is used up")
+                continue
+            checked = _CheckedCall(
+                call, spec, self._tools.arguments(spec, call.arguments), self._make_context(call, [])
+            )
+            self._write_result(call, CUT_OFF, checked.action("unknown"))
+
+    def _is_action(self, call: OpenCall) -> bool:
+        spec = self._tools.specs.get(call.name)
         return spec is not None and spec.action
 
-    async def _run_in_order(self, calls: list[Call]) -> None:
+    async def _run_in_order(self, calls: list[OpenCall]) -> None:
         for call in calls:
             await self._run_call(call)
-            if call.id in self.progress.open_calls:
-                return  # it waits for a yes, and what was to come after it waits, too
+            if call.id in self._progress.open_calls:
+                return  # It waits for an approval, and so do the calls after it.
 
-    def cut_off(self) -> None:
-        """Answer the calls that the time budget has cut off."""
-        for call in tuple(self.progress.open_calls.values()):
-            spec = self.tools.specs.get(call.name)
-            if spec is None or not call.begun or not _only_once(spec):
-                self._result(call, "stopped: the time budget of this turn is used up")
-                continue
-            ready = _Ready(call, spec, self.tools.arguments(spec, call.arguments), self._context(call, []))
-            self._result(call, CUT_OFF, ready.action("unknown"))
-
-    async def _run_call(self, call: Call) -> None:
-        """Bring one call to its result, unless it has to wait for a yes."""
-        spec = self.tools.specs.get(call.name)
+    async def _run_call(self, call: OpenCall) -> None:
+        """End one call with a result, or prepare its approval request."""
+        spec = self._tools.specs.get(call.name)
         try:
             if spec is None:
-                known = ", ".join(self.tools.specs) or "none"
+                known = ", ".join(self._tools.specs) or "none"
                 raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
-            arguments = self.tools.arguments(spec, call.arguments)
+            arguments = self._tools.arguments(spec, call.arguments)
         except InvalidInput as error:
-            self._result(call, OUTCOME_UNKNOWN if call.suspect else error.message)
+            self._write_result(call, OUTCOME_UNKNOWN if call.is_suspect else error.message)
             return
-        kept: list[ArtifactRef] = []
-        ready = _Ready(call, spec, arguments, self._context(call, kept), kept)
-        verdict = await self._judge(ready)
-        if call.suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
-            self._result(call, OUTCOME_UNKNOWN, ready.action("unknown"))
+        artifacts: list[ArtifactRef] = []
+        checked = _CheckedCall(call, spec, arguments, self._make_context(call, artifacts), artifacts)
+        verdict = await self._judge(checked)
+        if call.is_suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
         elif verdict.what == "fail":
-            self._result(call, f"failed: {verdict.reason}", ready.action("failed"))
+            self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
         elif verdict.what == "deny":
             if spec.action:
-                _logger.warning("session %s: %s was not done: %s", self.session.id, spec.name, verdict.reason)
-            self._result(call, f"not done: {verdict.reason}", ready.action("denied"))
+                _logger.warning(
+                    "session %s: %s was not done: %s", self._session.id, spec.name, verdict.reason
+                )
+            self._write_result(call, f"not done: {verdict.reason}", checked.action("denied"))
         elif verdict.what == "preview":
-            await self._preview(ready)
-        elif call.approved and not await self._is_what_was_approved(ready):
+            await self._preview(checked)
+        elif call.approved and not await self._is_as_approved(checked):
             reason = "it would not be what was said yes to any more, because the house has changed: ask again"
-            self._result(call, f"not done: {reason}", ready.action("denied"))
+            self._write_result(call, f"not done: {reason}", checked.action("denied"))
         elif verdict.what == "allow" or call.approved:
-            await self._invoke(ready)
+            await self._invoke(checked)
         else:
-            call.asks = {"reason": verdict.reason, "would": await self._would(ready)}
+            would = await self._describe_effect(checked)
+            call.approval = ApprovalRequested(call.id, call.name, verdict.reason, would)
 
-    async def _is_what_was_approved(self, ready: "_Ready") -> bool:
-        """Whether a call would still do what a person has said yes to; one under way may have done it."""
-        return ready.call.suspect or ready.call.asks.get("would") == await self._would(ready)
+    async def _is_as_approved(self, checked: "_CheckedCall") -> bool:
+        """Return True if the call would still do what was approved. A suspect call may have done it."""
+        approval = checked.call.approval
+        if checked.call.is_suspect or approval is None:
+            return True
+        return bool(approval.would == await self._describe_effect(checked))
 
-    def _context(self, call: Call, kept: list[ArtifactRef]) -> ToolContext:
-        async def keep(data: bytes, kind: str, name: str) -> ArtifactRef:
-            kept.append(await self.journal.keep(data, kind, name))
-            return kept[-1]
+    def _make_context(self, call: OpenCall, artifacts: list[ArtifactRef]) -> ToolContext:
+        async def keep(data: bytes, media_type: str, name: str) -> ArtifactRef:
+            artifacts.append(await self._journal.keep(data, media_type, name))
+            return artifacts[-1]
 
         return ToolContext(
-            self.session,
-            self.continuation_id,
+            self._session,
+            self._continuation.id,
             call.id,
             keep,
-            self.journal.tell,
-            self.journal.past_actions,
-            call.planned_at if call.suspect else None,
+            self._journal.report_progress,
+            self._journal.past_actions,
+            call.planned_at if call.is_suspect else None,
         )
 
-    async def _judge(self, ready: "_Ready") -> Verdict:
-        call, spec = ready.call, ready.spec
-        if not self.request.allow_tools:
+    async def _judge(self, checked: "_CheckedCall") -> Verdict:
+        """Decide whether a call may run, by the request, the budgets and the policy."""
+        call, spec = checked.call, checked.spec
+        if not self._continuation.request.allow_tools:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
         if call.approved is False:
             return Verdict("deny", "the user said no")
-        if call.n > self.session.budgets.max_tool_calls:
+        if call.n > self._session.budgets.max_tool_calls:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
-            return Verdict("deny", NOT_KNOWN_ANY_MORE)
-        if spec.cost and (budget := self.purse.can_pay(spec.cost)):
+            return Verdict("deny", SECRET_LOST)
+        if spec.cost and (budget := self._budget.find_exceeded(spec.cost)):
             return Verdict(
                 "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
             )
         call.cost_usd = spec.cost
-        if not spec.action:
-            return Verdict("allow")
-        policy = self.session.policy
+        return await self._judge_action(checked) if spec.action else Verdict("allow")
+
+    async def _judge_action(self, checked: "_CheckedCall") -> Verdict:
+        call, spec, policy = checked.call, checked.spec, self._session.policy
+        uses: Iterable[ServiceUse] = (ServiceUse(spec.name),)
         try:
-            uses = (
-                await guarded(spec.uses(ready.arguments, ready.context))
-                if spec.uses
-                else (ServiceUse(spec.name),)
-            )
+            if spec.uses:
+                uses = await run_foreign(spec.uses(checked.arguments, checked.context))
         except Exception as error:
-            return Verdict("fail", redact(_said(error)))
+            return Verdict("fail", redact(_describe(error)))
         verdict = judge(uses, policy)
-        makes_it = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
-        if makes_it and not call.suspect and not self.pace.take(self.session.owner, policy):
+        runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
+        if runs and not call.is_suspect and not self._rate_limiter.take(self._session.owner, policy):
             return Verdict(
                 "deny",
                 f"there were {policy.max_actions_per_minute} actions within the last minute, and no more are "
@@ -181,122 +187,103 @@ class ToolCalls:
             )
         return verdict
 
-    async def _invoke(self, ready: "_Ready") -> None:
-        """Make a call, or find out what became of it; the disk knows of it first, if it matters."""
-        only_once = _only_once(ready.spec)
-        if only_once:
-            await self.journal.settle()
-        self.journal.tell(f"Calling {ready.spec.name}")
-        await self._make(ready)
-        if only_once:
-            await self.journal.settle()
+    async def _invoke(self, checked: "_CheckedCall") -> None:
+        """Run a call. The disk has the call before it starts, and the result after, if it must run once."""
+        runs_once = _runs_once(checked.spec)
+        if runs_once:
+            await self._journal.flush()
+        self._journal.report_progress(f"Calling {checked.spec.name}")
+        await self._make(checked)
+        if runs_once:
+            await self._journal.flush()
 
-    async def _make(self, ready: "_Ready") -> None:
-        call, spec, context, result = ready.call, ready.spec, ready.context, None
+    async def _make(self, checked: "_CheckedCall") -> None:
+        call, spec, context, result = checked.call, checked.spec, checked.context, None
         try:
-            if call.suspect and spec.verify is not None:
-                result = await guarded(spec.verify(ready.arguments, context))
+            if call.is_suspect and spec.verify is not None:
+                result = await run_foreign(spec.verify(checked.arguments, context))
         except Exception:
-            self._result(call, OUTCOME_UNKNOWN, ready.action("unknown"))
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
             return
         try:
-            call.begun = True
+            call.is_begun = True
             if result is None:
-                result = await guarded(spec.invoke(ready.arguments, context))
+                result = await run_foreign(spec.invoke(checked.arguments, context))
         except Exception as error:
-            text = await as_text(redact(f"failed: {_said(error)}"), context)
+            text = await as_text(redact(f"failed: {_describe(error)}"), context)
             outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
-            self._result(call, text, ready.action(outcome), ready.kept)
+            self._write_result(call, text, checked.action(outcome), checked.artifacts)
             return
-        acted = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
-        self.tools.check_output(spec, acted.result)
-        text = await as_text(redact_result(acted.result), context)
-        self._result(call, text, ready.action("done", acted), ready.kept, spec.cost)
+        outcome_of = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
+        self._tools.check_output(spec, outcome_of.result)
+        text = await as_text(redact_result(outcome_of.result), context)
+        self._write_result(call, text, checked.action("done", outcome_of), checked.artifacts, spec.cost)
 
-    async def _preview(self, ready: "_Ready") -> None:
-        """Say what a call would do, and do nothing."""
-        would = await self._would(ready)
+    async def _preview(self, checked: "_CheckedCall") -> None:
+        """End a call of a dry run with a description of its effect."""
+        would = await self._describe_effect(checked)
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
-        text = await as_text(redact_result(shown), ready.context)
-        self._result(ready.call, text, ready.action("dry_run"))
+        text = await as_text(redact_result(shown), checked.context)
+        self._write_result(checked.call, text, checked.action("dry_run"))
 
-    async def _would(self, ready: "_Ready") -> Any:
-        """Return what a call would do, for who has to say yes to it."""
-        preview = ready.spec.preview
+    async def _describe_effect(self, checked: "_CheckedCall") -> Any:
+        """Return what a call would do, for the person who has to approve it."""
+        preview = checked.spec.preview
         try:
             return redact_result(
-                await guarded(preview(ready.arguments, ready.context)) if preview else ready.arguments
+                await run_foreign(preview(checked.arguments, checked.context))
+                if preview
+                else checked.arguments
             )
         except Exception as error:
-            return redact(_said(error))
+            return redact(_describe(error))
 
-    def _result(
+    def _write_result(
         self,
-        call: Call,
+        call: OpenCall,
         content: str,
         action: Action | None = None,
         artifacts: list[ArtifactRef] | None = None,
         cost_usd: float = 0.0,
     ) -> None:
-        detail: dict[str, Any] = {"call_id": call.id, "name": call.name, "content": content}
-        if cost_usd:
-            detail["cost_usd"] = cost_usd
-        if action is not None:
-            detail["action"] = asdict(action)
-        if artifacts:
-            detail["artifacts"] = [asdict(artifact) for artifact in artifacts]
-        for step in self.journal.write([NewStep("tool_result", detail)]):
-            self.progress.add(step)
+        self._journal.write(ToolResult(call.id, call.name, content, cost_usd, action, tuple(artifacts or ())))
 
 
 @dataclass(frozen=True, slots=True)
-class _Ready:
-    """A call whose tool is known and whose arguments are right; `kept` are the artifacts that it leaves."""
+class _CheckedCall:
+    """A call with a known tool and valid arguments. `artifacts` collects the artifacts that it creates."""
 
-    call: Call
+    call: OpenCall
     spec: ToolSpec
     arguments: dict[str, Any]
     context: ToolContext
-    kept: list[ArtifactRef] = field(default_factory=list)
+    artifacts: list[ArtifactRef] = field(default_factory=list)
 
-    def action(self, outcome: Outcome, acted: ActionOutcome | None = None) -> Action | None:
-        """Return what is to be told of it, if it changes something."""
+    def action(self, outcome: Outcome, result: ActionOutcome | None = None) -> Action | None:
+        """Return the action for the response, or None if the tool only reads."""
         if not self.spec.action:
             return None
-        call, acted = self.call, acted or ActionOutcome(None)
+        call, result = self.call, result or ActionOutcome(None)
         plain = json.loads(json.dumps(self.arguments, default=str))
         return Action(
-            call.id, call.name, plain, outcome, acted.verified, acted.before, acted.after, acted.undoes
+            call.id, call.name, plain, outcome, result.verified, result.before, result.after, result.undoes
         )
 
 
-async def guarded(call: Any) -> Any:
-    """Wait for what is not ours. If it ends like a task that was cancelled, and nobody did, it has failed."""
-    try:
-        return await call if isawaitable(call) else call
-    except (Exception, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise
-        raise RuntimeError(f"ended by {type(error).__name__}") from error
-
-
-def _only_once(spec: ToolSpec) -> bool:
-    """Whether a call of this tool must not be made twice."""
+def _runs_once(spec: ToolSpec) -> bool:
+    """Return True if a call of this tool must not run twice."""
     return spec.action or spec.safety != "idempotent"
 
 
-def _said(error: Exception) -> str:
+def _describe(error: Exception) -> str:
     return error.message if isinstance(error, SashError) else f"{type(error).__name__}: {error}"
 
 
-async def _all_at_once(results: list[Coroutine[Any, Any, None]]) -> None:
-    """Run them all; if one fails the others are cancelled."""
+async def _run_parallel(calls: list[Coroutine[Any, Any, None]]) -> None:
+    """Run calls in parallel; if one fails, cancel the others and raise its error."""
     try:
         async with asyncio.TaskGroup() as group:
-            for result in results:
-                group.create_task(result)
+            for call in calls:
+                group.create_task(call)
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None

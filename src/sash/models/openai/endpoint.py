@@ -13,6 +13,7 @@ import openai
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
 from sash.errors import (
+    AnswerCutOff,
     ContentFiltered,
     ContextTooLong,
     InvalidInput,
@@ -234,5 +235,5 @@ def failure(model: str, code: str, reason: str) -> ModelError:
     return ModelError(f"model {model} failed: {reason:.500}")
 
 
-def _cut_off(model: str) -> ModelUnreachable:
-    return ModelUnreachable(f"the answer of model {model} was cut off: try again", cut_off=True)
+def _cut_off(model: str) -> AnswerCutOff:
+    return AnswerCutOff(f"the answer of model {model} was cut off: try again")

@@ -8,11 +8,11 @@ import mcp.types as t
 
 from sash.app.schemas import ContinuationShown
 from sash.engine.redaction import redact
-from sash.errors import TOLD, SashError
+from sash.errors import DETAILS, SashError
 from sash.ports.store import Artifact
 from sash.server.mcp.shapes import Awaited, awaited
 from sash.values.codec import adapter
-from sash.values.steps import ArtifactRef
+from sash.values.continuations import ArtifactRef
 
 FAILED = frozenset({"failed", "expired"})
 
@@ -34,7 +34,7 @@ def of_turn(turn: ContinuationShown) -> t.CallToolResult:
 
 def of_error(error: SashError) -> t.CallToolResult:
     """Return an error for the model to mend: what was wrong, and what to do."""
-    told = {"code": error.code, "message": redact(error.message), **error.told}
+    told = {"code": error.code, "message": redact(error.message), **error.details}
     return t.CallToolResult(
         content=[t.TextContent(text=told["message"])], structured_content=told, is_error=True
     )
@@ -45,7 +45,7 @@ def or_error(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
-    error = {"code": text, "message": text, **{name: {} for name in TOLD}}
+    error = {"code": text, "message": text, **{name: {} for name in DETAILS}}
     return {
         **{key: value for key, value in schema.items() if key != "required"},
         "properties": {**error, **schema.get("properties", {})},

@@ -18,7 +18,7 @@ from sash.server.mcp import prompts, resources, results, tools
 from sash.server.mcp.tasks import Tasks, created, declared
 from sash.server.mcp.tools import Tool, Visit
 from sash.server.mcp.waiting import Tell, to_the_end, wait
-from sash.values.steps import FINAL
+from sash.values.continuations import FINAL
 
 LIST_TTL_MS = 60_000
 DOTTED = "ha_agent."

@@ -15,8 +15,8 @@ from sash.app.schemas import (
     SessionList,
     WaitingCall,
 )
+from sash.values.continuations import ArtifactRef, ContinuationError, ContinuationResponse, Status
 from sash.values.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
-from sash.values.steps import ArtifactRef, ContinuationError, ContinuationResponse, Status
 from sash.values.validation import whole
 
 # Many clients give up after a minute.

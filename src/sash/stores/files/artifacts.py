@@ -8,8 +8,8 @@ from sash.errors import ArtifactNotFound, SashError
 from sash.ports.store import Artifact
 from sash.stores.disk import replace
 from sash.values.codec import adapter, decode
+from sash.values.continuations import ArtifactRef
 from sash.values.ids import is_ulid
-from sash.values.steps import ArtifactRef
 
 
 class ArtifactFiles:
@@ -43,7 +43,7 @@ class ArtifactFiles:
             ref = decode(ArtifactRef, json.dumps(about["ref"]))
             return Artifact(ref, about["session_id"], owner, path.read_bytes())
         except FileNotFoundError:
-            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id) from None
+            raise ArtifactNotFound(f"no artifact {artifact_id}") from None
 
     def of_session(self, session_id: str) -> Iterator[Artifact]:
         for path in sorted(self._folder.glob("*.json")):

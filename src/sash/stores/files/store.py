@@ -53,11 +53,13 @@ from sash.stores.ledger.store import LedgerStore
 from sash.stores.lock import FileLock
 from sash.values.clock import Clock, SystemClock
 from sash.values.codec import adapter, decode, encode
+from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import Continuation, NewStep, Step
+from sash.values.step_codec import StepRecord
+from sash.values.steps import Step, StepBody
 
 T = TypeVar("T")
 
@@ -240,14 +242,14 @@ class _FileLedgers(Ledgers):
                 self._write_opening(ledger, ledger.entry(new.id))
         return begun
 
-    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[NewStep]) -> Turn:
+    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[StepBody]) -> Turn:
         with self._change(self._find(continuation_id)) as ledger:
             turn = super().claim(owner, continuation_id, claim, steps)
             self._log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], give_back: WaitingStatus | None, stats: Stats
+        self, lease: Lease, steps: Sequence[StepBody], give_back: WaitingStatus | None, stats: Stats
     ) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
             written = super().append(lease, steps, give_back, stats)
@@ -427,8 +429,9 @@ class _FileLedgers(Ledgers):
         """Write the last `count` steps of an entry, or only how it stands now, as one commit."""
         self._dirty.add(ledger.session.id)
         continuation = entry.continuation
-        stands = Step(0, continuation.updated_at, "observed_event", {"event": "status"}, ledger.cursor)
-        lines = [_line(step) for step in entry.steps[-count:]] if count else [_line(stands)]
+        lines = [_line(step) for step in entry.steps[-count:]]
+        if not count:
+            lines = [_status_line(continuation.updated_at, ledger.cursor)]
         lines[-1]["commit"] = _as_json(_Commit(continuation, end, entry.position, amended))
         disk.append(self._session_folder(ledger) / "logs" / f"{continuation.id}.log", lines, new=new)
 
@@ -569,7 +572,7 @@ class _FileLedgers(Ledgers):
         if file is None or not entry.continuation.is_final or last.cursor > file.cursor:
             entry.continuation = commit.continuation
         for step, commit in lines:
-            if step.n:
+            if isinstance(step, Step):
                 entry.steps.append(step)
             if commit is not None and commit.finish is not None:
                 entry.ended = step.cursor
@@ -592,7 +595,7 @@ class _FileLedgers(Ledgers):
             self._report(path, f"the turn's file is damaged, what its log has is used: {error}")
             return None
 
-    def _load_log(self, path: Path) -> list[tuple[Step, _Commit | None]]:
+    def _load_log(self, path: Path) -> list[tuple[Step | StepRecord, _Commit | None]]:
         """Read a log up to its last commit, and cut away what is behind it.
 
         Behind it is what a crash tore off. If there is more, the file was damaged, and is kept beside.
@@ -672,13 +675,21 @@ def _line(step: Step) -> dict[str, Any]:
     return line
 
 
-def _read_line(raw: bytes) -> tuple[Step, _Commit | None]:
+def _status_line(at: datetime, cursor: int) -> dict[str, Any]:
+    """Return a line that carries a commit and no step: its number is 0."""
+    record = StepRecord(0, at, "observed_event", {"event": "status"}, cursor)
+    line: dict[str, Any] = adapter(StepRecord).dump_python(record, mode="json")
+    return line
+
+
+def _read_line(raw: bytes) -> tuple[Step | StepRecord, _Commit | None]:
     """Read a line of a log; the last one of a write has its commit."""
     line = json.loads(raw)
     if not isinstance(line, dict) or not raw.endswith(b"\n"):
         raise ValueError("not a whole line")
     commit = line.pop("commit", None)
-    step = decode(Step, json.dumps(line))
+    text = json.dumps(line)
+    step = decode(Step, text) if line.get("n") else decode(StepRecord, text)
     return step, None if commit is None else decode(_Commit, json.dumps(commit))
 
 
@@ -689,6 +700,5 @@ def _as_json(value: Any) -> Any:
 def _unavailable(folder: Path, error: Exception) -> StoreUnavailable:
     return StoreUnavailable(
         f"the folder {folder.name} cannot be used: {error}. Check that the disk has room and that the folder "
-        "may be written",
-        cause=str(error),
+        "may be written"
     )

@@ -30,10 +30,11 @@ from sash.ports.store import (
 )
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.clock import Clock
+from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
-from sash.values.steps import Continuation, NewStep, Step
+from sash.values.steps import Step, StepBody
 
 
 class Ledgers:
@@ -97,7 +98,7 @@ class Ledgers:
             self._session_of[new.id] = new.session_id
         return begun
 
-    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[NewStep]) -> Turn:
+    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[StepBody]) -> Turn:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.claim(entry, claim, steps, self._clock.now())
 
@@ -109,7 +110,7 @@ class Ledgers:
         return ledger.claim(entry, claim, (), self._clock.now())
 
     def append(
-        self, lease: Lease, steps: Sequence[NewStep], give_back: WaitingStatus | None, stats: Stats
+        self, lease: Lease, steps: Sequence[StepBody], give_back: WaitingStatus | None, stats: Stats
     ) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, give_back, stats, self._clock.now())
 
@@ -222,7 +223,7 @@ class Ledgers:
     def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
         artifact = self._artifacts.get(artifact_id)
         if artifact is None or artifact.owner != owner:
-            raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
+            raise ArtifactNotFound(f"no artifact {artifact_id}")
         return artifact
 
     def export_session(self, owner: str, session_id: str) -> Bundle:

@@ -10,8 +10,6 @@ from datetime import datetime
 
 from sash.errors import ContinuationNotFound, LeaseLost
 from sash.ports.store import (
-    EXPIRED_STEPS,
-    INTERRUPTED_STEPS,
     BegunTurn,
     Bundle,
     ClaimRequest,
@@ -28,9 +26,7 @@ from sash.ports.store import (
     after_turn,
     already_final,
     amended,
-    amended_steps,
     busy,
-    cancelled_steps,
     check_begin,
     check_version,
     ended,
@@ -38,10 +34,11 @@ from sash.ports.store import (
     number_steps,
 )
 from sash.stores.ledger.word_index import WordIndex
+from sash.values.continuations import FINAL, HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
-from sash.values.steps import FINAL, HOLDING, Continuation, NewStep, Step
+from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
 
 
 @dataclass(slots=True)
@@ -109,7 +106,7 @@ class Ledger:
         if key := continuation.request.idempotency_key:
             self._of_key[key] = entry
 
-    def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[NewStep], now: datetime) -> Turn:
+    def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
         holder = self.holder()
@@ -122,7 +119,7 @@ class Ledger:
     def append(
         self,
         lease: Lease,
-        steps: Sequence[NewStep],
+        steps: Sequence[StepBody],
         give_back: WaitingStatus | None,
         stats: Stats,
         now: datetime,
@@ -160,7 +157,7 @@ class Ledger:
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None
         continuation, message = amended(entry.continuation, answer, text, token_count)
-        self._write(entry, amended_steps(text), now)
+        self._write(entry, (Amended(text),), now)
         entry.continuation = continuation
         self.put_answer(entry, message)
         self.touch(now)
@@ -205,20 +202,20 @@ class Ledger:
     def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
         if entry.continuation.is_final:
             raise already_final(entry.continuation)
-        end = TurnEnd("cancelled", cancelled_steps(reason), stats=stats)
+        end = TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
         self.take_in(entry.continuation.id, end, now)
         return end
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
-        self._write(entry, INTERRUPTED_STEPS, now)
+        self._write(entry, (Interrupted(),), now)
         entry.continuation = replace(entry.continuation, status="interrupted", updated_at=now)
         self._let_go(entry)
         return entry.continuation
 
     def expire(self, entry: Entry, now: datetime) -> None:
-        end = TurnEnd("expired", EXPIRED_STEPS)
+        end = TurnEnd("expired", (Expired(),))
         self._write(entry, end.steps, now)
         self._close(entry, end, now)
 
@@ -371,7 +368,7 @@ class Ledger:
         window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
-    def _write(self, entry: Entry, steps: Sequence[NewStep], now: datetime) -> tuple[Step, ...]:
+    def _write(self, entry: Entry, steps: Sequence[StepBody], now: datetime) -> tuple[Step, ...]:
         written = number_steps(steps, len(entry.steps), self.cursor, now)
         entry.steps += written
         self.cursor += len(written)

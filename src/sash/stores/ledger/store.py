@@ -24,10 +24,11 @@ from sash.ports.store import (
     WaitingStatus,
 )
 from sash.stores.ledger.ledgers import Ledgers
+from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import Continuation, NewStep, Step
+from sash.values.steps import Step, StepBody
 
 T = TypeVar("T")
 
@@ -75,7 +76,7 @@ class LedgerStore(ABC):
         return await self._do(lambda ledgers: ledgers.begin(new, claim, enqueue))
 
     async def claim(
-        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
         return await self._do(lambda ledgers: ledgers.claim(owner, continuation_id, claim, steps))
 
@@ -85,7 +86,7 @@ class LedgerStore(ABC):
     async def append(
         self,
         lease: Lease,
-        steps: Sequence[NewStep],
+        steps: Sequence[StepBody],
         *,
         give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from sash.errors import StoreUnavailable
+from sash.errors import StoreUnavailable, WriteRefused
 from sash.stores.lock import FileLock
 from sash.stores.sqlite.queries import script
 
@@ -221,9 +221,7 @@ def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
     except sqlite3.Error as error:
         if not isinstance(error, _REFUSALS):
             raise
-        waiting.error = StoreUnavailable(
-            f"the store refused a write: {error}", cause=str(error), refused=True
-        )
+        waiting.error = WriteRefused(f"the store refused a write: {error}")
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     except BaseException as error:
         waiting.error = error
@@ -270,4 +268,4 @@ def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
     advice = "Check that the disk has room, that the file may be written, and that no other program holds it"
     if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
         advice = "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
-    return StoreUnavailable(f"the store {path.name} cannot be used: {error}. {advice}", cause=str(error))
+    return StoreUnavailable(f"the store {path.name} cannot be used: {error}. {advice}")

@@ -23,26 +23,24 @@ from sash.ports.store import (
     StoredStep,
     TurnEnd,
     amended,
-    amended_steps,
     name_taken,
     number_steps,
     parts_exist,
 )
 from sash.stores.sqlite.queries import queries
 from sash.values.codec import decode, encode
-from sash.values.ids import ulid_before
-from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.sessions import SESSION_IDLE_DAYS, Session
-from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import (
+from sash.values.continuations import (
     ArtifactRef,
     Continuation,
     ContinuationError,
     ContinuationResponse,
-    NewStep,
     Status,
-    Step,
 )
+from sash.values.ids import ulid_before
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.sessions import SESSION_IDLE_DAYS, Session
+from sash.values.stats import NO_STATS, Stats
+from sash.values.steps import Amended, Step, StepBody
 
 SQL = queries("queries")
 
@@ -293,14 +291,14 @@ def amend(
     db.execute(SQL["amend_message"], {"row": row, "body": encode(message)})
     ending = Ending(changed.response, changed.error, changed.artifacts, changed.stats)
     db.execute(SQL["amend_continuation"], {"id": changed.id, "ending": encode(ending)})
-    add_steps(db, changed, amended_steps(text), now)
+    add_steps(db, changed, (Amended(text),), now)
     db.execute(SQL["drop_vector"], {"session": key, "position": position, "id": changed.id})
     db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
     return changed
 
 
 def add_steps(
-    db: sqlite3.Connection, continuation: Continuation, steps: Sequence[NewStep], now: datetime
+    db: sqlite3.Connection, continuation: Continuation, steps: Sequence[StepBody], now: datetime
 ) -> None:
     """Write steps of a continuation that need not be held."""
     key, n, cursor = db.execute(SQL["place"], {"id": continuation.id}).fetchone()

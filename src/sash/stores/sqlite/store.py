@@ -12,8 +12,6 @@ from sash.errors import (
     ArtifactNotFound,
 )
 from sash.ports.store import (
-    EXPIRED_STEPS,
-    INTERRUPTED_STEPS,
     LEASE_S,
     LONGEST_LEASE,
     Artifact,
@@ -33,7 +31,6 @@ from sash.ports.store import (
     WaitingStatus,
     already_final,
     busy,
-    cancelled_steps,
     check_begin,
     check_version,
     ended,
@@ -44,15 +41,11 @@ from sash.stores.sqlite import rows, word_search
 from sash.stores.sqlite.database import Database, Synchronous
 from sash.values.clock import Clock, SystemClock
 from sash.values.codec import decode, encode
+from sash.values.continuations import Continuation, Status
 from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import (
-    Continuation,
-    NewStep,
-    Status,
-    Step,
-)
+from sash.values.steps import Cancelled, Expired, Interrupted, Step, StepBody
 
 
 class SqliteStore:
@@ -168,7 +161,7 @@ class SqliteStore:
         return await self._write(job)
 
     async def claim(
-        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[NewStep] = ()
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
         def job(db: sqlite3.Connection) -> Turn:
             continuation = rows.get_continuation(db, owner, continuation_id)
@@ -196,7 +189,7 @@ class SqliteStore:
     async def append(
         self,
         lease: Lease,
-        steps: Sequence[NewStep],
+        steps: Sequence[StepBody],
         *,
         give_back: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
@@ -266,7 +259,7 @@ class SqliteStore:
             continuation = rows.get_continuation(db, owner, continuation_id)
             if continuation.is_final:
                 raise already_final(continuation)
-            closed = self._close(db, continuation, "cancelled", cancelled_steps(reason), stats)
+            closed = self._close(db, continuation, "cancelled", (Cancelled(reason),), stats)
             session = rows.get_session(db, owner, continuation.session_id)
             total = encode(session.stats + stats)
             changes = {"session_id": session.id, "stats": total, "now": closed.updated_at.timestamp()}
@@ -292,7 +285,7 @@ class SqliteStore:
             times = {"now": now.timestamp(), "latest": (now + LONGEST_LEASE).timestamp()}
             where = {**times, "dead": json.dumps(self._dead)}
             lost = map(rows.read_continuation, db.execute(rows.SQL["lost"], where).fetchall())
-            return [self._close(db, continuation, "interrupted", INTERRUPTED_STEPS) for continuation in lost]
+            return [self._close(db, continuation, "interrupted", (Interrupted(),)) for continuation in lost]
 
         return await self._write(job)
 
@@ -421,7 +414,7 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> Artifact:
             row = db.execute(rows.SQL["artifact"], {"id": artifact_id, "owner": owner}).fetchone()
             if row is None:
-                raise ArtifactNotFound(f"no artifact {artifact_id}", artifact_id=artifact_id)
+                raise ArtifactNotFound(f"no artifact {artifact_id}")
             return rows.read_artifact(row)
 
         return await self._read(job)
@@ -441,7 +434,7 @@ class SqliteStore:
             found = db.execute(rows.SQL["forgotten"], before).fetchall()
             forgotten = list(map(rows.read_continuation, found))
             for continuation in forgotten:
-                self._close(db, continuation, "expired", EXPIRED_STEPS)
+                self._close(db, continuation, "expired", (Expired(),))
             steps = rows.sweep_steps(db, ended_before)
             rows.index_messages(db)
             db.execute(rows.SQL["merge_index"])
@@ -473,7 +466,7 @@ class SqliteStore:
         db: sqlite3.Connection,
         continuation: Continuation,
         status: Status,
-        steps: Sequence[NewStep],
+        steps: Sequence[StepBody],
         stats: Stats | None = None,
     ) -> Continuation:
         """Take a continuation from whoever holds it."""

@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.memory.window import Limits, Window
 from sash.ports.store import Lease, Turn
+from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
-from sash.values.steps import Continuation, ContinuationRequest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SESSION = Session("s", "ann", NOW, NOW)
@@ -25,7 +25,7 @@ def take(windows, turn):
 
 def test_a_window_is_known_until_a_turn_takes_it():
     windows, known = WindowCache(), CachedWindow(Window(Limits()), MessageEntry.to_openai)
-    windows.remember(SESSION, known)
+    windows.put(SESSION, known)
     assert windows.session("s") is SESSION
     assert take(windows, turn(SESSION)) is known
     assert windows.session("s") is None
@@ -34,24 +34,24 @@ def test_a_window_is_known_until_a_turn_takes_it():
 
 def test_a_window_of_another_version_is_not_taken_for_this_one():
     windows = WindowCache()
-    windows.remember(SESSION, CachedWindow(Window(Limits()), MessageEntry.to_openai))
+    windows.put(SESSION, CachedWindow(Window(Limits()), MessageEntry.to_openai))
     assert take(windows, turn(replace(SESSION, version=2))) is None
 
 
 def test_the_window_that_came_with_a_turn_counts():
     windows, known = WindowCache(), CachedWindow(Window(Limits()), MessageEntry.to_openai)
-    windows.remember(SESSION, known)
+    windows.put(SESSION, known)
     taken = take(windows, turn(SESSION, ConversationWindow("s")))
     assert taken is not None
     assert taken is not known
 
 
 def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
-    windows = WindowCache(most=2)
+    windows = WindowCache(max_windows=2)
     for name, owner in (("a", "ann"), ("b", "bob"), ("c", "ann")):
-        windows.remember(
+        windows.put(
             replace(SESSION, id=name, owner=owner), CachedWindow(Window(Limits()), MessageEntry.to_openai)
         )
     assert [windows.session(name) is None for name in "abc"] == [True, False, False]
-    windows.forget("ann")
+    windows.drop_owner("ann")
     assert [windows.session(name) is None for name in "abc"] == [True, False, True]

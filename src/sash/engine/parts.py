@@ -1,0 +1,82 @@
+"""The parts that all turns of one runtime share."""
+
+from dataclasses import dataclass
+
+from sash.engine.budget import Spending
+from sash.engine.context import ContextBuilder
+from sash.engine.event_hub import EventHub
+from sash.engine.local_time import LocalTime
+from sash.engine.maintenance import Maintenance
+from sash.engine.policy import ActionRateLimiter
+from sash.engine.rendering import MessageRenderer
+from sash.engine.window_cache import CachedWindow, WindowCache
+from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
+from sash.home.live_home import LiveHome
+from sash.memory.tokens import TokenCounter
+from sash.memory.window import Window
+from sash.models.catalog import Catalog
+from sash.ports.embedder import Embedder
+from sash.ports.intents import Intents
+from sash.ports.model import Model, name_of
+from sash.ports.store import Store, Turn
+from sash.ports.tools import ToolRegistry
+from sash.values.clock import Clock
+from sash.values.ids import Ulids
+from sash.values.sessions import ModelConfig, Session
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The ports, caches and counters of a runtime."""
+
+    store: Store
+    model: Model
+    tools: ToolRegistry
+    intents: tuple[Intents, ...]
+    catalog: Catalog
+    embedder: Embedder | None
+    home: LiveHome | None
+    clock: Clock
+    local_time: LocalTime
+    ids: Ulids
+    counter: TokenCounter
+    renderer: MessageRenderer
+    contexts: ContextBuilder
+    windows: WindowCache
+    hub: EventHub
+    spending: Spending
+    rate_limiter: ActionRateLimiter
+    maintenance: Maintenance
+
+    def new_id(self) -> str:
+        return self.ids.new(self.clock.now())
+
+    async def read_window(self, session: Session) -> CachedWindow:
+        """Read the window of a session from the store."""
+        window = await self.store.window(session.owner, session.id)
+        return CachedWindow(Window.restore(window), self.renderer.render)
+
+    def brief_home(self, session: Session, message: str = "") -> HomeBriefing | None:
+        """Describe the home for a model. Entities that `message` seems to mean come first."""
+        if self.home is None:
+            return None
+        max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
+        now = self.local_time.format(self.clock.now())
+        return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
+
+    def model_name(self, config: ModelConfig) -> str | None:
+        """Return the name of the model that a configuration selects."""
+        return config.name or name_of(self.model)
+
+
+def choose_model(turn: Turn) -> ModelConfig:
+    """Return the model of a turn: the message's own choice, completed by the session's."""
+    asked, config = turn.continuation.request.model, turn.session.model
+    if asked is None:
+        return config
+    return ModelConfig(
+        asked.name or config.name,
+        config.temperature if asked.temperature is None else asked.temperature,
+        config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
+        config.options | asked.options,
+    )

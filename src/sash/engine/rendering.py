@@ -1,0 +1,33 @@
+"""Messages in the form that a model reads."""
+
+from datetime import datetime, tzinfo
+from typing import Any
+
+from sash.ports.message_time import timed
+from sash.values.messages import MessageEntry
+
+# Providers refuse an empty answer, and some refuse two questions in a row.
+NO_ANSWER = "(not answered)"
+
+
+class MessageRenderer:
+    """Renders messages; a user message starts with the time at which it was sent, in `zone`."""
+
+    def __init__(self, zone: tzinfo | None) -> None:
+        self._zone = zone
+
+    def render(self, message: MessageEntry) -> dict[str, Any]:
+        """Return a stored message in OpenAI form."""
+        rendered = message.to_openai()
+        if message.role == "user":
+            rendered["content"] = self.render_question(message.content, message.timestamp)
+        return self.fill_empty(rendered)
+
+    def render_question(self, content: Any, sent_at: datetime) -> Any:
+        """Return the content of a user message with its time."""
+        return timed(content, sent_at, self._zone)
+
+    def fill_empty(self, message: dict[str, Any]) -> dict[str, Any]:
+        """Return the message; an empty answer gets a placeholder."""
+        is_empty = message["role"] == "assistant" and not message["content"] and not message.get("tool_calls")
+        return message | {"content": NO_ANSWER} if is_empty else message

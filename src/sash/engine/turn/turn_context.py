@@ -1,0 +1,129 @@
+"""The context of one turn: the session's prompt, with recalled turns, changes of the home and hints."""
+
+import logging
+from datetime import timedelta
+
+from sash.engine.context import Context, hints_text
+from sash.engine.parts import Parts
+from sash.engine.recall import missing, recall_rare, render
+from sash.engine.turn.journal import Journal
+from sash.engine.turn.progress import Progress
+from sash.engine.window_cache import CachedWindow
+from sash.errors import HomeUnavailable, SashError
+from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
+from sash.memory.digest import DIGEST_TOKENS
+from sash.memory.words import beginnings
+from sash.ports.store import Turn
+from sash.values.sessions import ModelConfig, last_k_for
+from sash.values.steps import HomeChanged, Recalled
+
+# A message that is answered this much later is shown with the current time.
+LATE = timedelta(minutes=5)
+# Recalled turns may take one part in this many of the window's tokens.
+PART_FOR_RECALL = 12
+MAX_RECALLED = 2
+
+_logger = logging.getLogger(__name__)
+
+
+class TurnContext:
+    """Builds the context of one turn. Recalled turns and home changes become steps of the journal."""
+
+    def __init__(
+        self,
+        parts: Parts,
+        turn: Turn,
+        window: CachedWindow,
+        progress: Progress,
+        journal: Journal,
+        config: ModelConfig,
+    ) -> None:
+        self._parts = parts
+        self._session = turn.session
+        self._continuation = turn.continuation
+        self._window = window
+        self._progress = progress
+        self._journal = journal
+        self._model_name = parts.model_name(config)
+
+    @property
+    def is_for_other_model(self) -> bool:
+        """Return True if this turn uses another model than the session does."""
+        return self._model_name != self._parts.model_name(self._session.model)
+
+    async def build(self) -> Context:
+        """Build the context. The turn's own messages are not part of it."""
+        parts, session, request = self._parts, self._session, self._continuation.request
+        await self._recall()
+        tail = [
+            ("recalled", self._progress.recalled or ""),
+            ("home", self._describe_home()),
+            ("time", self._describe_delay()),
+            ("hints", hints_text(request.planner_hints)),
+        ]
+        last_k = None
+        if self.is_for_other_model:
+            context_window = parts.catalog.context_window(self._model_name)
+            last_k = max(session.memory.last_k, last_k_for(context_window))
+        return parts.contexts.build(
+            session,
+            self._window.window,
+            tuple(self._window.rendered.values()),
+            parts.tools.schemas if request.allow_tools else [],
+            tail,
+            home=self._window.briefing,
+            last_k=last_k,
+        )
+
+    def _describe_home(self) -> str:
+        """Brief the model about the home once, then about changes. Return a message if the home is away."""
+        parts, window = self._parts, self._window
+        if parts.home is None:
+            return ""
+        try:
+            index = parts.home.index
+        except HomeUnavailable as error:
+            return error.message
+        if self._progress.home_changes:
+            return ""
+        message = self._continuation.request.message
+        if window.briefing is not None and window.briefing.changed_tokens > MAX_CHANGED_TOKENS:
+            window.drop_briefing()
+        if window.briefing is None:
+            window.briefing = parts.brief_home(self._session, message)
+        elif news := describe_changes(index, window.briefing, message):
+            step = HomeChanged(f"In the house, since you were told last:\n{news}")
+            self._journal.write(step)
+        return ""
+
+    def _describe_delay(self) -> str:
+        """Return the current time if the message has waited so long that its own time is outdated."""
+        now, sent_at = self._parts.clock.now(), self._continuation.created_at
+        if now - sent_at < LATE:
+            return ""
+        return f"It is now {self._parts.local_time.format(now)}."
+
+    async def _recall(self) -> None:
+        """Bring back evicted turns about words of the message that the window does not contain."""
+        parts, session, window = self._parts, self._session, self._window.window
+        if not window.evicted_count or self._progress.recalled is not None:
+            return
+        message = self._continuation.request.message
+        unknown = missing(beginnings(message), self._window.texts.values())
+        if not unknown and parts.embedder is None:
+            return
+        try:
+            found = await recall_rare(
+                parts.store, session.owner, session.id, message, unknown, parts.embedder
+            )
+        except SashError as error:
+            _logger.warning("nothing was recalled: %s", error.message)
+            return
+        limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
+        text, shown = render(
+            found[:MAX_RECALLED], unknown, parts.counter.count_text, limit, parts.local_time.zone
+        )
+        if text:
+            message_ids = tuple(m.message.id for turn in shown for m in turn.messages)
+            text = f"From earlier in this conversation, word for word:\n{text}"
+            self._journal.write(Recalled(tuple(unknown), message_ids, text))

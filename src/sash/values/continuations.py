@@ -1,0 +1,119 @@
+"""A continuation: the execution of one turn. Its steps are the journal, in `sash.values.steps`."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Literal
+
+from sash.values.sessions import ModelConfig
+from sash.values.stats import Stats
+
+Status = Literal[
+    "pending",
+    "running",
+    "streaming",
+    "awaiting_approval",
+    "interrupted",
+    "completed",
+    "failed",
+    "cancelled",
+    "expired",
+]
+FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
+UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
+HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactRef:
+    """A reference to a large result, which is stored separately."""
+
+    id: str
+    type: str
+    size: int
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationRequest:
+    """A message and the limits of its turn. None means the session's own budget or model.
+
+    `attachments` are images and audio in OpenAI's content-part form. `metadata` is stored with the turn and
+    never shown to a model.
+    """
+
+    message: str
+    allow_tools: bool = True
+    max_steps: int | None = None
+    time_budget_ms: int | None = None
+    planner_hints: dict[str, Any] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    model: ModelConfig | None = None
+    attachments: tuple[dict[str, Any], ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def content(self) -> str | tuple[dict[str, Any], ...]:
+        """The message in the form that a model accepts."""
+        if not self.attachments:
+            return self.message
+        return ({"type": "text", "text": self.message}, *self.attachments)
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A tool call that changed the home, or tried to. `verified` is None if its effect cannot be observed.
+
+    `before` and `after` are the states by entity. `undoes` is the key of the call that this one reversed.
+    """
+
+    call_id: str
+    name: str
+    arguments: dict[str, Any]
+    outcome: Literal["done", "failed", "denied", "unknown", "dry_run"]
+    verified: bool | None = None
+    before: dict[str, Any] = field(default_factory=dict)
+    after: dict[str, Any] = field(default_factory=dict)
+    undoes: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationResponse:
+    """The answer of a turn. `stopped_by` names the budget that ended the turn early."""
+
+    final_message: str
+    reasoning_summary: str | None = None
+    citations: tuple[dict[str, Any], ...] = ()
+    follow_ups: tuple[str, ...] = ()
+    actions: tuple[Action, ...] = ()
+    stopped_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationError:
+    """Why a turn failed: a stable code, and a message that says the cause and the remedy."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """The execution of one turn, without its steps. `stats` is None until the turn ends."""
+
+    id: str
+    session_id: str
+    owner: str
+    status: Status
+    created_at: datetime
+    updated_at: datetime
+    request: ContinuationRequest
+    response: ContinuationResponse | None = None
+    error: ContinuationError | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    retry_of: str | None = None
+    stats: Stats | None = None
+
+    @property
+    def is_final(self) -> bool:
+        """Return True if the status can no longer change."""
+        return self.status in FINAL

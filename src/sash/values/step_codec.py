@@ -1,0 +1,205 @@
+"""Steps as JSON and back: the only module that knows the JSON form of a step.
+
+A step is `{"n", "ts", "type", "detail", "cursor"}`. Within one type, `detail` has a tag: an observed
+event has an `event`, an end has a `status`.
+"""
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
+
+from sash.values.continuations import Action, ArtifactRef
+from sash.values.stats import Bill
+from sash.values.steps import (
+    Amended,
+    AnswerSentBack,
+    ApprovalGiven,
+    ApprovalRequested,
+    Cancelled,
+    Expired,
+    Failed,
+    Finished,
+    HomeChanged,
+    Interrupted,
+    Plan,
+    Recalled,
+    Recorded,
+    Step,
+    StepBody,
+    StepType,
+    ToolCall,
+    ToolResult,
+)
+
+Detail = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """A journal entry: number `n` of its continuation, at position `cursor` among its session's events."""
+
+    n: int
+    ts: datetime
+    type: StepType
+    detail: Detail
+    cursor: int
+
+
+StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the OpenAPI document shows.
+
+
+@dataclass(frozen=True, slots=True)
+class BodyRecord:
+    """A step without a number."""
+
+    type: StepType
+    detail: Detail
+
+
+def encode_body(body: StepBody) -> Detail:
+    """Return the `detail` of a step."""
+    return _ENCODERS[type(body)](body)
+
+
+def decode_body(kind: StepType, detail: Detail) -> StepBody:
+    """Return the step that a `detail` describes; a ValueError says that it describes none."""
+    tag = _find_tag(kind, detail)
+    try:
+        return _DECODERS[kind, tag](detail)
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"a step of type {kind!r} ({tag or 'no tag'}) lacks or misuses {error}") from error
+
+
+def _encode_step(step: Step) -> StepRecord:
+    return StepRecord(step.n, step.ts, step.body.type, encode_body(step.body), step.cursor)
+
+
+def _decode_step(record: StepRecord) -> Step:
+    return Step(record.n, record.ts, decode_body(record.type, record.detail), record.cursor)
+
+
+def _encode_numberless(body: StepBody) -> BodyRecord:
+    return BodyRecord(body.type, encode_body(body))
+
+
+def _decode_numberless(record: BodyRecord) -> StepBody:
+    return decode_body(record.type, record.detail)
+
+
+def _find_tag(kind: StepType, detail: Detail) -> str | None:
+    if kind == "observed_event":
+        return detail.get("event")
+    if kind == "summary":
+        marks = [mark for mark in ("recorded", "amended") if detail.get(mark)]
+        return marks[0] if marks else detail.get("status")
+    return None
+
+
+def _encode_bill(bill: Bill | None) -> Detail | None:
+    return None if bill is None else asdict(bill)
+
+
+def _decode_bill(usage: Detail | None) -> Bill | None:
+    return None if usage is None else Bill(**usage)
+
+
+def _encode_plan(plan: Plan) -> Detail:
+    return {"content": plan.content, "tool_calls": list(plan.tool_calls), "usage": _encode_bill(plan.bill)}
+
+
+def _encode_result(result: ToolResult) -> Detail:
+    detail: Detail = {"call_id": result.call_id, "name": result.name, "content": result.content}
+    if result.cost_usd:
+        detail["cost_usd"] = result.cost_usd
+    if result.action is not None:
+        detail["action"] = asdict(result.action)
+    if result.artifacts:
+        detail["artifacts"] = [asdict(artifact) for artifact in result.artifacts]
+    return detail
+
+
+def _decode_result(detail: Detail) -> ToolResult:
+    action = detail.get("action")
+    return ToolResult(
+        detail["call_id"],
+        detail["name"],
+        detail["content"],
+        detail.get("cost_usd", 0.0),
+        None if action is None else Action(**action),
+        tuple(ArtifactRef(**artifact) for artifact in detail.get("artifacts", ())),
+    )
+
+
+def _encode_interruption(interrupted: Interrupted) -> Detail:
+    detail: Detail = {"event": "interrupted"}
+    if interrupted.code is not None:
+        detail |= {"code": interrupted.code, "message": interrupted.message}
+    if interrupted.lost_bills:
+        detail["lost"] = [asdict(bill) for bill in interrupted.lost_bills]
+    return detail
+
+
+def _decode_interruption(detail: Detail) -> Interrupted:
+    lost = tuple(Bill(**usage) for usage in detail.get("lost", ()))
+    return Interrupted(detail.get("code"), detail.get("message"), lost)
+
+
+_ENCODERS: dict[type, Callable[[Any], Detail]] = {
+    Plan: _encode_plan,
+    ToolCall: lambda s: {"call_id": s.call_id, "name": s.name, "arguments": s.arguments},
+    ToolResult: _encode_result,
+    Recalled: lambda s: {"query": list(s.query), "message_ids": list(s.message_ids), "text": s.text},
+    HomeChanged: lambda s: {"event": "told", "text": s.text},
+    AnswerSentBack: lambda s: {"event": "sent_back", "content": s.content, "usage": _encode_bill(s.bill)},
+    ApprovalRequested: lambda s: {"event": "approval_requested", **asdict(s)},
+    ApprovalGiven: lambda s: {"event": "approval", **asdict(s)},
+    Interrupted: _encode_interruption,
+    Finished: lambda s: {
+        "status": "completed",
+        "final_message": s.final_message,
+        "stopped_by": s.stopped_by,
+        "usage": _encode_bill(s.bill),
+    },
+    Recorded: lambda s: {"status": "completed", "final_message": s.final_message, "recorded": True},
+    Amended: lambda s: {"status": "completed", "final_message": s.final_message, "amended": True},
+    Cancelled: lambda s: {"status": "cancelled", "reason": s.reason},
+    Expired: lambda s: {"status": "expired"},
+    Failed: lambda s: {"status": "failed", "code": s.code, "message": s.message},
+}
+
+_DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
+    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d["usage"])),
+    ("tool_call", None): lambda d: ToolCall(d["call_id"], d["name"], d["arguments"]),
+    ("tool_result", None): _decode_result,
+    ("retrieval", None): lambda d: Recalled(tuple(d["query"]), tuple(d["message_ids"]), d["text"]),
+    ("observed_event", "told"): lambda d: HomeChanged(d["text"]),
+    ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d["usage"])),
+    ("observed_event", "approval_requested"): lambda d: ApprovalRequested(
+        d["call_id"], d["name"], d["reason"], d["would"]
+    ),
+    ("observed_event", "approval"): lambda d: ApprovalGiven(d["call_id"], d["approved"]),
+    ("observed_event", "interrupted"): _decode_interruption,
+    ("summary", "completed"): lambda d: Finished(
+        d["final_message"], d["stopped_by"], _decode_bill(d["usage"])
+    ),
+    ("summary", "recorded"): lambda d: Recorded(d["final_message"]),
+    ("summary", "amended"): lambda d: Amended(d["final_message"]),
+    ("summary", "cancelled"): lambda d: Cancelled(d["reason"]),
+    ("summary", "expired"): lambda d: Expired(),
+    ("error", None): lambda d: Failed(d["code"], d["message"]),
+}
+
+
+JsonStep = Annotated[
+    StepRecord, AfterValidator(_decode_step), PlainSerializer(_encode_step, return_type=StepRecord)
+]
+_JsonBody = Annotated[
+    BodyRecord,
+    AfterValidator(_decode_numberless),
+    PlainSerializer(_encode_numberless, return_type=BodyRecord),
+]
+# A step without a number, as a field of a value that is stored as JSON.
+JsonBody = Annotated[StepBody, GetPydanticSchema(lambda _, handler: handler.generate_schema(_JsonBody))]
