@@ -1,4 +1,4 @@
-"""Houses for tests and benchmarks that need many entities."""
+"""A home with many entities, for tests and benchmarks."""
 
 from datetime import timedelta
 from typing import Any
@@ -26,7 +26,7 @@ _ROOMS = (
     "Meeting room",
 )
 
-# The entities of a room: domain, what it is called, its state, its attributes.
+# The entities of a room: domain, name, state, attributes.
 _THINGS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
     ("light", "ceiling light", "off", {"supported_color_modes": ["brightness"], "brightness": 180}),
     (
@@ -86,7 +86,7 @@ _THINGS: tuple[tuple[str, str, str, dict[str, Any]], ...] = (
 
 
 def make_large_home(n: int, clock: Clock | None = None) -> SimulatedHome:
-    """Return a house of `n` entities, twelve to a room, eight rooms to a floor; always the same one."""
+    """Return a home of `n` entities, always the same: twelve in a room, eight rooms on a floor."""
     clock = clock or SystemClock()
     since = clock.now() - timedelta(hours=1)
     floors, areas, devices, entities, states = {}, {}, {}, [], []

@@ -28,7 +28,7 @@ async def live(house):
         model = model or ScriptedModel(*(lines or ("The model was asked.",)))
         home = RemoteHome(house.url, house.token, timing=timing)
         runtime = Runtime(MemoryStore(), model, home=home)
-        runtime.house, runtime.model = home, model
+        runtime.house = home
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WITHIN_S):

@@ -1,4 +1,4 @@
-"""Listens to a house, and waits for what a test expects of it."""
+"""Records the events of a home and waits for expected ones."""
 
 import asyncio
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from sash.ports.home import Home, HomeEvent
 
 
 class EventWatcher:
-    """Keeps what a house tells. `until` goes on after what it has found before."""
+    """Records events. `until` continues after the last event it returned."""
 
     def __init__(self, home: Home) -> None:
         self.events: list[HomeEvent] = []
@@ -19,7 +19,7 @@ class EventWatcher:
     async def until(
         self, kind: type[HomeEvent], matches: Callable[[Any], bool] = lambda event: True, within_s: float = 30
     ) -> Any:
-        """Return the next event of a kind; the test fails if it does not come."""
+        """Return the next matching event. Raises `TimeoutError` if it does not arrive in time."""
         async with asyncio.timeout(within_s):
             while True:
                 while self._looked_at < len(self.events):

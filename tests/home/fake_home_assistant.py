@@ -1,4 +1,4 @@
-"""A server that speaks Home Assistant's protocol, and breaks it on order: real HTTP and WebSockets on loopback."""
+"""A fake Home Assistant on the loopback interface, with real HTTP and WebSockets, that can also misbehave."""
 
 import asyncio
 import json
@@ -15,8 +15,11 @@ ERROR = "error"
 
 
 class FakeHomeAssistant:
-    """Answers by what it has in `answers`: a result, `(ERROR, code, words)`, a function of the question, or None
-    for no answer at all. Its `greeting` may also be None. It keeps what it was asked."""
+    """Answers each request with its entry in `answers`.
+
+    An entry is a result, an error `(ERROR, code, message)`, a function of the request, or None for no answer.
+    A `greeting` of None sends nothing. `asked` records all requests.
+    """
 
     def __init__(self, **answers: Any) -> None:
         self.states: dict[str, Any] = {"light.lamp": LIGHT}
@@ -63,20 +66,20 @@ class FakeHomeAssistant:
         await self._runner.cleanup()
 
     def cut(self) -> None:
-        """Cut all connections, as a cable that is pulled out."""
+        """Close all connections without a goodbye."""
         for request in self._requests:
             if request.transport is not None:
                 request.transport.abort()
 
     async def tell(self, kind: str, *events: Any) -> None:
-        """Send events to who subscribed to a kind; several go in one frame."""
+        """Send events to the subscribers of a kind. Several events share one frame."""
         for socket, subscriptions in self.sockets.items():
             for number in subscriptions.get(kind, ()):
                 frames = [{"id": number, "type": "event", "event": event} for event in events]
                 await socket.send_json(frames if len(frames) > 1 else frames[0])
 
     def kinds(self) -> list[str]:
-        """Return the kinds of all that was asked."""
+        """Return the types of all requests."""
         return [question["type"] for question in self.asked]
 
     async def _state(self, request: web.Request) -> web.Response:

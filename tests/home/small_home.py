@@ -1,4 +1,4 @@
-"""A small house for tests, and the house as a process knows it."""
+"""A small home for tests, and a live index of it."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -109,7 +109,7 @@ def index(layout=LAYOUT, states=STATES):
 
 
 def house(**options):
-    """A house that is simulated."""
+    """Return the small home, simulated."""
     return SimulatedHome(LAYOUT, STATES, clock=FakeClock(), **options)
 
 
@@ -119,7 +119,7 @@ def without(entity_id, layout=LAYOUT):
 
 @asynccontextmanager
 async def open_live_home(home) -> AsyncIterator[LiveHome]:
-    """Know a house."""
+    """Open a live home without delays, and close it at the end."""
     known = LiveHome(home, settle_s=0, rest_s=0)
     await known.open()
     try:

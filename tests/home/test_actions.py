@@ -1,4 +1,4 @@
-"""Actions: done, read back, and taken back unless somebody has changed it since."""
+"""Actions are executed, read back, and undone unless the entities have changed since."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.home.small_home import NOW, WAIT_S, house, open_live_home
 
 
 class Room:
-    """A house, its actions, and what was done in it."""
+    """A home, its actions, and the actions of the session so far."""
 
     def __init__(self, home, known):
         self.home, self.known = home, known
@@ -92,7 +92,7 @@ async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):
 
 
 async def test_of_two_things_of_which_one_cannot_be_seen_it_is_not_known(room):
-    """A service for everything: the light shows it, the scene does not."""
+    """The generic service is visible on the light, not on the scene."""
     acted = await room.do("homeassistant.turn_on", ["light.kitchen_ceiling", "scene.movie"])
     assert room.state("light.kitchen_ceiling").state == "on"
     assert acted.verified is None
@@ -436,7 +436,7 @@ async def test_what_was_away_before_is_not_brought_back(room):
 
 
 async def test_after_a_crash_a_persons_change_is_respected(room):
-    """It was done, and then somebody took it back: it is not done again."""
+    """The call was made and then reverted by a user: it is not repeated."""
     arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
     room.since = room.state("light.kitchen_ceiling").changed_at
     with pytest.raises(ServiceFailed, match="something has changed since"):

@@ -1,4 +1,4 @@
-"""What a model is told of the house: once what matters, then what has changed; never more than a bound."""
+"""The briefing of the model: the most relevant entities once, then the changes, within limits."""
 
 import asyncio
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""What an automation or a script works with, read from its configuration."""
+"""The entities that automations and scripts use, found in their configurations."""
 
 import pytest
 

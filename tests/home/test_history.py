@@ -1,4 +1,4 @@
-"""What a past adds up to, and how it is drawn: also an odd one."""
+"""Summaries and plots of histories, including unusual ones."""
 
 import json
 from datetime import timedelta

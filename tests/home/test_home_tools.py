@@ -271,7 +271,7 @@ async def test_a_house_that_is_away_says_so(demo, name, arguments):
 
 
 async def test_no_tool_tells_of_what_is_not_exposed(demo):
-    """Nothing that any tool returns has the id or the name of a hidden entity."""
+    """No tool result contains the id or the name of a hidden entity."""
     layout = await demo.home.get_layout()
     hidden = [e for e in layout.entities if not e.exposed]
     assert hidden

@@ -1,4 +1,4 @@
-"""The index: exposed entities as a graph, found by words that may be wrong."""
+"""The index: the graph of exposed entities, and a search that tolerates typing mistakes."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The house as a process knows it: fresh by events, and honest when it is away."""
+"""The live index: updated by events, and unavailable while the home is."""
 
 import asyncio
 from dataclasses import replace

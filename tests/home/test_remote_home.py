@@ -1,4 +1,4 @@
-"""A house over Home Assistant's WebSocket API, against a server that does what Home Assistant does, and worse."""
+"""A remote home against a fake Home Assistant that also misbehaves."""
 
 import asyncio
 import gc
@@ -23,15 +23,15 @@ QUICK = Timing(retry_s=0.001, max_retry_s=0.001, starting_s=0.001)
 
 
 class Pauses:
-    """Pauses that take no time, and are counted; after `most` of them time stands still."""
+    """Records pauses without waiting. After `limit` pauses it blocks forever."""
 
-    def __init__(self, most=1000):
+    def __init__(self, limit=1000):
         self.taken = []
-        self._most = most
+        self._limit = limit
 
     async def __call__(self, seconds):
         self.taken.append(seconds)
-        if len(self.taken) >= self._most:
+        if len(self.taken) >= self._limit:
             await asyncio.Event().wait()
         await asyncio.sleep(0)
 
@@ -44,7 +44,7 @@ async def hub():
 
 @pytest.fixture
 async def connect():
-    """Return a function that opens a house, with a watcher on it."""
+    """Return a function that opens a home with a watcher."""
     opened = []
 
     async def connect(url, token=TOKEN, timing=QUICK, until=Connected, **options):
@@ -66,7 +66,7 @@ def at(seconds):
 
 
 async def fails(home, words="", kind=HomeUnavailable):
-    """Say that nothing can be asked now; return the error."""
+    """Assert that every request fails. Return the last error."""
     for question in (
         home.get_states,
         home.get_layout,
@@ -250,7 +250,7 @@ class TestTrouble:
             caplog.text,
             str(error),
             repr(error),
-            repr(error.data),
+            repr(vars(error)),
             repr(home),
             repr(home._connection),
             str(watcher.events),
@@ -1030,6 +1030,6 @@ class TestSecrecy:
         link = json.dumps([repr(home), repr(vars(home).keys()), repr(home._connection)])
         told = [caplog.text, link, str(watcher.events)]
         for error in errors:
-            told += [str(error), repr(error), repr(error.data), repr(error.__cause__), str(error.__cause__)]
+            told += [str(error), repr(error), repr(vars(error)), repr(error.__cause__), str(error.__cause__)]
         assert len(told) > 10
         assert not any(TOKEN in text for text in told)

@@ -1,4 +1,4 @@
-"""What the tools that read a house return is what their schemas say, for every entity and every way to ask."""
+"""The results of the query tools match their schemas, for every entity and every argument."""
 
 import asyncio
 import logging
@@ -27,7 +27,7 @@ class Known:
 
 @pytest.fixture(params=HOMES)
 async def known(request, caplog):
-    """A house with its runtime; that a result breaks its schema is logged, and that is a failure."""
+    """A home with its runtime. A result that breaks its schema is logged, and fails the test."""
     caplog.set_level(logging.WARNING, "sash.ports.tools")
     clock = FakeClock(datetime(2026, 1, 15, 14, 0, tzinfo=UTC))
     home = HOMES[request.param](clock)

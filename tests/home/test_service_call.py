@@ -1,4 +1,4 @@
-"""An order is checked before the house is asked: by the service's own schema, and for what is exposed."""
+"""A service call is checked before it is made: against the service's schema, and for hidden entities."""
 
 from dataclasses import replace
 
@@ -36,27 +36,27 @@ SERVICES = {
 }
 
 
-def order(service, entity_ids=None, areas=None, **data):
+def parse(service, entity_ids=None, areas=None, **data):
     return parse_service_call(
         {"service": service, "entity_ids": entity_ids, "areas": areas, "data": data}, index(), SERVICES
     )
 
 
-def test_an_order_names_its_entities_one_by_one():
-    assert order("light.turn_on", ["light.kitchen_ceiling", "Counter"]).entity_ids == (
+def test_a_call_names_its_entities_one_by_one():
+    assert parse("light.turn_on", ["light.kitchen_ceiling", "Counter"]).entity_ids == (
         "light.kitchen_ceiling",
         "light.kitchen_counter",
     )
-    assert order("LIGHT.TURN_ON", ["Big lamp"]).service == "light.turn_on"
+    assert parse("LIGHT.TURN_ON", ["Big lamp"]).service == "light.turn_on"
 
 
 def test_an_area_is_its_exposed_entities_that_the_service_can_be_done_to():
-    assert order("light.turn_on", areas=["Kitchen"]).entity_ids == (
+    assert parse("light.turn_on", areas=["Kitchen"]).entity_ids == (
         "light.kitchen_ceiling",
         "light.kitchen_counter",
     )
     with pytest.raises(InvalidInput, match="no entity in Hall"):
-        order("light.turn_on", areas=["hall"])
+        parse("light.turn_on", areas=["hall"])
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_an_area_is_its_exposed_entities_that_the_service_can_be_done_to():
 )
 def test_what_the_service_does_not_take_is_refused(call, says):
     with pytest.raises(InvalidInput, match=says):
-        order(*call)
+        parse(*call)
 
 
 def test_what_a_service_takes_is_told_with_what_it_is_for():
@@ -89,7 +89,7 @@ def test_what_a_service_takes_is_told_with_what_it_is_for():
 
 def test_a_service_without_a_target_takes_no_entities():
     with pytest.raises(InvalidInput, match="takes no entities"):
-        order("notify.notify", ["light.kitchen_ceiling"], message="hello")
+        parse("notify.notify", ["light.kitchen_ceiling"], message="hello")
 
 
 @pytest.mark.parametrize(
@@ -111,25 +111,25 @@ def test_a_service_without_a_target_takes_no_entities():
 )
 def test_arguments_are_held_to_the_selectors(data, says):
     with pytest.raises(InvalidInput, match=says):
-        order("light.turn_on", ["light.kitchen_ceiling"], **data)
+        parse("light.turn_on", ["light.kitchen_ceiling"], **data)
 
 
 def test_arguments_that_fit_pass():
     data = {"brightness_pct": 40, "rgb_color": [1, 2, 255], "flash": "long", "profile": "x", "odd": object}
-    assert order("light.turn_on", ["light.kitchen_ceiling"], **data).data == data
+    assert parse("light.turn_on", ["light.kitchen_ceiling"], **data).data == data
     with pytest.raises(InvalidInput, match="true or false"):
-        order("fan.oscillate", ["fan.bedroom"], oscillating="yes")
+        parse("fan.oscillate", ["fan.bedroom"], oscillating="yes")
 
 
 @pytest.mark.parametrize("entity_id", ["light.secret", "light.nowhere", "Secret lamp", "all", ""])
 def test_what_is_not_exposed_cannot_be_named(entity_id):
     with pytest.raises(EntityNotFound):
-        order("light.turn_on", [entity_id])
+        parse("light.turn_on", [entity_id])
 
 
 def test_nor_smuggled_in_by_an_argument():
     with pytest.raises(EntityNotFound, match=r"light\.secret"):
-        order("scene.apply", entities={"light.secret": "on"})
+        parse("scene.apply", entities={"light.secret": "on"})
     for entities in (
         {"deep": [{"er": ["light.secret"]}]},
         {"LIGHT.Secret": "on"},
@@ -139,33 +139,33 @@ def test_nor_smuggled_in_by_an_argument():
         {"odd_domain.secret": "on"},
     ):
         with pytest.raises(EntityNotFound, match=r"\.secret"):
-            order("scene.apply", entities=entities)
-    assert order("scene.apply", entities={"light.kitchen_ceiling": "on"}).service == "scene.apply"
+            parse("scene.apply", entities=entities)
+    assert parse("scene.apply", entities={"light.kitchen_ceiling": "on"}).service == "scene.apply"
 
 
 def test_a_service_for_everything_is_judged_by_what_it_is_done_to():
-    many = order("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
+    many = parse("homeassistant.turn_off", ["light.kitchen_ceiling", "lock.front_door"])
     assert many.list_uses() == [
         ServiceUse("homeassistant.turn_off"),
         ServiceUse("light.turn_off"),
         ServiceUse("lock.turn_off"),
     ]
-    assert order("light.turn_on", ["light.kitchen_ceiling"]).list_uses() == [ServiceUse("light.turn_on")]
+    assert parse("light.turn_on", ["light.kitchen_ceiling"]).list_uses() == [ServiceUse("light.turn_on")]
 
 
 def test_what_is_named_in_an_argument_is_judged_too():
-    scene = order("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
+    scene = parse("scene.apply", entities={"LOCK.Front_Door": "unlocked"})
     assert ServiceUse("lock.*") in scene.list_uses()
 
 
 def test_what_a_service_comes_to_is_judged_too():
-    dimmed = order("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
+    dimmed = parse("light.turn_on", ["light.kitchen_ceiling"], brightness_pct=0)
     assert ServiceUse("light.turn_off", within=True) in dimmed.list_uses()
     assert (
         ServiceUse("light.turn_off", within=True)
-        not in order("light.turn_on", ["light.kitchen_ceiling"]).list_uses()
+        not in parse("light.turn_on", ["light.kitchen_ceiling"]).list_uses()
     )
-    moved = order("cover.set_cover_position", ["cover.living_room"], position=100)
+    moved = parse("cover.set_cover_position", ["cover.living_room"], position=100)
     assert ServiceUse("cover.open_cover", within=True) in moved.list_uses()
 
 
@@ -205,7 +205,7 @@ def test_what_is_within_is_looked_for_however_deep():
 @pytest.mark.parametrize("text", ["{{ states('light.x') }}", "a {% if x %}", "{# x #}"])
 def test_templates_are_not_taken(text):
     with pytest.raises(InvalidInput, match="does not accept a template"):
-        order("light.turn_on", ["light.kitchen_ceiling"], profile=text)
+        parse("light.turn_on", ["light.kitchen_ceiling"], profile=text)
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_templates_are_not_taken(text):
 )
 def test_a_hidden_entity_is_not_named_in_a_text_either(text):
     with pytest.raises(EntityNotFound, match=r"light\.secret"):
-        order("light.turn_on", ["light.kitchen_ceiling"], profile=text)
+        parse("light.turn_on", ["light.kitchen_ceiling"], profile=text)
 
 
 def test_a_script_is_a_service_only_if_it_is_exposed():

@@ -1,4 +1,4 @@
-"""The simulated house keeps the port's promises, and does what Home Assistant's services do."""
+"""The simulated home keeps the promises of the port, and its services work as in Home Assistant."""
 
 from dataclasses import replace
 from datetime import timedelta

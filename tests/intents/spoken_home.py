@@ -1,4 +1,4 @@
-"""A small house for sentences: every kind of thing that can be told to do something, once or twice."""
+"""A small home for tests of sentences, with one or two entities of every controllable domain."""
 
 import json
 from datetime import UTC, datetime
@@ -107,7 +107,7 @@ THINGS: tuple[tuple[str, str | tuple[str, ...], str | None, str, dict[str, Any]]
 
 
 def make_index(*more: tuple[Entity, State], language: str = "en") -> HomeIndex:
-    """Return the house, with more entities if they are needed."""
+    """Return the index of the home, with additional entities."""
     entities, states = [], []
     for entity_id, named, area_id, state, attributes in THINGS:
         name, *aliases = (named,) if isinstance(named, str) else named
@@ -123,7 +123,7 @@ def make_state(entity_id: str, state: str, **attributes: Any) -> State:
 
 
 class House:
-    """A house that can be spoken to; `index` is None while it is away."""
+    """A home that understands sentences. It is unavailable while `is_away` is True."""
 
     def __init__(
         self,
@@ -160,7 +160,7 @@ class House:
         return await self.intents.understand(Utterance(text, self.session(), tools, results))
 
     async def calls(self, text: str) -> list[tuple[str, list[str], dict[str, Any]]] | None:
-        """Return the services that a sentence calls; None if it is not understood."""
+        """Return the service calls of a sentence; None if it is not understood."""
         answer = await self.hear(text)
         if answer is None:
             return None
@@ -173,7 +173,7 @@ class House:
         return [(call["service"], call["entity_ids"], call["data"]) for call in read]
 
     async def says(self, text: str) -> str | None:
-        """Return what a question is answered with; None if it is not understood."""
+        """Return the answer to a question; None if it is not understood."""
         answer = await self.hear(text)
         if answer is None:
             return None
@@ -182,7 +182,7 @@ class House:
         return answer.content
 
     async def does(self, text: str, after: str = "on", verified: bool | None = True) -> str | None:
-        """Return what is said after the calls were made."""
+        """Return the answer after the calls were made."""
         calls = await self.calls(text)
         assert calls, f"{text!r} calls nothing"
         results = [made(service, ids, after, self._index, verified) for service, ids, _ in calls]
@@ -193,7 +193,7 @@ class House:
 def made(
     service: str, entity_ids: list[str], after: str, index: HomeIndex, verified: bool | None = True
 ) -> ToolResult:
-    """Return what `call_service` returns."""
+    """Return a result of `call_service`."""
     entities = [
         {"entity_id": i, "name": index.entities[i].name, "before": index.get_state(i), "after": after}
         for i in entity_ids

@@ -1,4 +1,4 @@
-"""Yes and no in many languages: whatever is not surely one of them is neither."""
+"""Approvals and denials in many languages. An unclear text is neither."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Sentences about the house: what is done for them, what is said, and what is left to the model."""
+"""Sentences about the home: their calls, their answers, and those left to the model."""
 
 import asyncio
 from typing import Any

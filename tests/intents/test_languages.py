@@ -97,7 +97,7 @@ async def test_no_question_of_a_grammar_calls_anything(grammar: Grammar) -> None
 
 
 def test_no_answer_of_a_language_fails(grammar: Grammar) -> None:
-    """An answer that cannot be filled in would be made of the names and the states."""
+    """A template that fails would be replaced by names and states."""
     replies = ReplyWriter(grammar)
     attributes = {"temperature": 20.5, "current_temperature": 21.5, "temperature_unit": "°C", "wind_speed": 3}
     lamp = SpokenState("light.kitchen", "Kitchen Light", "on", {**attributes, "device_class": "blind"})

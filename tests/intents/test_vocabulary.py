@@ -1,4 +1,4 @@
-"""The words of a household."""
+"""The user's own vocabulary."""
 
 import re
 from pathlib import Path
