@@ -13,19 +13,19 @@ from benchmarks._home_talk import STARTED_AT
 from benchmarks.context import Message
 from sash import Runtime
 from sash.demo.simulated_home import SimulatedHome
-from sash.home.briefing import MOVED
-from sash.home.history import as_number
-from sash.home.index import Index
-from sash.home.live import LiveHome
-from sash.intents.home import HomeIntents
-from sash.intents.memory import MemoryIntents
+from sash.home.briefing import MIN_CHANGE_RATIO
+from sash.home.history import parse_number
+from sash.home.index import HomeIndex
+from sash.home.live_home import LiveHome
+from sash.intents.home_intents import HomeIntents
+from sash.intents.memory_intents import MemoryIntents
 from sash.ports.home import Entity, State
 from sash.ports.intents import Utterance
 from sash.ports.model import Answer, ModelRequest
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.values.sessions import SessionPolicy
-from tests.houses import large_house
+from tests.large_home import make_large_home
 
 CHANGING, LEAST_CHANGING = 0.01, 2
 # Home Assistant ends a conversation after five minutes of silence.
@@ -57,7 +57,7 @@ class Ask:
     then: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     answer: str = ""
 
-    def meant(self, index: Index) -> list[Entity]:
+    def meant(self, index: HomeIndex) -> list[Entity]:
         """Return the entities that it is about."""
         return [e for e in index.entities.values() if any(fnmatchcase(e.id, glob) for glob in self.about)]
 
@@ -195,7 +195,7 @@ class Player:
     told of the house, with the changes since then, or in a result of this turn; an older one is old.
     """
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: HomeIndex) -> None:
         self.ask = ASKS[0]
         self.unknown = self.wrong = 0
         self._index = index
@@ -231,7 +231,7 @@ class Player:
         told = {entity_id: states.get(entity_id) for entity_id in meant}
         self.unknown += None in told.values()
         self.wrong += any(
-            state is not None and not _alike(state, self._index.state(entity_id))
+            state is not None and not _alike(state, self._index.get_state(entity_id))
             for entity_id, state in told.items()
         )
 
@@ -260,10 +260,10 @@ def _told(messages: Sequence[Message], own: Sequence[Message]) -> dict[str, str]
 
 def _alike(told: str, state: str) -> bool:
     """Whether a state is so; a number that has hardly moved is not told again."""
-    one, other = as_number(told), as_number(state)
+    one, other = parse_number(told), parse_number(state)
     if one is None or other is None:
         return told == state
-    return abs(one - other) <= MOVED * max(abs(one), 1.0) * 1.001
+    return abs(one - other) <= MIN_CHANGE_RATIO * max(abs(one), 1.0) * 1.001
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class Talk(NamedTuple):
     """All turns in a house, with its index, the schemas of Sash's tools, and what was answered wrongly."""
 
     turns: list[Played]
-    index: Index
+    index: HomeIndex
     tools: list[Message]
     unknown: int
     wrong: int
@@ -295,13 +295,13 @@ class Talk(NamedTuple):
 async def play_sash(size: int) -> Talk:
     """Say all sentences to a runtime with a house, in which something changes between them."""
     clock, rng = FakeClock(STARTED_AT), random.Random(5)
-    home = large_house(size, clock)
+    home = make_large_home(size, clock)
     turns: list[Played] = []
     model = ScriptedModel(lambda request: player(request))
     store, intents = MemoryStore(clock=clock), [MemoryIntents()]
     async with Runtime(store, model, home=home, intents=intents, clock=clock, time_zone=UTC) as runtime:
         known: LiveHome = runtime.home  # type: ignore[assignment]
-        index = await known.ready()
+        index = await known.wait_until_ready()
         player, local = Player(index), HomeIntents(known, clock=clock)
         session = await runtime.start_session(policy=PERMISSIVE)
         tools = runtime._parts.tools  # noqa: SLF001
@@ -335,14 +335,14 @@ def _steps(own: Sequence[Message]) -> list[list[Message]]:
     return steps
 
 
-def change(home: SimulatedHome, index: Index, rng: random.Random, count: int) -> None:
+def change(home: SimulatedHome, index: HomeIndex, rng: random.Random, count: int) -> None:
     """Let some entities have another state."""
     for entity_id in rng.sample(sorted(index.entities), count):
-        home.set_state(entity_id, _other(entity_id.partition(".")[0], index.state(entity_id), rng))
+        home.set_state(entity_id, _other(entity_id.partition(".")[0], index.get_state(entity_id), rng))
 
 
 def _other(domain: str, state: str, rng: random.Random) -> str:
-    if (value := as_number(state)) is not None:
+    if (value := parse_number(state)) is not None:
         return f"{max(value, 1.0) * rng.uniform(0.85, 1.15):.1f}"
     states = {"cover": ("open", "closed"), "climate": ("heat", "off"), "media_player": ("playing", "paused")}
     return next(other for other in states.get(domain, ("on", "off")) if other != state)

@@ -60,8 +60,8 @@ from sash.engine.recall import beginnings, missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
-from sash.home import tools as house
-from sash.home.live import LiveHome
+from sash.home.home_tools import build_home_tools
+from sash.home.live_home import LiveHome
 from sash.memory.digest import digest
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
@@ -176,7 +176,7 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         return results[context.call_id]
 
     clock = FakeClock(STARTED_AT)
-    real = house.home_tools(LiveHome(demo_home(clock)), clock, UTC)
+    real = build_home_tools(LiveHome(demo_home(clock)), clock, UTC)
     return [ToolSpec(t.name, t.description, t.input_schema, look_up, safety="idempotent") for t in real]
 
 

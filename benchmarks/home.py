@@ -54,10 +54,10 @@ from benchmarks.context import CACHE_STEP, CACHED_PRICES, CALLS_CACHED, LEAST_CA
 from sash import Runtime
 from sash.demo.simulated_home import SimulatedHome
 from sash.engine.context import SYSTEM_PROMPT
-from sash.home.briefing import changes, overview
-from sash.home.index import Index
-from sash.home.live import LiveHome
-from sash.intents.home import HomeIntents
+from sash.home.briefing import describe_changes, write_briefing
+from sash.home.index import HomeIndex
+from sash.home.live_home import LiveHome
+from sash.intents.home_intents import HomeIntents
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.ports.home import Entity, HomeEvent, Layout, State
 from sash.ports.intents import Utterance
@@ -65,7 +65,7 @@ from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.values.clock import SystemClock
 from sash.values.sessions import Session
-from tests.houses import large_house
+from tests.large_home import make_large_home
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -117,12 +117,12 @@ def _attributes(state: State) -> dict[str, Any]:
     return {name: state.attributes[name] for name in INTERESTING if name in state.attributes}
 
 
-def _area(index: Index, entity: Entity) -> str:
-    area = index.area(entity)
+def _area(index: HomeIndex, entity: Entity) -> str:
+    area = index.get_area(entity)
     return area.name if area else ""
 
 
-def as_csv(index: Index, states: Mapping[str, State]) -> str:
+def as_csv(index: HomeIndex, states: Mapping[str, State]) -> str:
     """Write all entities with their states, a line each."""
     out = io.StringIO()
     table = csv.writer(out, lineterminator="\n")
@@ -134,7 +134,7 @@ def as_csv(index: Index, states: Mapping[str, State]) -> str:
     return f"The devices in this smart home:\n{out.getvalue()}"
 
 
-def as_yaml(index: Index, states: Mapping[str, State], only: Iterable[Entity] | None = None) -> str:
+def as_yaml(index: HomeIndex, states: Mapping[str, State], only: Iterable[Entity] | None = None) -> str:
     """Write entities as Home Assistant's LLM API does, with their states, if there are any."""
     listed = []
     for entity in sorted(index.entities.values() if only is None else only, key=lambda e: e.name):
@@ -150,7 +150,9 @@ def as_yaml(index: Index, states: Mapping[str, State], only: Iterable[Entity] | 
     return f"An overview of the areas and the devices in this smart home:\n{text}"
 
 
-def all_states(write: Callable[[Index, Mapping[str, State]], str]) -> Callable[[Talk], list[list[Message]]]:
+def all_states(
+    write: Callable[[HomeIndex, Mapping[str, State]], str],
+) -> Callable[[Talk], list[list[Message]]]:
     """Return how prompts are made that have all states in the system prompt."""
 
     def prompts(talk: Talk) -> list[list[Message]]:
@@ -330,7 +332,7 @@ def with_names(layout: Layout) -> Layout:
     )
 
 
-def queries(index: Index) -> dict[str, Callable[[], str]]:
+def queries(index: HomeIndex) -> dict[str, Callable[[], str]]:
     """Return what somebody may look for, by kind; each call makes up another one."""
     rng, entities, areas = random.Random(3), list(index.entities.values()), list(index.areas.values())
     kinds = itertools.cycle(("light", "temperature", "window", "floor lamp", "blind", "socket power"))
@@ -376,11 +378,11 @@ async def measure_index(
     home = SimulatedHome(layout, states, clock=FakeClock(STARTED_AT))
     known = LiveHome(home)
     await known.open()
-    index, counter, rng = await known.ready(), TokenCounter(), random.Random(1)
+    index, counter, rng = await known.wait_until_ready(), TokenCounter(), random.Random(1)
     for _ in range(builds):
         gc.collect()
-        take("building", lambda: Index(layout, states))
-    told = overview(index, "", "now", counter.count_text)
+        take("building", lambda: HomeIndex(layout, states))
+    told = write_briefing(index, "", "now", counter.count_text)
     heard: list[HomeEvent] = []
     unsubscribe = home.subscribe(heard.append)
     change(home, index, rng, EVENTS)
@@ -391,10 +393,12 @@ async def measure_index(
     for n in range(repeats):
         for what, make_up in asked.items():
             take(f"searching: {what}", partial(index.search, make_up()))
-        take("a state event", lambda: [known._hear(event) for event in heard], len(heard))  # noqa: SLF001
-        take("telling of what has changed", lambda: changes(index, told))
+        take("a state event", lambda: [known._on_event(event) for event in heard], len(heard))  # noqa: SLF001
+        take("telling of what has changed", lambda: describe_changes(index, told))
         if n % 10 == 0:
-            take("telling of the house", lambda: overview(index, ASKS[0].said, "now", counter.count_text))
+            take(
+                "telling of the house", lambda: write_briefing(index, ASKS[0].said, "now", counter.count_text)
+            )
             gc.collect()
     gc.enable()
     await known.close()
@@ -403,9 +407,9 @@ async def measure_index(
 
 async def measure_indexes(builds: int, repeats: int) -> dict[str, dict[str, Times]]:
     """Time the index of a house with few words, and of one with a name for every device."""
-    home = large_house(INDEXED, FakeClock(STARTED_AT))
+    home = make_large_home(INDEXED, FakeClock(STARTED_AT))
     await home.open()
-    layout, states = await home.layout(), await home.states()
+    layout, states = await home.get_layout(), await home.get_states()
     return {
         "few names": await measure_index(layout, states, builds, repeats),
         "many names": await measure_index(with_names(layout), states, builds, repeats),
@@ -440,10 +444,10 @@ class Listener:
 
     @classmethod
     async def open(cls, stack: AsyncExitStack, size: int) -> "Listener":
-        home = large_house(size, SystemClock())
+        home = make_large_home(size, SystemClock())
         model = ScriptedModel(RuntimeError("a model was asked"))
         runtime = await stack.enter_async_context(Runtime(MemoryStore(), model, home=home))
-        await runtime.home.ready()  # type: ignore[union-attr]
+        await runtime.home.wait_until_ready()  # type: ignore[union-attr]
         listener = cls(runtime, await runtime.start_session(policy=PERMISSIVE))
         await listener._intents.warm_up()
         return listener
@@ -494,19 +498,20 @@ COLD = """
 import asyncio, json, sys, time
 started = time.perf_counter()
 from sash.values.clock import SystemClock
-from sash.home.live import KnownHome
-from sash.ports.intents import Heard
-from sash.intents.home import HomeIntents
+from sash.home.live_home import LiveHome
+from sash.ports.intents import Utterance
+from sash.intents.home_intents import HomeIntents
 from sash.values.sessions import Session
 imported = time.perf_counter() - started
-from tests.houses import large_house
+from tests.large_home import make_large_home
 
 async def main():
-    known, clock = KnownHome(large_house(int(sys.argv[1]))), SystemClock()
+    known, clock = LiveHome(make_large_home(int(sys.argv[1]))), SystemClock()
     await known.open()
-    await known.ready()
+    await known.wait_until_ready()
     intents = HomeIntents(known, clock=clock)
-    heard = Heard(sys.argv[2], Session("s", "local", clock.now(), clock.now()), frozenset({"call_service"}))
+    session = Session("s", "local", clock.now(), clock.now())
+    heard = Utterance(sys.argv[2], session, frozenset({"call_service"}))
     begun = time.perf_counter()
     if sys.argv[3] == "warm_up":
         await intents.warm_up()

@@ -1,12 +1,12 @@
 """Turns that run to their end: answers, tool calls, budgets, failures."""
 
 from sash.errors import ContextTooLong, ModelUnreachable, OutcomeUnknown
-from sash.intents.memory import MemoryIntents
+from sash.intents.memory_intents import MemoryIntents
 from sash.ports.tools import ActionOutcome
 from sash.testing import ScriptedModel, both, calling
 from sash.values.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
 from tests.golden.world import FREE, World, answer, paid, scenario, tool, waiting_tool
-from tests.home.known import house
+from tests.home.small_home import house
 
 SMALL = WindowLimits(max_tokens=None, max_turns=2, evict_to=0.5)
 DEAR = ModelConfig(name="dear", temperature=0.5, max_output_tokens=500, options={"seed": 7})

@@ -17,7 +17,7 @@ _missing = pytest.StashKey[str]()
 def running_house(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[House]:
-    """A house that runs until the tests are over."""
+    """A Home Assistant that runs until the end of the tests."""
     if reason := request.config.stash.get(_missing, ""):
         pytest.skip(reason)
     try:
@@ -38,7 +38,7 @@ def running_house(
 
 @pytest.fixture
 def house(running_house: House) -> House:
-    """A Home Assistant that runs, whatever the test before has done to it."""
+    """A running Home Assistant. It is started again if the last test stopped it."""
     if not running_house.is_running:
         running_house.start_now()
     return running_house
@@ -55,7 +55,7 @@ def _install(config: pytest.Config) -> Path:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Generator[None, None, None]:
-    """Say it below everything else if these tests did not run."""
+    """Report in the last lines if these tests did not run."""
     yield
     if reason := config.stash.get(_missing, ""):
         terminalreporter.write_sep("!", "NOT TESTED AGAINST A REAL HOME ASSISTANT", red=True, bold=True)

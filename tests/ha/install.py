@@ -50,16 +50,16 @@ while wanted:
 
 
 class NotInstalled(Exception):
-    """Home Assistant cannot be installed on this machine, and why."""
+    """Home Assistant cannot be installed on this machine. The message has the reason."""
 
 
 def cache() -> Path:
-    """Where Home Assistant is, or will be."""
+    """Return the folder of the installation, which may not exist yet."""
     return Path(os.environ.get("SASH_HA_CACHE") or Path.home() / ".cache" / "sash-ha").absolute()
 
 
 def install() -> Path:
-    """Return the program `hass`; install it if it is missing, unfinished, broken, or of another version."""
+    """Return the path of `hass`. Install it if it is missing, incomplete, broken, or of another version."""
     folder = cache()
     with _lock(folder):
         if not _is_whole(folder):
@@ -75,14 +75,14 @@ def install() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """What Home Assistant runs in: it keeps its bytecode, without which each start takes four times as long."""
+    """Return the environment variables. Cached bytecode makes a start four times as fast."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time install."""
+    """Lock the folder, so that one process at a time installs."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
@@ -102,7 +102,7 @@ def _fingerprint() -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Say whether it was finished, and still works."""
+    """Return whether the installation is complete and works."""
     try:
         finished = json.loads(_stamp(folder).read_text())["fingerprint"] == _fingerprint()
     except (OSError, ValueError, KeyError, TypeError):
@@ -111,7 +111,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _fault(folder: Path) -> str:
-    """Say what is wrong with an installation; nothing if it works."""
+    """Return the problem of an installation; empty if it works."""
     try:
         _run(folder / "venv" / "bin" / "python", "-c", CHECK, *_requirements())
     except NotInstalled as error:
@@ -142,7 +142,7 @@ def _install_into(folder: Path) -> None:
 
 
 def _package_index(pip: Path) -> dict[str, str]:
-    """uv does not read pip's settings: tell it of the mirror and the certificates that this machine uses."""
+    """Pass pip's index and certificates to uv, which does not read pip's settings."""
     settings = dict(line.partition("=")[::2] for line in _run(pip, "config", "list").splitlines())
     found = {"UV_SYSTEM_CERTS": "true"}
     if index := settings.get("global.index-url"):
@@ -151,7 +151,7 @@ def _package_index(pip: Path) -> dict[str, str]:
 
 
 def _python(folder: Path) -> Path:
-    """Return a Python that is new enough: the machine's own, or Debian's."""
+    """Return a recent Python: the machine's own, or Debian's."""
     own = shutil.which(f"python{PYTHON}")
     if own and _is_new_enough(Path(own)):
         return Path(own)
@@ -175,7 +175,7 @@ def _is_new_enough(python: Path) -> bool:
 
 
 def _unpack_python(root: Path, python: Path) -> None:
-    """Unpack Debian's newer Python with the libraries that it needs, and link a launcher that uses those."""
+    """Unpack Debian's newer Python with its libraries, and build a launcher that uses them."""
     if platform.machine() not in LIBRARIES or not all(map(shutil.which, ("apt-get", "dpkg", "gcc"))):
         raise NotInstalled(
             f"there is no Python {PYTHON} on this machine, and Debian's cannot be unpacked: that needs apt-get, dpkg"
@@ -194,7 +194,7 @@ def _unpack_python(root: Path, python: Path) -> None:
 
 
 def _download(work: Path) -> list[Path]:
-    """Let apt find out what Python needs, in folders of its own, as if nothing was installed."""
+    """Let apt resolve the dependencies of Python in separate folders."""
     for name in ("lists/partial", "cache/archives/partial"):
         (work / name).mkdir(parents=True)
     (work / "status").touch()
@@ -218,14 +218,14 @@ def _download(work: Path) -> list[Path]:
 
 
 def _is_wanted(package: str) -> bool:
-    """The system's compiler goes with the system's headers, not with these."""
+    """Use the headers of the system, which match the compiler of the system."""
     if package.startswith(("libc6-dev", "libcrypt-dev", "libc-dev-bin", "linux-libc")):
         return False
     return package.startswith(("lib", f"python{PYTHON}", "zlib1g", "tzdata"))
 
 
 def _link(work: Path, root: Path, python: Path) -> None:
-    """Debian's own program would load the system's older libraries: link one that loads the unpacked ones."""
+    """Build a launcher that loads the unpacked libraries, not the older ones of the system."""
     folder, loader = LIBRARIES[platform.machine()]
     libraries = root / "usr/lib" / folder
     loaders = [path for path in root.rglob(loader) if path.is_file() and not path.is_symlink()]
@@ -255,7 +255,7 @@ def _link(work: Path, root: Path, python: Path) -> None:
 
 
 def _mirror() -> str:
-    """Return the address of Debian's packages that this machine uses."""
+    """Return the package address in this machine's apt settings."""
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     address = re.compile(r"^(?:URIs:|deb )[^#\n]*?(\S+://\S+/debian/?)(?=\s|$)", re.MULTILINE)
     for file in files:

@@ -1,4 +1,4 @@
-"""A real Home Assistant on a free port of loopback, with a configuration of its own that is thrown away."""
+"""A real Home Assistant on a free port of loopback, with a temporary configuration."""
 
 import asyncio
 import json
@@ -29,7 +29,7 @@ HIDDEN = "light.office_rgbw_lights"
 
 
 class House:
-    """A Home Assistant that a test can ask, stop and start. `guest_token` is that of a user who is no administrator."""
+    """A Home Assistant that a test can use, stop and start. The user of `guest_token` is not an administrator."""
 
     def __init__(self, hass: Path, folder: Path) -> None:
         shutil.copytree(CONFIG, folder)
@@ -51,7 +51,7 @@ class House:
         await asyncio.to_thread(self.start_now)
 
     async def stop(self) -> None:
-        """Stop it as a person would, so that it keeps its states."""
+        """Stop it cleanly, so that it stores its states."""
         await asyncio.to_thread(self.stop_now)
 
     async def restart(self) -> None:
@@ -59,7 +59,7 @@ class House:
         await self.start()
 
     async def kill(self) -> None:
-        """End it as a power cut would."""
+        """Kill it, as a power cut would."""
         await asyncio.to_thread(self.kill_now)
 
     def start_now(self) -> None:
@@ -91,7 +91,7 @@ class House:
             self._process.wait()
 
     def _wait_until_it_runs(self) -> None:
-        """The API answers before everything is there."""
+        """Wait for the end of the startup. The API answers earlier."""
         deadline = time.monotonic() + STARTED_WITHIN_S
         request = urllib.request.Request(
             f"{self.url}/api/config", headers={"Authorization": f"Bearer {self.token}"}
@@ -111,7 +111,7 @@ class House:
         raise RuntimeError(f"the test house did not start:\n{output[-3000:]}")
 
     async def ask(self, *questions: dict[str, Any], token: str | None = None) -> list[Any]:
-        """Ask by its WebSocket API, beside whatever is tested."""
+        """Send a request over a separate WebSocket connection."""
         async with (
             aiohttp.ClientSession() as session,
             session.ws_connect(f"{self.url}/api/websocket", max_msg_size=0) as socket,
@@ -131,7 +131,7 @@ class House:
 
 
 async def furnish(house: House) -> None:
-    """Give the house floors, areas, names, labels, and an entity that is not exposed."""
+    """Create floors, areas, names, labels, and an entity that is not exposed."""
     floors = await house.ask(
         *({"type": "config/floor_registry/create", "name": floor} for floor, _ in AREAS.values())
     )
@@ -164,7 +164,7 @@ async def furnish(house: House) -> None:
 
 
 async def _place(house: House, entity_id: str, area_id: str) -> None:
-    """Put an entity into an area; what is all of a device has none of its own, but its device has."""
+    """Assign an entity to an area. The only entity of a device gets the area through its device."""
     (entry,) = await house.ask({"type": "config/entity_registry/get", "entity_id": entity_id})
     if entry["device_id"]:
         place = {"type": "config/device_registry/update", "device_id": entry["device_id"]}

@@ -1,25 +1,25 @@
-"""Actions: done, read back, and taken back unless somebody has changed it since."""
+"""Actions are executed, read back, and undone unless the entities have changed since."""
 
 import asyncio
 
 import pytest
 
 from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
-from sash.home.actions import Actions, Done
-from sash.home.undo import Undo
+from sash.home.actions import CallOutcome, HomeActions
+from sash.home.undo import ActionUndo
 from sash.ports.tools import ToolContext
 from sash.values.continuations import Action
 from sash.values.sessions import Session
-from tests.home.known import NOW, WAIT_S, house, knowing
+from tests.home.small_home import NOW, WAIT_S, house, open_live_home
 
 
 class Room:
-    """A house, its actions, and what was done in it."""
+    """A home, its actions, and the actions of the session so far."""
 
     def __init__(self, home, known):
         self.home, self.known = home, known
-        self.actions = Actions(known, read_back_s=0)
-        self.undo = Undo(self.actions)
+        self.actions = HomeActions(known, read_back_s=0)
+        self.undo = ActionUndo(self.actions)
         self.past = []
         self.since = None
 
@@ -45,7 +45,7 @@ class Room:
         return acted
 
     async def take_back(self):
-        services = [use.service for use in await self.undo.uses({}, self.context) if not use.within]
+        services = [use.service for use in await self.undo.list_uses({}, self.context) if not use.within]
         acted = await self.undo.invoke({}, self.context)
         self.past.append(
             ("u", Action("u", "undo_last_action", {}, "done", acted.verified, undoes=acted.undoes))
@@ -59,8 +59,8 @@ class Room:
 @pytest.fixture
 async def room():
     home = house()
-    async with knowing(home) as known:
-        await asyncio.wait_for(known.ready(), WAIT_S)
+    async with open_live_home(home) as known:
+        await asyncio.wait_for(known.wait_until_ready(), WAIT_S)
         yield Room(home, known)
 
 
@@ -92,7 +92,7 @@ async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):
 
 
 async def test_of_two_things_of_which_one_cannot_be_seen_it_is_not_known(room):
-    """A service for everything: the light shows it, the scene does not."""
+    """The generic service is visible on the light, not on the scene."""
     acted = await room.do("homeassistant.turn_on", ["light.kitchen_ceiling", "scene.movie"])
     assert room.state("light.kitchen_ceiling").state == "on"
     assert acted.verified is None
@@ -104,7 +104,7 @@ async def test_what_nobody_can_see_is_not_known(room):
 
 
 async def test_a_state_that_comes_a_moment_later_is_waited_for(room):
-    room.actions = Actions(room.known, read_back_s=WAIT_S)
+    room.actions = HomeActions(room.known, read_back_s=WAIT_S)
     room.home.ignore_next("switch.turn_on")
     doing = asyncio.create_task(room.do("switch.turn_on", ["switch.kettle"]))
     async with asyncio.timeout(WAIT_S):
@@ -123,18 +123,18 @@ async def test_a_refused_service_is_an_error_in_the_houses_own_words(room):
 
 async def test_a_house_that_goes_away_during_a_call_leaves_the_outcome_unknown(room):
     room.home.fail_next("light.turn_on", HomeUnavailable("the connection was lost"))
-    with pytest.raises(OutcomeUnknown, match=r"nobody knows whether light\.turn_on was done"):
+    with pytest.raises(OutcomeUnknown, match=r"it is unknown whether light\.turn_on was done"):
         await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
 
 async def test_a_house_that_goes_away_before_it_is_read_back_is_not_verified(room):
-    call = room.home.call
+    call = room.home.call_service
 
     async def and_go(*args):
         await call(*args)
         room.home.disconnect("gone")
 
-    room.home.call = and_go
+    room.home.call_service = and_go
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
     assert acted.verified is None
 
@@ -166,7 +166,7 @@ async def test_after_a_crash_the_house_tells_whether_it_was_done(room):
         {"service": "notify.notify", "data": {"message": "x"}},
         {"service": "scene.turn_on", "entity_ids": ["scene.movie"]},
     ):
-        with pytest.raises(ServiceFailed, match="nobody can tell"):
+        with pytest.raises(ServiceFailed, match="it is unknown"):
             await room.actions.verify(unknowable, room.context)
 
 
@@ -277,7 +277,7 @@ async def test_what_cannot_be_undone_is_said(room):
     [(True, True, True), (True, None, None), (None, True, None), (None, False, False), (False, None, False)],
 )
 def test_two_things_are_as_sure_as_the_less_sure(one, other, both):
-    assert Done({}, {}, one).then(Done({}, {}, other)).verified is both
+    assert CallOutcome({}, {}, one).merge(CallOutcome({}, {}, other)).verified is both
 
 
 async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
@@ -285,8 +285,8 @@ async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
         room.home.disconnect("gone")
         raise ServiceFailed("the bulb is broken")
 
-    room.home.call = fail
-    with pytest.raises(OutcomeUnknown, match="the bulb is broken; what came of it is not known"):
+    room.home.call_service = fail
+    with pytest.raises(OutcomeUnknown, match="the bulb is broken; the result is unknown"):
         await room.do("light.turn_on", ["light.kitchen_ceiling"])
 
 
@@ -335,27 +335,27 @@ async def test_a_house_that_does_nothing_is_not_said_to_have_done_it(
 )
 async def test_what_still_moves_is_not_there_yet(room, service, state, attributes, verified):
     entity_id = "lock.front_door" if service.startswith("lock") else "cover.living_room"
-    call = room.home.call
+    call = room.home.call_service
 
     async def moving(*order):
         room.home.set_state(entity_id, state, **attributes)
 
-    room.home.call = moving
+    room.home.call_service = moving
     data = {"position": 50} if service.endswith("position") else {}
     assert (await room.do(service, [entity_id], **data)).verified is verified
-    room.home.call = call
+    room.home.call_service = call
 
 
 async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
-    call = room.home.call
+    call = room.home.call_service
 
     async def in_part(service, data, entity_ids):
         await call(service, data, list(entity_ids)[:1])
         raise ServiceFailed("one bulb is broken")
 
-    room.home.call = in_part
+    room.home.call_service = in_part
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
-    room.home.call = call
+    room.home.call_service = call
     assert acted.verified is False
     assert "only a part of it has worked, say so: one bulb is broken" in acted.result["note"]
     await room.take_back()
@@ -421,7 +421,7 @@ async def test_an_action_of_which_nobody_knows_is_not_passed_over(room):
     await room.do("switch.turn_on", ["switch.kettle"])
     arguments = {"service": "light.turn_on"}
     room.past.append(("x", Action("x", "call_service", arguments, "unknown")))
-    with pytest.raises(InvalidInput, match="nobody knows whether the last action"):
+    with pytest.raises(InvalidInput, match="it is unknown whether the last action"):
         await room.take_back()
 
 
@@ -431,12 +431,12 @@ async def test_what_was_away_before_is_not_brought_back(room):
     before = {"cover.living_room": {"state": "unavailable", "attributes": {}}}
     after = {"cover.living_room": {"state": "closed", "attributes": {}}}
     room.past.append(("x", Action("x", "call_service", arguments, "done", True, before, after)))
-    with pytest.raises(InvalidInput, match="nobody knows what cover"):
+    with pytest.raises(InvalidInput, match="the state of cover"):
         await room.take_back()
 
 
 async def test_after_a_crash_a_persons_change_is_respected(room):
-    """It was done, and then somebody took it back: it is not done again."""
+    """The call was made and then reverted by a user: it is not repeated."""
     arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_ceiling"]}
     room.since = room.state("light.kitchen_ceiling").changed_at
     with pytest.raises(ServiceFailed, match="something has changed since"):
@@ -446,5 +446,5 @@ async def test_after_a_crash_a_persons_change_is_respected(room):
 @pytest.mark.parametrize("data", [{"color_name": "green"}, {"brightness_step_pct": -20}])
 async def test_after_a_crash_what_is_only_half_seen_is_not_known(room, data):
     arguments = {"service": "light.turn_on", "entity_ids": ["light.kitchen_counter"], "data": data}
-    with pytest.raises(ServiceFailed, match="nobody can tell"):
+    with pytest.raises(ServiceFailed, match="it is unknown"):
         await room.actions.verify(arguments, room.context)

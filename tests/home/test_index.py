@@ -1,12 +1,12 @@
-"""The index: exposed entities as a graph, found by words that may be wrong."""
+"""The index: the graph of exposed entities, and a search that tolerates typing mistakes."""
 
 import pytest
 
 from sash.errors import EntityNotFound
-from sash.home.index import Index
-from sash.home.search import WordSearch
+from sash.home.fuzzy_search import FuzzySearch
+from sash.home.index import HomeIndex
 from sash.ports.home import Entity, Layout
-from tests.home.known import LAYOUT, STATES, index, state
+from tests.home.small_home import LAYOUT, STATES, index, state
 
 
 def found(query, **options):
@@ -70,7 +70,7 @@ def test_nonsense_finds_nothing():
 
 def test_words_without_blanks_are_found_within_longer_ones():
     lamp = Entity("light.a", "厨房灯")
-    searched = Index(Layout("house", (lamp,)), [])
+    searched = HomeIndex(Layout("house", (lamp,)), [])
     assert [e.id for e in searched.search("打开厨房灯")[0]] == ["light.a"]
 
 
@@ -86,7 +86,7 @@ def test_what_is_not_exposed_does_not_exist():
     assert "light.secret" not in error.value.message
     known.apply("light.secret", state("light.secret", "on"))
     assert "light.secret" not in known.states
-    assert known.hide("light.secret failed after light.kitchen_ceiling") == (
+    assert known.redact("light.secret failed after light.kitchen_ceiling") == (
         "(an entity) failed after light.kitchen_ceiling"
     )
 
@@ -101,7 +101,7 @@ def test_an_entity_is_found_by_its_id_or_its_only_name():
 
 
 def test_a_name_that_several_have_is_refused_with_their_ids():
-    twice = Index(Layout("house", (Entity("light.a", "Lamp"), Entity("light.b", "lamp"))), [])
+    twice = HomeIndex(Layout("house", (Entity("light.a", "Lamp"), Entity("light.b", "lamp"))), [])
     with pytest.raises(EntityNotFound, match=r"several: light\.a, light\.b"):
         twice.find("Lamp")
 
@@ -116,23 +116,23 @@ def test_areas_are_found_by_name_and_alias():
 def test_states_come_and_go():
     known = index()
     known.apply("switch.kettle", state("switch.kettle", "on"))
-    assert known.state("switch.kettle") == "on"
+    assert known.get_state("switch.kettle") == "on"
     known.apply("switch.kettle", None)
-    assert known.state("switch.kettle") == "unknown"
+    assert known.get_state("switch.kettle") == "unknown"
 
 
-def test_the_graph_of_devices_and_dependants():
+def test_the_graph_of_devices_and_dependents():
     known = index()
-    strip = known.device(known.find("light.kitchen_counter"))
+    strip = known.get_device(known.find("light.kitchen_counter"))
     assert strip.name == "LED strip"
-    assert known.bridge(strip).id == "bridge"
-    assert [e.id for e in known.behind("bridge")] == ["light.kitchen_counter"]
-    assert [d.id for d in known.bridges()] == ["bridge"]
-    assert [d.name for d in known.dependants("light.kitchen_ceiling")] == ["Good morning", "Hidden one"]
+    assert known.get_bridge(strip).id == "bridge"
+    assert [e.id for e in known.list_entities_behind("bridge")] == ["light.kitchen_counter"]
+    assert [d.id for d in known.bridges] == ["bridge"]
+    assert [d.name for d in known.list_dependents("light.kitchen_ceiling")] == ["Good morning", "Hidden one"]
 
 
 def test_a_house_with_nothing_in_it_is_searched_too():
-    empty = Index(Layout("empty"), STATES)
+    empty = HomeIndex(Layout("empty"), STATES)
     assert empty.search("kitchen") == ([], 0)
     assert empty.search("") == ([], 0)
     assert empty.entities == {}
@@ -153,7 +153,7 @@ def test_a_house_with_nothing_in_it_is_searched_too():
     ],
 )
 def test_mistakes_are_forgiven_within_reason(word, known, found):
-    search = WordSearch({"it": [(known, 1.0)]}, {"it": [known]})
+    search = FuzzySearch({"it": [(known, 1.0)]}, {"it": [known]})
     assert bool(search.search(word, 1).ids) is found
 
 
@@ -163,24 +163,24 @@ def test_mistakes_are_forgiven_within_reason(word, known, found):
 )
 def test_what_an_apostrophe_joins_to_a_word_is_no_word(query, meant):
     names = {"children": "Children's lamp", "hall": "Lampe de l'entrée", "kettle": "Kettle", "l": "Lamp L"}
-    search = WordSearch({key: [(name, 1.0)] for key, name in names.items()}, {})
+    search = FuzzySearch({key: [(name, 1.0)] for key, name in names.items()}, {})
     assert search.search(query, 1).ids == meant
     assert "children" not in search.search("what's up", 5).ids
 
 
 def test_a_short_word_that_begins_otherwise_is_another_word():
-    search = WordSearch({"it": [("hall", 1.0)]}, {})
+    search = FuzzySearch({"it": [("hall", 1.0)]}, {})
     assert search.search("ball", 1).ids == []
     assert search.search("hasl", 1).ids == ["it"]
 
 
 def test_the_words_that_something_was_not_found_by_are_told():
     known = index()
-    assert known.unmatched("the back door lock", "lock.front_door") == ["back"]
-    assert known.unmatched("kichen lamp", "light.kitchen_ceiling") == []
-    assert known.unmatched("kitchen and bedroom", "fan.bedroom") == ["kitchen"]
+    assert known.find_unmatched_words("the back door lock", "lock.front_door") == ["back"]
+    assert known.find_unmatched_words("kichen lamp", "light.kitchen_ceiling") == []
+    assert known.find_unmatched_words("kitchen and bedroom", "fan.bedroom") == ["kitchen"]
 
 
 def test_only_the_best_are_returned_and_all_are_counted():
-    best, total = index().search("kitchen", most=2)
+    best, total = index().search("kitchen", limit=2)
     assert (len(best), total) == (2, 4)

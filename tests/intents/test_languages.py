@@ -7,17 +7,16 @@ from itertools import islice
 
 import pytest
 from hassil.intents import RangeSlotList, TextSlotList
-from hassil.recognize import recognize_all
 from hassil.sample import sample_sentence
 from home_assistant_intents import get_languages
 
 from sash.intents.commands import COMMANDS
-from sash.intents.grammar import Grammar, closest_language, load_grammar
-from sash.intents.mood import asks
-from sash.intents.names import Names
+from sash.intents.grammar import Grammar, find_language, load_grammar
+from sash.intents.home_names import HomeNames
+from sash.intents.question_detection import is_question
 from sash.intents.questions import QUESTIONS
-from sash.intents.replies import DONE, Replies, SpokenState
-from tests.intents.house import NOW, House, make_index
+from sash.intents.replies import DEFAULT_REPLY, ReplyWriter, SpokenState
+from tests.intents.spoken_home import NOW, House, make_index
 
 # Languages whose grammar has no sentence that switches a light by its name.
 WITHOUT_A_LIGHT: frozenset[str] = frozenset()
@@ -26,7 +25,7 @@ SAMPLES = 16
 ON_OFF = {"HassTurnOn": "light.turn_on", "HassTurnOff": "light.turn_off"}
 
 INDEX = make_index()
-NAMES = Names(INDEX)
+NAMES = HomeNames(INDEX)
 
 
 def sentences(grammar: Grammar, name: str | None = None, every: int = 1) -> Iterator[tuple[str, str]]:
@@ -35,8 +34,8 @@ def sentences(grammar: Grammar, name: str | None = None, every: int = 1) -> Iter
     The blocks are those that speak of entities that the house has, or of the light of this name.
     """
     chance = random.Random(grammar.language)
-    whole = grammar._sentences
-    for intent, block, _ in grammar._blocks[::every]:
+    whole = grammar.sentences
+    for intent, block in grammar.list_blocks()[::every]:
         domains = block.requires_context.get("domain")
         if "Timer" in intent or (name and (intent not in ON_OFF or "light" not in (domains or ()))):
             continue
@@ -64,7 +63,7 @@ def sentences(grammar: Grammar, name: str | None = None, every: int = 1) -> Iter
 
 
 def _filled(grammar: Grammar, called: str) -> str:
-    return "50" if isinstance(grammar._sentences.slot_lists[called], RangeSlotList) else "home"
+    return "50" if isinstance(grammar.sentences.slot_lists[called], RangeSlotList) else "home"
 
 
 @pytest.fixture(scope="module", params=get_languages())
@@ -77,7 +76,7 @@ async def test_a_light_can_be_switched_in_every_language(grammar: Grammar) -> No
     house = House(language=language)
     done = set()
     for intent, text in sentences(grammar, "Kitchen Light"):
-        calls = await house.calls(text) if not asks(text, language) else None
+        calls = await house.calls(text) if not is_question(text, language) else None
         if calls is not None:
             assert calls == [(ON_OFF[intent], ["light.kitchen"], {})], text
             done.add(intent)
@@ -98,8 +97,8 @@ async def test_no_question_of_a_grammar_calls_anything(grammar: Grammar) -> None
 
 
 def test_no_answer_of_a_language_fails(grammar: Grammar) -> None:
-    """An answer that cannot be filled in would be made of the names and the states."""
-    replies = Replies(grammar)
+    """A template that fails would be replaced by names and states."""
+    replies = ReplyWriter(grammar)
     attributes = {"temperature": 20.5, "current_temperature": 21.5, "temperature_unit": "°C", "wind_speed": 3}
     lamp = SpokenState("light.kitchen", "Kitchen Light", "on", {**attributes, "device_class": "blind"})
     slots = {
@@ -111,9 +110,9 @@ def test_no_answer_of_a_language_fails(grammar: Grammar) -> None:
     }
     slots |= {"state": "on", "device_class": "blind", "item": "milk", "temperature": "21", "brightness": "50"}
     slots |= {"color": "red", "domain": "light", "position": "40", "volume_level": "30", "percentage": "50"}
-    for intent, block, _ in grammar._blocks:
+    for intent, block in grammar.list_blocks():
         if intent in COMMANDS or intent in QUESTIONS:
-            template = replies._template(intent, block.response or "default")
+            template = replies.get_template(intent, block.response or "default")
             if template is not None:
                 template.render(
                     slots={"volume_step": "up", "fan_mode": "low", **slots},
@@ -128,20 +127,11 @@ def test_no_answer_of_a_language_fails(grammar: Grammar) -> None:
 @pytest.mark.parametrize("language", ["en", "de", "zh-CN", "tr"])
 def test_narrowing_a_grammar_and_the_names_loses_no_meaning(language: str) -> None:
     grammar = load_grammar(language)
-    everything = {kind: TextSlotList(kind, [v for _, v in values]) for kind, values in NAMES._lists.items()}
     recognised = 0
     for _, text in sentences(grammar, every=3):
-        for area in (None, NAMES.area("kitchen")):
-            context = {"area": {"value": area.value, "text": area.text}} if area else None
-            whole = recognize_all(
-                text,
-                grammar._sentences,
-                slot_lists=dict(everything),
-                intent_context=context,
-                language=grammar.language,
-            )
-            wanted = sorted(map(grammar._meaning, whole), key=lambda meaning: meaning.rank, reverse=True)
-            assert grammar.recognise(text, NAMES.within, area) == wanted, text
+        for area in (None, NAMES.find_area("kitchen")):
+            wanted = grammar.interpret(text, lambda _: NAMES.list_all(), area, narrow=False)
+            assert grammar.interpret(text, NAMES.find_in, area) == wanted, text
             recognised += bool(wanted)
     assert recognised > 10
 
@@ -169,7 +159,7 @@ def test_narrowing_a_grammar_and_the_names_loses_no_meaning(language: str) -> No
     ],
 )
 def test_a_language_has_many_names(called: str, language: str | None) -> None:
-    assert closest_language(called) == language
+    assert find_language(called) == language
 
 
 def test_a_grammar_is_read_once() -> None:
@@ -180,5 +170,5 @@ def test_a_grammar_is_read_once() -> None:
 
 def test_where_a_language_has_nothing_to_say_it_is_ok() -> None:
     grammar = load_grammar("en")
-    [meaning] = grammar.recognise("never mind", NAMES.within)
-    assert Replies(grammar).say(meaning, {}) == DONE
+    [interpretation] = grammar.interpret("never mind", NAMES.find_in)
+    assert ReplyWriter(grammar).write(interpretation, {}) == DEFAULT_REPLY

@@ -1,4 +1,4 @@
-"""The words of a household."""
+"""The user's own vocabulary."""
 
 import re
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from sash.errors import InvalidConfig
 from sash.intents.vocabulary import Rule, Vocabulary
-from tests.intents.house import House
+from tests.intents.spoken_home import House
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "vocabulary.toml"
 
@@ -64,17 +64,17 @@ def test_a_rule_may_be_for_a_language(language: str, fits: bool) -> None:
     ("text", "wrong"),
     [
         ("synonyms = 3", "'synonyms' is not a table"),
-        ("[synonyms]\ntelly = 3", "synonym 'telly' is no text"),
-        ('[synonyms]\ntelly = ""', "synonym 'telly' is no text"),
-        ('[synonyms]\n"" = "x"', "synonym '' is no text"),
+        ("[synonyms]\ntelly = 3", "synonym 'telly' is not a text"),
+        ('[synonyms]\ntelly = ""', "synonym 'telly' is not a text"),
+        ('[synonyms]\n"" = "x"', "synonym '' is not a text"),
         ("rules = 3", "'rules' is not a list of tables"),
         ("rules = [3]", "rule 1 is not a table"),
         ('[[rules]]\npattern = "a"', "rule 1 has no sentence"),
         ('[[rules]]\nsentence = "a"', "rule 1 has no pattern"),
-        ('[[rules]]\npattern = "("\nsentence = "a"', "rule 1: the pattern is no regular expression"),
+        ('[[rules]]\npattern = "("\nsentence = "a"', "rule 1: the pattern is not a regular expression"),
         ("[[rules]]\npattern = \"a\"\nsentence = '\\1'", "rule 1: the sentence cannot be filled in"),
         ("[[rules]]\npattern = \"a\"\nsentence = '\\g<b>'", "rule 1: the sentence cannot be filled in"),
-        ('[[rules]]\npattern = "a"\nsentence = "b"\nlanguage = 3', "rule 1: language is no text"),
+        ('[[rules]]\npattern = "a"\nsentence = "b"\nlanguage = 3', "rule 1: language is not a text"),
         ('[[rules]]\npattern = "a"\nsentence = "b"\n[[rules]]\nsense = "a"', "rule 2 has an unknown 'sense'"),
         ("[words]", "'words' is not known"),
         ("not toml", "it is not TOML"),

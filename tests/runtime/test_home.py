@@ -15,8 +15,8 @@ from sash.ports.home import Entity
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel, both, calling
 from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
-from tests.home.known import LAYOUT, NOW, house
-from tests.houses import large_house
+from tests.home.small_home import LAYOUT, NOW, house
+from tests.large_home import make_large_home
 from tests.runtime.talk import WAIT_S, answer, said, system_texts, transcript, turn
 
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
@@ -38,7 +38,7 @@ async def live(monkeypatch):
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WAIT_S):
-            await runtime.home.ready()
+            await runtime.home.wait_until_ready()
         return runtime
 
     yield make
@@ -55,7 +55,7 @@ async def test_a_command_is_done_without_a_model(live):
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "turn on the kitchen ceiling")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime.home.index.state("light.kitchen_ceiling") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "on"
     assert runtime.model.requests == []
     stored = await runtime.store.messages("local", session.id)
     assert all("local_intent" in m.message.tags for m in stored)
@@ -162,7 +162,7 @@ async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
             "denied",
         ),
         ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'", "failed"),
-        ({}, "light.turn_on", "switch.kettle", "cannot be done to switch.kettle", "failed"),
+        ({}, "light.turn_on", "switch.kettle", "does not support switch.kettle", "failed"),
         ({}, "light.explode", "light.kitchen_ceiling", "there is no service 'light.explode'", "failed"),
     ],
 )
@@ -191,7 +191,7 @@ async def test_a_lock_waits_for_a_yes(live):
     await runtime.approve(waiting.continuation.id, asked["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime.home.index.state("lock.front_door") == "unlocked"
+    assert runtime.home.index.get_state("lock.front_door") == "unlocked"
     assert runtime.model.requests == []
 
 
@@ -212,7 +212,7 @@ async def test_what_was_to_come_after_a_yes_waits_for_it(live):
 
 async def test_an_approved_call_that_was_done_when_the_process_died_is_not_called_refused(live):
     clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
-    store, call = MemoryStore(clock=clock), home.call
+    store, call = MemoryStore(clock=clock), home.call_service
 
     async def hanging(*order):
         await call(*order)
@@ -223,7 +223,7 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
     first = await live(unlock, "Done.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
     waiting = await turn(first, session, "let my cat in")
-    home.call = hanging
+    home.call_service = hanging
     sent = await first.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await asyncio.wait_for(under_way.wait(), WAIT_S)
     await first.abandon_turns()
@@ -302,7 +302,7 @@ async def test_actions_of_one_plan_are_done_in_their_order(live):
     session = await runtime.start_session(policy=FREE)
     await turn(runtime, session, "let it blink for my cat")
     assert [call.service for call in runtime.house.calls] == ["light.turn_off", "light.turn_on"]
-    assert runtime.home.index.state("light.kitchen_ceiling") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "on"
 
 
 async def test_a_scene_is_no_way_around_a_yes(live):
@@ -315,7 +315,7 @@ async def test_a_scene_is_no_way_around_a_yes(live):
         "awaiting_approval",
         "completed",
     )
-    assert runtime.home.index.state("lock.front_door") == "locked"
+    assert runtime.home.index.get_state("lock.front_door") == "locked"
 
 
 async def test_a_dry_run_says_what_it_would_do(live):
@@ -400,7 +400,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     """An action is done once, whatever dies: what can be seen is looked at, what cannot be is not repeated."""
     clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
     store = MemoryStore(clock=clock)
-    call, made = home.call, []
+    call, made = home.call_service, []
 
     async def hanging(*order):
         made.append(order)
@@ -411,7 +411,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
             await asyncio.Event().wait()
         await call(*order)
 
-    home.call = hanging
+    home.call_service = hanging
     ask = calling("call_service", service=service, entity_ids=["light.kitchen_ceiling"])
     first = await live(ask, "Done.", home=home, store=store, clock=clock)
     session = await first.start_session(policy=FREE)
@@ -446,7 +446,7 @@ async def test_the_last_action_is_undone_without_a_model(live, sentence):
     assert result.response.final_message.endswith(
         "Kitchen ceiling: aus" if sentence.startswith("mach") else "Kitchen ceiling: off"
     )
-    assert runtime.home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
     assert runtime.model.requests == []
 
 
@@ -456,9 +456,9 @@ async def test_undoing_twice_and_more(live):
     await turn(runtime, session, "turn on the kitchen ceiling")
     await turn(runtime, session, "turn on the kettle")
     await turn(runtime, session, "undo that")
-    assert runtime.home.index.state("switch.kettle") == "off"
+    assert runtime.home.index.get_state("switch.kettle") == "off"
     await turn(runtime, session, "undo that")
-    assert runtime.home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
     result = await turn(runtime, session, "undo that")
     assert actions(result) == [("undo_last_action", "failed", None)]
     assert "nothing to undo" in runtime.model.requests[-1].messages[-1]["content"]
@@ -471,10 +471,10 @@ async def test_an_undo_is_an_action_for_the_policy_too(live):
     waiting = await turn(runtime, session, "close the blinds")
     await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
-    assert runtime.home.index.state("cover.living_room") == "closed"
+    assert runtime.home.index.get_state("cover.living_room") == "closed"
     undoing = await turn(runtime, session, "undo that")
     assert undoing.status == "awaiting_approval"
-    assert runtime.home.index.state("cover.living_room") == "closed"
+    assert runtime.home.index.get_state("cover.living_room") == "closed"
 
 
 async def test_an_action_is_undone_after_a_restart(live):
@@ -602,7 +602,7 @@ async def test_a_house_that_goes_away_mid_turn_leaves_the_turn_with_an_answer(li
     assert "the router is down" in shown
     runtime.house.connect()
     async with asyncio.timeout(WAIT_S):
-        await runtime.home.ready()
+        await runtime.home.wait_until_ready()
     assert await answer(runtime, session, "is the front door locked?") == "Yes"
 
 
@@ -648,8 +648,8 @@ async def test_where_the_user_is_decides_which_lights_are_meant(live):
     session = await runtime.start_session(policy=FREE, area="living_room")
     result = await turn(runtime, session, "turn on the lights")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime.home.index.state("light.living_room") == "on"
-    assert runtime.home.index.state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.living_room") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
 
 
 async def test_past_the_days_money_the_house_is_still_understood(live):
@@ -660,7 +660,7 @@ async def test_past_the_days_money_the_house_is_still_understood(live):
 
 
 async def test_all_lights_of_a_large_house_are_turned_off_at_once():
-    home = large_house(3000)
+    home = make_large_home(3000)
     async with Runtime(MemoryStore(), ScriptedModel("The model was asked."), home=home) as runtime:
         await runtime.home_ready(timeout_s=WAIT_S)
         session = await runtime.start_session(policy=FREE)
@@ -668,4 +668,4 @@ async def test_all_lights_of_a_large_house_are_turned_off_at_once():
         assert {(outcome, verified) for _, outcome, verified in actions(result)} == {("done", True)}
         assert result.response.stopped_by is None
         lights = [key for key in runtime.home.index.entities if key.startswith("light.")]
-        assert {runtime.home.index.state(key) for key in lights} == {"off"}
+        assert {runtime.home.index.get_state(key) for key in lights} == {"off"}

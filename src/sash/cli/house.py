@@ -30,9 +30,9 @@ async def check_area(desk: AgentService, caller: Caller, area: str) -> None:
 def check_language(called: str) -> None:
     """Warn of a language in which no sentence is understood without a model."""
     with suppress(ImportError):
-        from sash.intents.grammar import closest_language
+        from sash.intents.grammar import find_language
 
-        if closest_language(called) is None:
+        if find_language(called) is None:
             _warn(f"without a model nothing is understood in {called!r:.80}: say a language as en, de, …")
 
 

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from sash.app.schemas import WaitingCall
 from sash.cli.console import sign
-from sash.intents.consent import consent
+from sash.intents.approval_words import parse_approval
 
 try:
     import readline
@@ -57,7 +57,7 @@ class Lines:
                 return None
             if readline is not None and said:
                 readline.remove_history_item(readline.get_current_history_length() - 1)
-            answer = consent(said) if said else default
+            answer = parse_approval(said) if said else default
             if answer is not None:
                 return answer
             self._console.out("Type y for yes or n for no.")

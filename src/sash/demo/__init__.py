@@ -1,1 +1,1 @@
-"""The simulated home and its story. It implements the home port and imports no other adapter."""
+"""The simulated home and the demo home. This package implements the home port."""

@@ -1,4 +1,4 @@
-"""The demo house: a family's home on any machine, with no Home Assistant."""
+"""The demo home: a simulated family home that needs no Home Assistant."""
 
 import tomllib
 from collections.abc import Callable
@@ -6,10 +6,10 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from importlib.resources import files
 from typing import Any
 
-from sash.demo.past import Derived
-from sash.demo.simulated_home import Action, SimulatedHome
-from sash.demo.story import PAST, DemoHistory
-from sash.ports.home import NO_STATE, Area, Dependant, Device, Entity, Floor, Layout, State
+from sash.demo.demo_history import PAST_SPAN, DemoHistory
+from sash.demo.home_recorder import DerivedState, RecordedPast
+from sash.demo.simulated_home import SimulatedCall, SimulatedHome
+from sash.ports.home import NO_STATE, Area, Dependent, Device, Entity, Floor, Layout, State
 from sash.values.clock import Clock, SystemClock
 
 _BRIDGE = "zigbee_bridge"
@@ -20,125 +20,136 @@ _AUTOMATIONS = {
 
 
 def demo_home(clock: Clock | None = None, zone: tzinfo = UTC) -> SimulatedHome:
-    """Return the demo house as it is now; `zone` is where its evenings are."""
+    """Return a new demo home that starts now. `zone` is its time zone."""
     clock = clock or SystemClock()
-    house = tomllib.loads(files("sash").joinpath("data/demo_house.toml").read_text("utf-8"))
-    layout = _layout(house)
+    data = tomllib.loads(files("sash").joinpath("data/demo_home.toml").read_text("utf-8"))
+    layout = _read_layout(data)
     now = clock.now()
-    states = [_state(entity_id, entity, now) for entity_id, entity in house["entities"].items()]
-    first = {state.entity_id: state.state for state in states}
-    history = DemoHistory(now, zone, first, _behind_the_bridge(layout))
+    states = [_read_state(entity_id, entity, now) for entity_id, entity in data["entities"].items()]
+    first_states = {state.entity_id: state.state for state in states}
+    history = DemoHistory(now, zone, first_states, _list_behind_bridge(layout))
     return SimulatedHome(
         layout,
         states,
-        history=history.points,
-        logbook=history.logbook,
-        log=history.log,
-        derived=_derived(layout, history, clock),
-        actions={one["id"]: [_action(a) for a in one.get("actions", ())] for one in house["dependants"]},
-        items=house["items"],
+        past=RecordedPast(history.list_points, history.read_logbook, history.read_log),
+        derived=_build_derived(layout, history, clock),
+        actions={
+            entry["id"]: [_read_call(action) for action in entry.get("actions", ())]
+            for entry in data["dependents"]
+        },
+        items=data["items"],
         clock=clock,
         name="the demo house",
     )
 
 
-def _layout(house: dict[str, Any]) -> Layout:
+def _read_layout(data: dict[str, Any]) -> Layout:
     devices = tuple(
-        Device(key, one["name"], one["area"], one["manufacturer"], one["model"], one.get("via"))
-        for key, one in house["devices"].items()
+        Device(key, entry["name"], entry["area"], entry["manufacturer"], entry["model"], entry.get("via"))
+        for key, entry in data["devices"].items()
     )
     areas = tuple(
-        Area(key, one["name"], one["floor"], _words(one, "aliases")) for key, one in house["areas"].items()
+        Area(key, entry["name"], entry["floor"], _read_texts(entry, "aliases"))
+        for key, entry in data["areas"].items()
     )
-    floors = tuple(Floor(key, one["name"], _words(one, "aliases")) for key, one in house["floors"].items())
-    entities = {key: _entity(key, one, house["devices"]) for key, one in house["entities"].items()}
-    dependants = tuple(
-        Dependant(
-            one["id"],
-            entities[one["id"]].name,
-            one["kind"],
-            frozenset(one["uses"]),
-            frozenset(action["service"] for action in one.get("actions", ())),
+    floors = tuple(
+        Floor(key, entry["name"], _read_texts(entry, "aliases")) for key, entry in data["floors"].items()
+    )
+    entities = {key: _read_entity(key, entry, data["devices"]) for key, entry in data["entities"].items()}
+    dependents = tuple(
+        Dependent(
+            entry["id"],
+            entities[entry["id"]].name,
+            entry["kind"],
+            frozenset(entry["uses"]),
+            frozenset(action["service"] for action in entry.get("actions", ())),
         )
-        for one in house["dependants"]
+        for entry in data["dependents"]
     )
     return Layout(
-        house["name"],
+        data["name"],
         tuple(entities.values()),
         devices,
         areas,
         floors,
-        house["labels"],
-        dependants,
-        house["language"],
+        data["labels"],
+        dependents,
+        data["language"],
     )
 
 
-def _entity(entity_id: str, one: dict[str, Any], devices: dict[str, Any]) -> Entity:
-    device = one.get("device")
+def _read_entity(entity_id: str, entry: dict[str, Any], devices: dict[str, Any]) -> Entity:
+    device = entry.get("device")
     return Entity(
         entity_id,
-        one["name"],
-        devices[device]["area"] if device else one.get("area"),
+        entry["name"],
+        devices[device]["area"] if device else entry.get("area"),
         device,
-        _words(one, "aliases"),
-        _words(one, "labels"),
-        one.get("exposed", True),
-        one["platform"],
+        _read_texts(entry, "aliases"),
+        _read_texts(entry, "labels"),
+        entry.get("exposed", True),
+        entry["platform"],
     )
 
 
-def _words(one: dict[str, Any], key: str) -> tuple[str, ...]:
-    return tuple(one.get(key, ()))
+def _read_texts(entry: dict[str, Any], key: str) -> tuple[str, ...]:
+    return tuple(entry.get(key, ()))
 
 
-def _state(entity_id: str, one: dict[str, Any], now: datetime) -> State:
-    attributes = {"friendly_name": one["name"], **one["attributes"]}
+def _read_state(entity_id: str, entry: dict[str, Any], now: datetime) -> State:
+    attributes = {"friendly_name": entry["name"], **entry["attributes"]}
     if entity_id.startswith(("automation.", "script.")):
         attributes["last_triggered"] = None
-    return State(entity_id, one["state"], attributes, now - PAST, now - PAST)
+    return State(entity_id, entry["state"], attributes, now - PAST_SPAN, now - PAST_SPAN)
 
 
-def _action(one: dict[str, Any]) -> Action:
-    return Action(one["service"], one.get("data", {}), tuple(one.get("entities", ())))
+def _read_call(entry: dict[str, Any]) -> SimulatedCall:
+    return SimulatedCall(entry["service"], entry.get("data", {}), tuple(entry.get("entities", ())))
 
 
-def _behind_the_bridge(layout: Layout) -> list[str]:
+def _list_behind_bridge(layout: Layout) -> list[str]:
     devices = {device.id for device in layout.devices if device.via_id == _BRIDGE}
     return [entity.id for entity in layout.entities if entity.device_id in devices]
 
 
-def _derived(layout: Layout, history: DemoHistory, clock: Clock) -> list[Derived]:
-    """Say what follows from what: the group, the template, what a thermostat and the weather measure."""
+def _build_derived(layout: Layout, history: DemoHistory, clock: Clock) -> list[DerivedState]:
+    """Return the computed states: the group, the template, and the values of thermostat and weather."""
 
-    def triggered(automation: str) -> Callable[[list[str], Any], Any]:
-        def latest(_: list[str], so_far: str | None) -> str | None:
+    def last_trigger_of(automation: str) -> Callable[[list[str], Any], Any]:
+        def find_latest(_: list[str], present: str | None) -> str | None:
             now = clock.now()
-            times = history.triggers(automation, now - timedelta(days=2), now)
-            return max([so_far or "", *(at.isoformat() for at in times)]) or None
+            times = history.list_triggers(automation, now - timedelta(days=2), now)
+            return max([present or "", *(at.isoformat() for at in times)]) or None
 
-        return latest
+        return find_latest
 
-    uses = {one.entity_id: tuple(sorted(one.uses)) for one in layout.dependants}
+    uses = {entry.entity_id: tuple(sorted(entry.uses)) for entry in layout.dependents}
     outdoor = ("sensor.outdoor_temperature",)
     return [
-        Derived("light.outdoor", uses["light.outdoor"], _any_on),
-        Derived("sensor.average_indoor_temperature", uses["sensor.average_indoor_temperature"], _average),
-        Derived("climate.living_room", ("sensor.living_room_temperature",), _number, "current_temperature"),
-        Derived("weather.home", outdoor, _number, "temperature"),
-        *(Derived(key, (used,), triggered(key), "last_triggered") for key, used in _AUTOMATIONS.items()),
+        DerivedState("light.outdoor", uses["light.outdoor"], _compute_any_on),
+        DerivedState(
+            "sensor.average_indoor_temperature", uses["sensor.average_indoor_temperature"], _compute_average
+        ),
+        DerivedState(
+            "climate.living_room", ("sensor.living_room_temperature",), _read_number, "current_temperature"
+        ),
+        DerivedState("weather.home", outdoor, _read_number, "temperature"),
+        *(
+            DerivedState(key, (used,), last_trigger_of(key), "last_triggered")
+            for key, used in _AUTOMATIONS.items()
+        ),
     ]
 
 
-def _any_on(states: list[str], _: Any) -> str:
+def _compute_any_on(states: list[str], _: Any) -> str:
     known = [state for state in states if state not in NO_STATE]
     return ("on" if "on" in known else "off") if known else "unavailable"
 
 
-def _average(states: list[str], _: Any) -> str:
+def _compute_average(states: list[str], _: Any) -> str:
     known = [float(state) for state in states if state not in NO_STATE]
     return f"{sum(known) / len(known):.1f}" if known else "unavailable"
 
 
-def _number(states: list[str], _: Any) -> float | None:
+def _read_number(states: list[str], _: Any) -> float | None:
     return None if states[0] in NO_STATE else float(states[0])

@@ -1,7 +1,7 @@
-"""A house in memory: any layout, with services that work, a past that can be asked for, and faults on order.
+"""A home in memory, with working services, a past, and faults on request.
 
-Its history may also tell how the house goes on by itself: as the clock moves, the states follow, and every
-change is an event. An entity that was called or set stays as it was put.
+If its history is a function, the states follow it as the clock advances, and every change is an event. An
+entity that was set or called keeps its state.
 """
 
 import asyncio
@@ -11,35 +11,35 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sash.demo.past import Change, Derived, History, Log, Logbook, Past
-from sash.demo.service_effects import EFFECTS, Effect, check, shown
-from sash.demo.services import services_of
+from sash.demo.home_recorder import Change, DerivedState, HomeRecorder, RecordedPast
+from sash.demo.service_catalog import list_services
+from sash.demo.service_effects import EFFECTS, ServiceEffect, check_data, filter_attributes
 from sash.errors import HomeUnavailable, ServiceFailed
 from sash.ports.home import (
     UNAVAILABLE,
     Connected,
     Disconnected,
     Entity,
+    HistoryPoint,
     HomeEvent,
     Layout,
     LayoutChanged,
     Listener,
     LogbookEntry,
     LogRecord,
-    Point,
     Service,
     State,
     StateChanged,
 )
 from sash.values.clock import Clock, SystemClock
 
-# How often a house that is open looks at what has changed by itself.
-PULSE_S = 30.0
+# Seconds between two checks for changes of the history.
+UPDATE_INTERVAL_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """A call of a service; scenes, scripts and automations are made of them."""
+class SimulatedCall:
+    """A service call. Scenes, scripts and automations consist of them."""
 
     service: str
     data: dict[str, Any] = field(default_factory=dict)
@@ -47,12 +47,11 @@ class Action:
 
 
 class SimulatedHome:
-    """A `Home` with nothing behind it.
+    """A `Home` without devices.
 
-    `history` is stored points by entity, or a function (see `Past`). `logbook` and `log` are entries, or
-    functions of the time; changes of states are in the logbook anyway. `services` are by default those of the
-    layout's domains. `actions` is what scenes, scripts and automations do, `items` what is on to-do lists.
-    For tests, `calls` and `notifications` are what the house was asked to do and to tell.
+    `past` holds the history, the logbook and the log. `services` defaults to the services of the layout's
+    domains. `actions` are the calls of scenes, scripts and automations, and `items` the items of to-do lists.
+    Tests read `calls` and `notifications`, which record the calls and the notifications of the home.
     """
 
     def __init__(
@@ -61,16 +60,14 @@ class SimulatedHome:
         states: Collection[State] = (),
         services: Mapping[str, Service] | None = None,
         *,
-        history: History | Mapping[str, Sequence[Point]] | None = None,
-        logbook: Logbook | Sequence[LogbookEntry] = (),
-        log: Log | Sequence[LogRecord] = (),
-        derived: Sequence[Derived] = (),
-        actions: Mapping[str, Sequence[Action]] | None = None,
+        past: RecordedPast | None = None,
+        derived: Sequence[DerivedState] = (),
+        actions: Mapping[str, Sequence[SimulatedCall]] | None = None,
         items: Mapping[str, Sequence[str]] | None = None,
         clock: Clock | None = None,
         name: str = "the simulated house",
     ) -> None:
-        self.calls: list[Action] = []
+        self.calls: list[SimulatedCall] = []
         self.notifications: list[dict[str, Any]] = []
         self.items = {
             list_id: dict.fromkeys(names, "needs_action") for list_id, names in (items or {}).items()
@@ -79,31 +76,34 @@ class SimulatedHome:
         self._clock = clock or SystemClock()
         self._layout = layout
         self._services = dict(
-            services_of(e.domain for e in layout.entities) if services is None else services
+            list_services(e.domain for e in layout.entities) if services is None else services
         )
         self._actions = dict(actions or {})
-        self._past = Past(states, derived, history, logbook, log)
-        self._lives = callable(history)
-        self._followers: dict[str, list[Derived]] = defaultdict(list)
-        for one in derived:
-            for used in one.uses:
-                self._followers[used].append(one)
+        past = past or RecordedPast()
+        self._recorder = HomeRecorder(states, derived, past)
+        self._changes_by_itself = past.continues
+        self._derived_from: dict[str, list[DerivedState]] = defaultdict(list)
+        for each in derived:
+            for used in each.uses:
+                self._derived_from[used].append(each)
         self._failing: dict[str, list[Exception]] = defaultdict(list)
         self._ignored: dict[str, int] = defaultdict(int)
         self._listeners: list[Listener] = []
         self._is_open = False
         self._fault: str | None = None
-        self._pulse: asyncio.TimerHandle | None = None
-        self._seen_at = self._clock.now()
+        self._timer: asyncio.TimerHandle | None = None
+        self._updated_at = self._clock.now()
         self._states: dict[str, State] = {}
-        self._memory = {state.entity_id: dict(state.attributes) for state in states}
+        self._attributes = {state.entity_id: dict(state.attributes) for state in states}
         for state in states:
-            point = self._past.latest(state.entity_id, self._seen_at)
+            point = self._recorder.find_latest(state.entity_id, self._updated_at)
             updated_at = max(point.at, state.updated_at)
-            shows = shown(state.domain, point.state, state.attributes)
-            self._states[state.entity_id] = State(state.entity_id, point.state, shows, point.at, updated_at)
-        for one in derived:
-            self._follow(one, self._seen_at)
+            reported = filter_attributes(state.domain, point.state, state.attributes)
+            self._states[state.entity_id] = State(
+                state.entity_id, point.state, reported, point.at, updated_at
+            )
+        for each in derived:
+            self._update_derived(each, self._updated_at)
 
     @property
     def name(self) -> str:
@@ -116,7 +116,7 @@ class SimulatedHome:
     async def open(self) -> None:
         if self._is_open:
             return
-        self._beat()
+        self._update_at_intervals()
         self._is_open = True
         if self._is_connected:
             self._emit(Connected())
@@ -124,8 +124,8 @@ class SimulatedHome:
     async def close(self) -> None:
         was_connected = self._is_connected
         self._is_open = False
-        if self._pulse is not None:
-            self._pulse.cancel()
+        if self._timer is not None:
+            self._timer.cancel()
         if was_connected:
             self._emit(Disconnected(f"{self._name} is closed"))
 
@@ -140,168 +140,172 @@ class SimulatedHome:
 
         return unsubscribe
 
-    async def layout(self) -> Layout:
-        self._look()
+    async def get_layout(self) -> Layout:
+        self._require_connection()
         return self._layout
 
-    async def states(self) -> list[State]:
-        self._look()
+    async def get_states(self) -> list[State]:
+        self._require_connection()
         return list(self._states.values())
 
-    async def state(self, entity_id: str) -> State | None:
-        self._look()
+    async def get_state(self, entity_id: str) -> State | None:
+        self._require_connection()
         return self._states.get(entity_id)
 
-    async def services(self) -> dict[str, Service]:
-        self._look()
+    async def get_services(self) -> dict[str, Service]:
+        self._require_connection()
         return dict(self._services)
 
-    async def call(self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()) -> None:
-        self._look()
+    async def call_service(
+        self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()
+    ) -> None:
+        self._require_connection()
         named = data.get("entity_id", ())
         targets = (*entity_ids, *([named] if isinstance(named, str) else named))
-        action = Action(service, {k: v for k, v in data.items() if k != "entity_id"}, targets)
+        action = SimulatedCall(service, {k: v for k, v in data.items() if k != "entity_id"}, targets)
         self.calls.append(action)
-        self._do(action, f"action {service}")
+        self._execute(action, f"action {service}")
 
-    async def history(
+    async def get_history(
         self, entity_ids: Collection[str], start: datetime, end: datetime
-    ) -> dict[str, list[Point]]:
-        end = min(end, self._look())
-        found = {entity_id: self._past.changes(entity_id, start, end) for entity_id in entity_ids}
-        return {key: [Point(c.at, c.state) for c in changes] for key, changes in found.items() if changes}
+    ) -> dict[str, list[HistoryPoint]]:
+        end = min(end, self._require_connection())
+        found = {entity_id: self._recorder.list_changes(entity_id, start, end) for entity_id in entity_ids}
+        return {
+            key: [HistoryPoint(c.at, c.state) for c in changes] for key, changes in found.items() if changes
+        }
 
-    async def logbook(
+    async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()
     ) -> list[LogbookEntry]:
-        end = min(end, self._look())
+        end = min(end, self._require_connection())
         wanted = set(entity_ids or self._states)
         states = [state for state in self._states.values() if state.entity_id in wanted]
-        entries = self._past.logbook(states, start, end)
+        entries = self._recorder.read_logbook(states, start, end)
         return [entry for entry in entries if not entity_ids or entry.entity_id in wanted]
 
-    async def log(self) -> list[LogRecord]:
-        return self._past.log(self._look())
+    async def get_log(self) -> list[LogRecord]:
+        return self._recorder.read_log(self._require_connection())
 
     def set_state(self, entity_id: str, state: str, /, **attributes: Any) -> None:
-        """Let an entity have a state; one that was not there is added."""
-        self._live()
-        if entity_id not in self._memory and all(e.id != entity_id for e in self._layout.entities):
+        """Set the state of an entity. A new entity is added to the layout."""
+        self._update()
+        if entity_id not in self._attributes and all(e.id != entity_id for e in self._layout.entities):
             name = str(attributes.get("friendly_name", entity_id))
             self._layout = replace(self._layout, entities=(*self._layout.entities, Entity(entity_id, name)))
             self._emit(LayoutChanged())
-        self._touch(entity_id, state, attributes, "")
+        self._override(entity_id, state, attributes, "")
 
     def remove(self, entity_id: str) -> None:
-        """Take an entity away, with its place in the layout."""
+        """Remove an entity from the states and from the layout."""
         entities = tuple(entity for entity in self._layout.entities if entity.id != entity_id)
         self.change_layout(replace(self._layout, entities=entities))
 
     def change_layout(self, layout: Layout) -> None:
-        """Let the house be made of something else; what is not in it any more has no state."""
-        self._live()
+        """Replace the layout. Entities that it does not contain lose their states."""
+        self._update()
         self._layout = layout
-        there = {entity.id for entity in layout.entities}
-        for entity_id in [entity_id for entity_id in self._states if entity_id not in there]:
-            self._past.touch(entity_id, Change(self._seen_at, UNAVAILABLE))
-            del self._states[entity_id], self._memory[entity_id]
+        remaining = {entity.id for entity in layout.entities}
+        for entity_id in [entity_id for entity_id in self._states if entity_id not in remaining]:
+            self._recorder.override(entity_id, Change(self._updated_at, UNAVAILABLE))
+            del self._states[entity_id], self._attributes[entity_id]
             self._emit(StateChanged(entity_id, None))
         self._emit(LayoutChanged())
 
     def disconnect(self, reason: str) -> None:
-        """Let the house be out of reach until `connect`."""
+        """Make the home unavailable until `connect` is called."""
         was_connected = self._is_connected
         self._fault = reason
         if was_connected:
             self._emit(Disconnected(reason))
 
     def connect(self) -> None:
-        """Let the house be in reach again."""
+        """Make the home available again."""
         if self._fault is not None:
-            self._live()
+            self._update()
             self._fault = None
             if self._is_open:
                 self._emit(Connected())
 
     def fail_next(self, service: str, error: Exception) -> None:
-        """Let the next call of a service fail."""
+        """Make the next call of a service raise an error."""
         self._failing[service].append(error)
 
     def ignore_next(self, service: str) -> None:
-        """Let the next call of a service return as if all were well, and change nothing."""
+        """Make the next call of a service return without changing anything."""
         self._ignored[service] += 1
 
     def _emit(self, event: HomeEvent) -> None:
-        """Tell the listeners; what changes while there is no connection is not heard."""
+        """Call the listeners. Without a connection only `Disconnected` is emitted."""
         if not self._is_connected and not isinstance(event, Disconnected):
             return
         for listener in tuple(self._listeners):
             listener(event)
 
-    def _look(self) -> datetime:
-        """Bring the house up to the present, if it can be asked, and return the time."""
+    def _require_connection(self) -> datetime:
+        """Update the states and return the time. Raises `HomeUnavailable` without a connection."""
         if not self._is_connected:
             reason = self._fault or "it is not open"
             raise HomeUnavailable(f"{self._name} cannot be asked: {reason}. Try again when it is back.")
-        return self._live()
+        return self._update()
 
-    def _beat(self) -> None:
-        if self._lives:
-            self._live()
-            self._pulse = asyncio.get_running_loop().call_later(PULSE_S, self._beat)
+    def _update_at_intervals(self) -> None:
+        if self._changes_by_itself:
+            self._update()
+            self._timer = asyncio.get_running_loop().call_later(UPDATE_INTERVAL_S, self._update_at_intervals)
 
-    def _live(self) -> datetime:
-        """Let everything happen that the history tells of the time since the last look."""
-        now, before = self._clock.now(), self._seen_at
+    def _update(self) -> datetime:
+        """Apply the changes of the history since the last update. Return the time."""
+        now, before = self._clock.now(), self._updated_at
         if now <= before:
             return now
-        self._seen_at = now
-        if self._lives:
+        self._updated_at = now
+        if self._changes_by_itself:
             coming = [
                 (point.at, entity_id, point.state)
                 for entity_id in self._states
-                for point in self._past.coming(entity_id, before, now)
+                for point in self._recorder.list_own_changes(entity_id, before, now)
             ]
             for at, entity_id, state in sorted(coming):
-                self._put(entity_id, state, {}, at)
+                self._set(entity_id, state, {}, at)
         return now
 
-    def _put(self, entity_id: str, state: str, attributes: dict[str, Any], at: datetime) -> None:
+    def _set(self, entity_id: str, state: str, attributes: dict[str, Any], at: datetime) -> None:
         before = self._states.get(entity_id)
-        memory = self._memory.setdefault(entity_id, {})
-        memory.update(attributes)
-        shows = shown(entity_id.partition(".")[0], state, memory)
-        if before is not None and (before.state, before.attributes) == (state, shows):
+        stored = self._attributes.setdefault(entity_id, {})
+        stored.update(attributes)
+        reported = filter_attributes(entity_id.partition(".")[0], state, stored)
+        if before is not None and (before.state, before.attributes) == (state, reported):
             return
         changed_at = before.changed_at if before is not None and before.state == state else at
-        self._states[entity_id] = now = State(entity_id, state, shows, changed_at, at)
+        self._states[entity_id] = now = State(entity_id, state, reported, changed_at, at)
         self._emit(StateChanged(entity_id, now))
-        for follower in self._followers[entity_id]:
-            self._follow(follower, at)
+        for derived in self._derived_from[entity_id]:
+            self._update_derived(derived, at)
 
-    def _touch(self, entity_id: str, state: str, attributes: dict[str, Any], cause: str) -> None:
+    def _override(self, entity_id: str, state: str, attributes: dict[str, Any], cause: str) -> None:
         at = self._clock.now()
-        self._past.touch(entity_id, Change(at, state, cause))
-        self._put(entity_id, state, attributes, at)
+        self._recorder.override(entity_id, Change(at, state, cause))
+        self._set(entity_id, state, attributes, at)
 
-    def _follow(self, derived: Derived, at: datetime) -> None:
+    def _update_derived(self, derived: DerivedState, at: datetime) -> None:
         entity_id, attribute = derived.entity_id, derived.attribute
         if entity_id not in self._states or any(used not in self._states for used in derived.uses):
             return
         states = [self._states[used].state for used in derived.uses]
         before = self._states[entity_id].state
         if attribute is not None:
-            value = derived.value(states, self._memory[entity_id].get(attribute))
-            self._put(entity_id, before, {attribute: value}, at)
-        elif not self._past.is_touched(entity_id):
-            self._put(entity_id, derived.value(states, before), {}, at)
+            value = derived.compute(states, self._attributes[entity_id].get(attribute))
+            self._set(entity_id, before, {attribute: value}, at)
+        elif not self._recorder.is_overridden(entity_id):
+            self._set(entity_id, derived.compute(states, before), {}, at)
 
-    def _do(self, action: Action, cause: str) -> None:
+    def _execute(self, action: SimulatedCall, cause: str) -> None:
         service = self._services.get(action.service)
         if service is None:
             raise ServiceFailed(f"Action {action.service} not found.", service=action.service)
-        check(service, action.data)
-        targets = [] if service.target is None else self._reachable(service, action.entity_ids)
+        check_data(service, action.data)
+        targets = [] if service.target is None else self._find_targets(service, action.entity_ids)
         if self._failing[action.service]:
             raise self._failing[action.service].pop(0)
         if self._ignored[action.service]:
@@ -309,13 +313,13 @@ class SimulatedHome:
             return
         self._perform(action, targets, cause)
 
-    def _perform(self, action: Action, targets: list[str], cause: str) -> None:
+    def _perform(self, action: SimulatedCall, targets: list[str], cause: str) -> None:
         match action.service.split("."):
             case ["homeassistant", "restart"]:
                 self.disconnect("Home Assistant is restarting")
                 self.connect()
             case ["homeassistant", verb]:
-                self._turn(verb, targets, cause)
+                self._call_own_service(verb, targets, cause)
             case ["notify", _]:
                 self.notifications.append(action.data)
             case ["todo", verb]:
@@ -323,35 +327,42 @@ class SimulatedHome:
                     self._change_items(verb, target, action.data, cause)
             case ["scene" | "script", "turn_on"] | ["automation", "trigger"] | ["button", "press"]:
                 for target in targets:
-                    self._run(target, cause)
+                    self._run_actions(target, cause)
             case _ if action.service in EFFECTS:
-                self._apply(EFFECTS[action.service], targets, action.data, cause)
+                self._apply_effect(EFFECTS[action.service], targets, action.data, cause)
 
-    def _reachable(self, service: Service, entity_ids: Collection[str]) -> list[str]:
-        """Return the entities that can be called, groups as their members; refuse if there are none."""
+    def _find_targets(self, service: Service, entity_ids: Collection[str]) -> list[str]:
+        """Return the available entities, with groups replaced by their members.
+
+        Raises `ServiceFailed` if no entity is available.
+        """
         if not entity_ids:
             raise ServiceFailed(
                 "must contain at least one of entity_id, device_id, area_id, floor_id, label_id.",
                 service=service.name,
             )
-        groups = {d.entity_id: sorted(d.uses) for d in self._layout.dependants if d.kind == "group"}
+        groups = {d.entity_id: sorted(d.uses) for d in self._layout.dependents if d.kind == "group"}
         wanted = [m for entity_id in entity_ids for m in groups.get(entity_id, [entity_id])]
-        there: list[str] = []
+        available: list[str] = []
         missing: list[str] = []
         for entity_id in dict.fromkeys(wanted):
             state = self._states.get(entity_id)
             able = state is not None and state.state != UNAVAILABLE
-            able = able and (not service.takes or entity_id.partition(".")[0] in service.takes)
-            (there if able else missing).append(entity_id)
+            able = able and (
+                not service.target_domains or entity_id.partition(".")[0] in service.target_domains
+            )
+            (available if able else missing).append(entity_id)
         if missing:
             message = f"Referenced entities {', '.join(missing)} are missing or not currently available"
-            if not there:
+            if not available:
                 raise ServiceFailed(message, service=service.name)
-            self._past.add_log(self._clock.now(), "warning", "homeassistant.helpers.service", message)
-        return there
+            self._recorder.add_log_record(
+                self._clock.now(), "warning", "homeassistant.helpers.service", message
+            )
+        return available
 
-    def _turn(self, verb: str, targets: list[str], cause: str) -> None:
-        """Call the service of that name of each entity's own domain."""
+    def _call_own_service(self, verb: str, targets: list[str], cause: str) -> None:
+        """Call the service with this verb in the domain of each entity."""
         by_domain: dict[str, list[str]] = defaultdict(list)
         for target in targets:
             by_domain[target.partition(".")[0]].append(target)
@@ -364,26 +375,28 @@ class SimulatedHome:
                 f"The service {name} does not support entities {', '.join(unable)}", service=name
             )
         for domain, entity_ids in by_domain.items():
-            self._do(Action(f"{domain}.{verb}", {}, tuple(entity_ids)), cause)
+            self._execute(SimulatedCall(f"{domain}.{verb}", {}, tuple(entity_ids)), cause)
 
-    def _apply(self, effect: Effect, targets: list[str], data: dict[str, Any], cause: str) -> None:
-        """Change all entities, or none if one of them refuses."""
-        remembering = [replace(self._states[one], attributes=self._memory[one]) for one in targets]
-        for target, (state, attributes) in [(one.entity_id, effect(one, data)) for one in remembering]:
-            self._touch(target, state, attributes, cause)
+    def _apply_effect(
+        self, effect: ServiceEffect, targets: list[str], data: dict[str, Any], cause: str
+    ) -> None:
+        """Change all entities, or none if one of them raises `ServiceFailed`."""
+        stored = [replace(self._states[key], attributes=self._attributes[key]) for key in targets]
+        for target, (new_state, attributes) in [(state.entity_id, effect(state, data)) for state in stored]:
+            self._override(target, new_state, attributes, cause)
 
-    def _run(self, entity_id: str, cause: str) -> None:
-        """Do what a scene, a script, an automation does; what fails is in the log, as in Home Assistant."""
+    def _run_actions(self, entity_id: str, cause: str) -> None:
+        """Make the calls of a scene, script or automation. As in Home Assistant, failures go to the log."""
         now = self._clock.now()
         state = self._states[entity_id]
         name = str(state.attributes.get("friendly_name", entity_id))
         if state.domain in ("scene", "button"):
-            self._touch(entity_id, now.isoformat(), {}, cause)
+            self._override(entity_id, now.isoformat(), {}, cause)
         else:
-            self._touch(entity_id, state.state, {"last_triggered": now.isoformat()}, cause)
+            self._override(entity_id, state.state, {"last_triggered": now.isoformat()}, cause)
         for position, action in enumerate(self._actions.get(entity_id, ()), 1):
             try:
-                self._do(action, f"{state.domain} {name}")
+                self._execute(action, f"{state.domain} {name}")
             except ServiceFailed as error:
                 kind = "Error" if action.service in self._services else "Service not found"
                 where = f"{kind} for call_service at pos {position}"
@@ -391,7 +404,7 @@ class SimulatedHome:
                 if state.domain == "automation":
                     lines.append(f"Error while executing automation {entity_id}: {error}")
                 for line in lines:
-                    self._past.add_log(now, "error", f"homeassistant.components.{entity_id}", line)
+                    self._recorder.add_log_record(now, "error", f"homeassistant.components.{entity_id}", line)
                 return
 
     def _change_items(self, verb: str, entity_id: str, data: dict[str, Any], cause: str) -> None:
@@ -403,4 +416,4 @@ class SimulatedHome:
         if verb != "remove_item":
             items[data.get("rename", name)] = data.get("status", status)
         count = sum(status == "needs_action" for status in items.values())
-        self._touch(entity_id, str(count), {}, cause)
+        self._override(entity_id, str(count), {}, cause)

@@ -10,8 +10,8 @@ from sash.engine.maintenance import Maintenance
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
-from sash.home.briefing import MAX_TOKENS, HomeBriefing, overview
-from sash.home.live import LiveHome
+from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
+from sash.home.live_home import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.models.catalog import Catalog
@@ -62,7 +62,7 @@ class Parts:
             return None
         max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         now = self.local_time.format(self.clock.now())
-        return overview(self.home.index, message, now, self.counter.count_text, max_tokens)
+        return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
 
     def model_name(self, config: ModelConfig) -> str | None:
         """Return the name of the model that a configuration selects."""

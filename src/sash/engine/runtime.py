@@ -24,9 +24,9 @@ from sash.engine.turn_verbs import TurnVerbs
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import ContinuationResult, Worker
 from sash.errors import InvalidConfig
-from sash.home.live import LiveHome
-from sash.intents.memory import MemoryIntents
-from sash.intents.undo import UndoIntents
+from sash.home.live_home import LiveHome
+from sash.intents.memory_intents import MemoryIntents
+from sash.intents.undo_intents import UndoIntents
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.models.offline import OfflineModel
@@ -43,7 +43,7 @@ from sash.values.sessions import CONTINUATION_RETENTION_HOURS, SESSION_IDLE_DAYS
 from sash.values.validation import MAX_MESSAGE_BYTES
 
 if TYPE_CHECKING:
-    from sash.intents.home import HomeIntents
+    from sash.intents.home_intents import HomeIntents
     from sash.intents.vocabulary import Vocabulary
 
 SWEEP_INTERVAL_S = 300.0
@@ -243,7 +243,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             return
         try:
             async with asyncio.timeout(timeout_s):
-                await home.ready()
+                await home.wait_until_ready()
                 await self._warmed_up.wait()
         except TimeoutError:
             _ = home.index
@@ -264,7 +264,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         """Load the grammar of the home's sentences as soon as the home is connected."""
         if self._parts.home is None or self._home_intents is None:
             return
-        await self._parts.home.ready()
+        await self._parts.home.wait_until_ready()
         try:
             await self._home_intents.warm_up()
         except Exception as error:
@@ -322,9 +322,9 @@ def _load_home(
 ) -> "tuple[HomeIntents, list[ToolSpec]]":
     """Return the intents and the tools of a home. They need the packages of the `home` extra."""
     try:
-        from sash.home.tools import home_tools
-        from sash.intents.home import HomeIntents
+        from sash.home.home_tools import build_home_tools
+        from sash.intents.home_intents import HomeIntents
     except ImportError as error:
         raise InvalidConfig(f"a home needs more packages: pip install 'sash[home]' ({error})") from error
     intents = HomeIntents(home, vocabulary=vocabulary, clock=clock, time_zone=zone)
-    return intents, list(home_tools(home, clock, zone))
+    return intents, list(build_home_tools(home, clock, zone))

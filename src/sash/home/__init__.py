@@ -1,1 +1,1 @@
-"""What the agent knows and does in a home: index, tools, actions. It imports ports, never the engine."""
+"""The agent's view of a home: index, tools, actions. This package never imports the engine."""

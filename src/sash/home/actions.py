@@ -1,4 +1,4 @@
-"""Doing something in the house: the order is checked, given, and what came of it is read back."""
+"""Calls services in the home and reads the states back to verify the result."""
 
 import asyncio
 from collections.abc import Iterable
@@ -7,183 +7,203 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
-from sash.home.effects import Effect, effect, repeatable
-from sash.home.live import LiveHome
-from sash.home.restore import Kept
-from sash.home.service_call import ServiceCall, read_order
+from sash.home.expected_effects import ExpectedEffect, find_expected_effect, is_repeatable
+from sash.home.live_home import LiveHome
+from sash.home.restore import SavedState
+from sash.home.service_call import ServiceCall, parse_service_call
 from sash.ports.home import Entity, State
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
 
-# How long the house is given to show that something has worked.
+# Seconds to wait until the states show the effect of a call.
 READ_BACK_S = 3.0
-MANY = 20
+# Above this number of entities, one request reads all states at once.
+MAX_SINGLE_READS = 20
 MAX_SHOWN = 40
-# How long a house is waited for that has to say what became of a call.
-COMES_BACK_S = 20.0
+# Seconds to wait for the home to reconnect before a call of a crashed process is verified.
+RECONNECT_S = 20.0
 
-States = dict[str, State | None]
+StatesById = dict[str, State | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
-    """What came of an order: what was so, what is so, and whether it has worked (None: nobody can see it).
+class CallOutcome:
+    """The states before and after a service call, and whether the effect was verified.
 
-    `failed` is what the house has complained of, although something has changed.
+    `verified` is None if the effect cannot be observed. `error` is the home's message if the call failed
+    after it had changed something.
     """
 
-    before: States
-    after: States
+    before: StatesById
+    after: StatesById
     verified: bool | None
-    failed: str = ""
+    error: str = ""
 
-    def then(self, later: "Done") -> "Done":
-        """Add what came next: it is as sure as the less sure of both."""
+    def merge(self, later: "CallOutcome") -> "CallOutcome":
+        """Combine with the outcome of a later call. The less certain verification wins."""
         both = (self.verified, later.verified)
         verified = False if False in both else None if None in both else True
-        return Done(
-            later.before | self.before, self.after | later.after, verified, self.failed or later.failed
+        return CallOutcome(
+            later.before | self.before, self.after | later.after, verified, self.error or later.error
         )
 
-    def shown(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
-        """Say what has changed, entity by entity, of many of them the first."""
+    def describe_entities(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
+        """Return the states before and after for the first `MAX_SHOWN` entities."""
         return [
             {"entity_id": entity.id, "name": entity.name}
-            | ({"before": _said(self.before[entity.id])} if entity.id in self.before else {})
-            | ({"after": _said(self.after[entity.id])} if entity.id in self.after else {})
+            | ({"before": _describe_state(self.before[entity.id])} if entity.id in self.before else {})
+            | ({"after": _describe_state(self.after[entity.id])} if entity.id in self.after else {})
             for entity in list(entities)[:MAX_SHOWN]
         ]
 
 
-class Actions:
-    """Calls services; whether it may is for others to say."""
+class HomeActions:
+    """Calls services. The caller has already checked the policy."""
 
-    def __init__(self, known: LiveHome, *, read_back_s: float | None = None) -> None:
-        self.known = known
+    def __init__(self, live_home: LiveHome, *, read_back_s: float | None = None) -> None:
+        self.live_home = live_home
         self._read_back_s = READ_BACK_S if read_back_s is None else read_back_s
 
-    async def uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[ServiceUse]:
-        """Say which services a call uses, for the policy; after a crash the house may not be there yet."""
+    async def list_uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[ServiceUse]:
+        """Return the services that the policy must check.
+
+        After a crash the home may still be connecting, so this waits up to `RECONNECT_S` seconds.
+        """
         if context.under_way_since is not None:
             with suppress(TimeoutError):
-                async with asyncio.timeout(COMES_BACK_S):
-                    await self.known.ready()
-        return self._order(arguments).uses()
+                async with asyncio.timeout(RECONNECT_S):
+                    await self.live_home.wait_until_ready()
+        return self._parse(arguments).list_uses()
 
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Say what a call would do."""
-        order, index = self._order(arguments), self.known.index
-        entities = [{"entity_id": e.id, "name": e.name, "now": index.state(e.id)} for e in order.entities]
-        shown: dict[str, Any] = {"service": order.service, "data": order.data, "entities": entities}
-        if order.members:
-            known = sorted(index.entities[key].name for key in order.members if key in index.entities)
-            others = len(order.members) - len(known)
-            shown["acts_on"] = [*known, *([f"{others} others"] if others else [])]
-        return shown | ({"calls": sorted(order.called)} if order.called else {})
+        """Describe the call without making it."""
+        call, index = self._parse(arguments), self.live_home.index
+        entities = [{"entity_id": e.id, "name": e.name, "now": index.get_state(e.id)} for e in call.entities]
+        preview: dict[str, Any] = {"service": call.service, "data": call.data, "entities": entities}
+        if call.member_ids:
+            names = sorted(index.entities[key].name for key in call.member_ids if key in index.entities)
+            hidden = len(call.member_ids) - len(names)
+            preview["acts_on"] = [*names, *([f"{hidden} others"] if hidden else [])]
+        return preview | ({"calls": sorted(call.member_services)} if call.member_services else {})
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
-        """Do it, and say what was so before and what is so now."""
-        order = self._order(arguments)
-        done = await self.carry_out(order)
-        return ActionOutcome(_result(order, done), done.verified, _kept(done.before), _kept(done.after))
+        """Call the service and return the states before and after the call."""
+        call = self._parse(arguments)
+        outcome = await self.execute(call)
+        return ActionOutcome(
+            _build_result(call, outcome),
+            outcome.verified,
+            _save_states(outcome.before),
+            _save_states(outcome.after),
+        )
 
     async def verify(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome | None:
-        """Find out what became of a call that was under way when its process died.
+        """Find out whether a call was made whose process died before it could record the result.
 
-        None if it has not been done and can be done again. If nobody can tell, or something has changed since
-        it was planned, so that it may have been done and taken back, that is an error.
+        Returns None if the call was not made and can safely be repeated. Raises `ServiceFailed` if that is
+        uncertain: the effect cannot be observed, or the entities changed after the call was planned.
         """
-        order = self._order(arguments)
-        now = await self.states(order.entity_ids)
-        effects = _effects(order, now)
-        seen = {wanted.seen(now[key]) for key, wanted in effects.items()}
-        if not now or effects.keys() != now.keys() or None in seen or not repeatable(order.service):
-            raise ServiceFailed(f"nobody can tell whether {order.service} was done")
-        if seen == {True}:
-            return ActionOutcome(_result(order, Done({}, now, True)), True)
+        call = self._parse(arguments)
+        now = await self.read_states(call.entity_ids)
+        effects = _find_effects(call, now)
+        results = {effect.is_met(now[key]) for key, effect in effects.items()}
+        if not now or effects.keys() != now.keys() or None in results or not is_repeatable(call.service):
+            raise ServiceFailed(f"it is unknown whether {call.service} was done")
+        if results == {True}:
+            return ActionOutcome(_build_result(call, CallOutcome({}, now, True)), True)
         since = context.under_way_since
         if since is not None and any(state.updated_at >= since for state in now.values() if state):
-            raise ServiceFailed(f"something has changed since {order.service} was asked for")
+            raise ServiceFailed(f"something has changed since {call.service} was requested")
         return None
 
-    async def carry_out(self, order: ServiceCall) -> Done:
-        """Give an order, wait a moment until the house shows that it has worked, and read the states back."""
-        before = await self.states(order.entity_ids)
-        effects = _effects(order, before)
+    async def execute(self, call: ServiceCall) -> CallOutcome:
+        """Make a call, wait up to the read-back limit for its effect, and read the states again.
+
+        Raises `OutcomeUnknown` if the connection is lost during the call. Raises `ServiceFailed` if the call
+        failed and changed nothing.
+        """
+        before = await self.read_states(call.entity_ids)
+        effects = _find_effects(call, before)
         try:
-            await self.known.home.call(order.service, order.data, order.entity_ids)
+            await self.live_home.home.call_service(call.service, call.data, call.entity_ids)
         except HomeUnavailable as error:
-            raise OutcomeUnknown(f"nobody knows whether {order.service} was done: {error.message}") from error
+            raise OutcomeUnknown(f"it is unknown whether {call.service} was done: {error.message}") from error
         except ServiceFailed as error:
-            return await self._failed(order, before, error)
+            return await self._check_failed_call(call, before, error)
         try:
-            after = await self._read_back(order, effects, before)
+            after = await self._read_back(call, effects, before)
         except HomeError:
-            return Done(before, {}, None)
-        seen = {wanted.seen(after[key], before[key]) for key, wanted in effects.items()}
-        if False in seen:
-            return Done(before, after, False)
-        sure = seen == {True} and effects.keys() == after.keys()
-        return Done(before, after, True if sure else None)
+            return CallOutcome(before, {}, None)
+        results = {effect.is_met(after[key], before[key]) for key, effect in effects.items()}
+        if False in results:
+            return CallOutcome(before, after, False)
+        is_verified = results == {True} and effects.keys() == after.keys()
+        return CallOutcome(before, after, True if is_verified else None)
 
-    async def _failed(self, order: ServiceCall, before: States, error: ServiceFailed) -> Done:
-        """Find out whether a call that has failed has done a part of it; if not, it has just failed."""
-        try:
-            after = await self.states(order.entity_ids)
-        except HomeError as lost:
-            raise OutcomeUnknown(f"{error.message}; what came of it is not known: {lost.message}") from lost
-        if _kept(after) == _kept(before):
-            raise error
-        return Done(before, after, False, error.message)
-
-    async def states(self, entity_ids: Iterable[str]) -> States:
-        """Ask the house for states anew, all at once; of many, what it has told last."""
+    async def read_states(self, entity_ids: Iterable[str]) -> StatesById:
+        """Read the current states from the home, not from the index."""
         wanted = tuple(entity_ids)
-        if len(wanted) > MANY:
-            told = {state.entity_id: state for state in await self.known.home.states()}
-            return {entity_id: told.get(entity_id) for entity_id in wanted}
-        states = await asyncio.gather(*(self.known.home.state(entity_id) for entity_id in wanted))
+        if len(wanted) > MAX_SINGLE_READS:
+            found = {state.entity_id: state for state in await self.live_home.home.get_states()}
+            return {entity_id: found.get(entity_id) for entity_id in wanted}
+        states = await asyncio.gather(*(self.live_home.home.get_state(key) for key in wanted))
         return dict(zip(wanted, states, strict=True))
 
-    def _order(self, arguments: dict[str, Any]) -> ServiceCall:
-        return read_order(arguments, self.known.index, self.known.services)
+    def _parse(self, arguments: dict[str, Any]) -> ServiceCall:
+        return parse_service_call(arguments, self.live_home.index, self.live_home.services)
 
-    async def _read_back(self, order: ServiceCall, effects: dict[str, Effect], before: States) -> States:
-        index = self.known.index
+    async def _check_failed_call(
+        self, call: ServiceCall, before: StatesById, error: ServiceFailed
+    ) -> CallOutcome:
+        """Return an outcome if a failed call has changed something; else raise its error."""
+        try:
+            after = await self.read_states(call.entity_ids)
+        except HomeError as lost:
+            raise OutcomeUnknown(f"{error.message}; the result is unknown: {lost.message}") from lost
+        if _save_states(after) == _save_states(before):
+            raise error
+        return CallOutcome(before, after, False, error.message)
 
-        def seen() -> bool:
-            return all(wanted.seen(index.states.get(key), before[key]) for key, wanted in effects.items())
+    async def _read_back(
+        self, call: ServiceCall, effects: dict[str, ExpectedEffect], before: StatesById
+    ) -> StatesById:
+        index = self.live_home.index
+
+        def is_met() -> bool:
+            return all(effect.is_met(index.states.get(key), before[key]) for key, effect in effects.items())
 
         if effects:
-            await self.known.until(set(effects), seen, self._read_back_s)
-        return await self.states(order.entity_ids)
+            await self.live_home.wait_until(is_met, set(effects), self._read_back_s)
+        return await self.read_states(call.entity_ids)
 
 
-def _result(order: ServiceCall, done: Done) -> dict[str, Any]:
+def _build_result(call: ServiceCall, outcome: CallOutcome) -> dict[str, Any]:
     result: dict[str, Any] = {
-        "service": order.service,
-        "entities": done.shown(order.entities),
-        "verified": done.verified,
+        "service": call.service,
+        "entities": outcome.describe_entities(call.entities),
+        "verified": outcome.verified,
     }
-    if len(order.entities) > MAX_SHOWN:
-        result["more"] = len(order.entities) - MAX_SHOWN
-    if done.failed:
-        result["note"] = f"only a part of it has worked, say so: {done.failed}"
-    elif done.verified is False:
+    if len(call.entities) > MAX_SHOWN:
+        result["more"] = len(call.entities) - MAX_SHOWN
+    if outcome.error:
+        result["note"] = f"only a part of it has worked, say so: {outcome.error}"
+    elif outcome.verified is False:
         result["note"] = "the call was made, but the house does not show that it has worked: say so"
     return result
 
 
-def _effects(order: ServiceCall, before: States) -> dict[str, Effect]:
-    """Return what is to be seen of an order, by entity; nothing of those that nobody can see."""
+def _find_effects(call: ServiceCall, before: StatesById) -> dict[str, ExpectedEffect]:
+    """Return the expected effect by entity id. Entities without an observable effect are left out."""
     found = {
-        key: effect(order.service, order.data, state) for key, state in before.items() if state is not None
+        key: find_expected_effect(call.service, call.data, state)
+        for key, state in before.items()
+        if state is not None
     }
-    return {key: wanted for key, wanted in found.items() if wanted is not None}
+    return {key: effect for key, effect in found.items() if effect is not None}
 
 
-def _kept(states: States) -> dict[str, Any]:
-    return {key: Kept.of(state).to_dict() for key, state in states.items() if state is not None}
+def _save_states(states: StatesById) -> dict[str, Any]:
+    return {key: SavedState.from_state(state).to_dict() for key, state in states.items() if state is not None}
 
 
-def _said(state: State | None) -> str:
-    return "gone" if state is None else str(Kept.of(state))
+def _describe_state(state: State | None) -> str:
+    return "gone" if state is None else str(SavedState.from_state(state))

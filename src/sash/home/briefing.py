@@ -1,170 +1,168 @@
-"""What a model is told of the house: once what matters of it, and then what has changed since it was told.
+"""The description of the home in the model's prompt, and the changes since it was written.
 
-Bounded, however large the house is: what is not in here is found by `search_index`.
+Its size is limited for a home of any size. The model finds all other entities with `search_index`.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from sash.home.history import as_number
-from sash.home.index import Index
+from sash.home.history import parse_number
+from sash.home.index import HomeIndex
 from sash.memory.words import words
 from sash.ports.home import NO_STATE, Entity
 
 MAX_ENTITIES = 500
 MAX_TOKENS = 1000
 MAX_CHANGES = 30
-# When what has changed takes so much room, the house is told anew.
+# When the listed changes exceed this size, a new briefing is written.
 MAX_CHANGED_TOKENS = 1000
-# How many of the entities that a message seems to speak of are told with it, or come first.
-MAX_MEANT = 5
-# A number has changed if it is so far from what was told.
-MOVED = 0.05
+# Maximum number of entities that are listed because the message mentions them.
+MAX_MENTIONED = 5
+# A number must differ by this ratio from the last reported value to be listed as a change.
+MIN_CHANGE_RATIO = 0.05
 
-# What is told first: what can be switched, then what is measured, then the rest.
-_ORDER = (
+# The order of the domains: controllable entities first, then persons and settings, then sensors.
+_DOMAIN_ORDER = (
     "light switch cover climate lock fan media_player alarm_control_panel vacuum valve humidifier siren",
     "person weather binary_sensor input_boolean input_number input_select select number todo",
     "sensor",
 )
-_RANKS = {domain: rank for rank, domains in enumerate(_ORDER) for domain in domains.split()}
-_LAST = len(_ORDER)
-_ELSEWHERE = "No area"
+_RANKS = {domain: rank for rank, domains in enumerate(_DOMAIN_ORDER) for domain in domains.split()}
+_LAST_RANK = len(_DOMAIN_ORDER)
+_NO_AREA = "No area"
 HEADING = (
-    "The house ({name}) at {at}. What has changed since then stands with the messages; for what has to be "
-    "right just now, ask get_states."
+    "The house ({name}) at {at}. Later changes are listed with the messages. Call get_states for values that "
+    "must be current."
 )
 
 
 @dataclass(slots=True)
 class HomeBriefing:
-    """What a model was told of a house: `text`, and the state of each entity since then.
+    """The state of the home as the model knows it.
 
-    `changed_tokens` is how much the changes take that still stand with the messages.
+    `text` is the description in the prompt. `states` holds the last reported state of each listed entity, and
+    `known_ids` all entities that existed then. `changed_tokens` is the size of the changes that are still in
+    the window.
     """
 
     text: str
     states: dict[str, str]
-    known: frozenset[str]
-    index: Index
+    known_ids: frozenset[str]
+    index: HomeIndex
     changed_tokens: int = 0
 
 
-def overview(
-    index: Index, message: str, at: str, count: Callable[[str], int], most_tokens: int = MAX_TOKENS
+def write_briefing(
+    index: HomeIndex, message: str, at: str, count_tokens: Callable[[str], int], max_tokens: int = MAX_TOKENS
 ) -> HomeBriefing:
-    """Tell of a house: the entities that matter, by area, and how many others there are."""
+    """Describe the most relevant entities by area, and count the others.
+
+    Entities that the message mentions come first. `at` is the current time as a text.
+    """
     chosen: list[Entity] = []
     by_area: dict[str, list[str]] = defaultdict(list)
     tokens = 0
-    for entity in _ranked(index, message)[:MAX_ENTITIES]:
-        area = _area(index, entity)
-        tokens += count(_line(index, entity)) + 1 + (0 if area in by_area else count(area) + 2)
-        if tokens > most_tokens:
+    for entity in _rank_entities(index, message)[:MAX_ENTITIES]:
+        area = _get_area_name(index, entity)
+        tokens += count_tokens(_describe(index, entity)) + 1
+        tokens += 0 if area in by_area else count_tokens(area) + 2
+        if tokens > max_tokens:
             break
         by_area[area] = []
         chosen.append(entity)
-    for entity in sorted(chosen, key=lambda e: (_RANKS.get(e.domain, _LAST), e.id)):
-        by_area[_area(index, entity)].append(_line(index, entity))
-    lines = [f"{area}: {'; '.join(by_area[area])}" for area in sorted(by_area, key=_elsewhere_last)]
+    for entity in sorted(chosen, key=lambda e: (_RANKS.get(e.domain, _LAST_RANK), e.id)):
+        by_area[_get_area_name(index, entity)].append(_describe(index, entity))
+    areas = sorted(by_area, key=lambda area: (area == _NO_AREA, area))
+    lines = [f"{area}: {'; '.join(by_area[area])}" for area in areas]
     listed = {entity.id for entity in chosen}
-    left = [entity for entity in index.entities.values() if entity.id not in listed]
-    lines += _left_out(index, left, count, most_tokens // 8)
+    others = [entity for entity in index.entities.values() if entity.id not in listed]
+    lines += _count_others(index, others, count_tokens, max_tokens // 8)
     text = f"{HEADING.format(name=index.name, at=at)}\n" + "\n".join(lines)
-    states = {entity.id: index.state(entity.id) for entity in chosen}
+    states = {entity.id: index.get_state(entity.id) for entity in chosen}
     return HomeBriefing(text if index.entities else "", states, frozenset(index.entities), index)
 
 
-def changes(index: Index, told: HomeBriefing, message: str = "") -> str:
-    """Say what is not as it was told any more, and what the message may speak of; take it as told.
+def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = "") -> str:
+    """List what changed since the briefing, and entities that the message mentions. Update the briefing.
 
-    What there is no room for is told with the next message.
+    Changes above `MAX_CHANGES` are listed with the next message. Empty if nothing changed.
     """
     changed = [
-        key for key, state in told.states.items() if key in index.entities and _moved(index, key, state)
+        key
+        for key, state in briefing.states.items()
+        if key in index.entities and _has_changed(index, key, state)
     ]
-    gone = [key for key in told.states if key not in index.entities]
+    removed = [key for key in briefing.states if key not in index.entities]
     new: list[str] = []
-    if told.index is not index:
-        new = [key for key in index.entities if key not in told.known]
-        told.known = told.known & index.entities.keys() | frozenset(new[:MAX_CHANGES])
-        told.index = index if len(new) <= MAX_CHANGES else told.index
+    if briefing.index is not index:
+        new = [key for key in index.entities if key not in briefing.known_ids]
+        briefing.known_ids = briefing.known_ids & index.entities.keys() | frozenset(new[:MAX_CHANGES])
+        briefing.index = index if len(new) <= MAX_CHANGES else briefing.index
     sections = {
         "changed": changed[:MAX_CHANGES],
         "new": new[:MAX_CHANGES],
-        "removed": gone[:MAX_CHANGES],
-        "perhaps meant": _meant(index, message, told),
+        "removed": removed[:MAX_CHANGES],
+        "perhaps meant": _find_mentioned(index, message, briefing),
     }
     for key in sections["removed"]:
-        del told.states[key]
+        del briefing.states[key]
     for title in ("changed", "new", "perhaps meant"):
-        told.states |= {key: index.state(key) for key in sections[title]}
-    more = {"changed": len(changed), "new": len(new), "removed": len(gone)}
-    return "\n".join(
-        f"{title}: {'; '.join(_told(index, key) for key in keys)}{_and_more(more.get(title, 0) - len(keys))}"
-        for title, keys in sections.items()
-        if keys
-    )
+        briefing.states |= {key: index.get_state(key) for key in sections[title]}
+    totals = {"changed": len(changed), "new": len(new), "removed": len(removed)}
+    lines = []
+    for title, keys in sections.items():
+        entities = [_describe(index, index.entities[key]) if key in index.entities else key for key in keys]
+        more = totals.get(title, 0) - len(keys)
+        if keys:
+            lines.append(f"{title}: {'; '.join(entities)}" + (f"; and {more} more" if more > 0 else ""))
+    return "\n".join(lines)
 
 
-def _meant(index: Index, message: str, told: HomeBriefing) -> list[str]:
-    """Return entities that a message seems to speak of and that were not told of."""
-    if not message.strip() or len(told.states) >= len(index.entities):
+def _find_mentioned(index: HomeIndex, message: str, briefing: HomeBriefing) -> list[str]:
+    """Return the ids of entities that a message seems to mention and the model does not know yet."""
+    if not message.strip() or len(briefing.states) >= len(index.entities):
         return []
-    found, _ = index.search(message, most=MAX_MEANT)
-    return [entity.id for entity in found if entity.id not in told.states]
+    found, _ = index.search(message, limit=MAX_MENTIONED)
+    return [entity.id for entity in found if entity.id not in briefing.states]
 
 
-def _told(index: Index, entity_id: str) -> str:
-    entity = index.entities.get(entity_id)
-    return entity_id if entity is None else _line(index, entity)
-
-
-def _and_more(number: int) -> str:
-    return f"; and {number} more" if number > 0 else ""
-
-
-def _ranked(index: Index, message: str) -> list[Entity]:
-    """Return all entities: first those that are spoken of, then by kind, what is on before what is off."""
-    found, _ = index.search(message, most=MAX_MEANT)
-    meant = {entity.id for entity in found} if message.strip() else set()
+def _rank_entities(index: HomeIndex, message: str) -> list[Entity]:
+    """Sort all entities: mentioned ones first, then by domain, active ones before idle ones."""
+    found, _ = index.search(message, limit=MAX_MENTIONED)
+    mentioned = {entity.id for entity in found} if message.strip() else set()
 
     def rank(entity: Entity) -> tuple[bool, int, bool, str]:
-        idle = index.state(entity.id) in ("off", *NO_STATE)
-        return entity.id not in meant, _RANKS.get(entity.domain, _LAST), idle, entity.id
+        is_idle = index.get_state(entity.id) in ("off", *NO_STATE)
+        return entity.id not in mentioned, _RANKS.get(entity.domain, _LAST_RANK), is_idle, entity.id
 
     return sorted(index.entities.values(), key=rank)
 
 
-def _line(index: Index, entity: Entity) -> str:
-    """Write an entity in a few tokens: its id, its name if that says more, its state."""
+def _describe(index: HomeIndex, entity: Entity) -> str:
+    """Return the id and the state, and the name only if the id does not already say it."""
     state = index.states.get(entity.id)
-    says_more = not set(words(entity.name)) <= set(words(entity.id.replace("_", " ")))
-    name = f" “{entity.name}”" if says_more else ""
+    is_name_needed = not set(words(entity.name)) <= set(words(entity.id.replace("_", " ")))
+    name = f" “{entity.name}”" if is_name_needed else ""
     unit = f" {state.unit}" if state and state.unit else ""
-    return f"{entity.id}{name} {index.state(entity.id)}{unit}"
+    return f"{entity.id}{name} {index.get_state(entity.id)}{unit}"
 
 
-def _area(index: Index, entity: Entity) -> str:
-    area = index.area(entity)
-    return area.name if area else _ELSEWHERE
+def _get_area_name(index: HomeIndex, entity: Entity) -> str:
+    area = index.get_area(entity)
+    return area.name if area else _NO_AREA
 
 
-def _elsewhere_last(area: str) -> tuple[bool, str]:
-    return area == _ELSEWHERE, area
-
-
-def _left_out(
-    index: Index, left: list[Entity], count: Callable[[str], int], most_tokens: int
+def _count_others(
+    index: HomeIndex, others: list[Entity], count_tokens: Callable[[str], int], max_tokens: int
 ) -> Iterable[str]:
-    """Say how many entities there are that are not listed, area by area as long as there is room."""
-    by_area = Counter(_area(index, entity) for entity in left)
+    """Yield one line with the number of unlisted entities by area, within the token limit."""
+    by_area = Counter(_get_area_name(index, entity) for entity in others)
     parts: list[str] = []
     tokens = 0
     for area, number in by_area.most_common():
-        tokens += count(f"{area} {number}, ")
-        if tokens > most_tokens:
+        tokens += count_tokens(f"{area} {number}, ")
+        if tokens > max_tokens:
             parts.append(f"and {len(by_area) - len(parts)} more areas")
             break
         parts.append(f"{area} {number}")
@@ -172,12 +170,12 @@ def _left_out(
         yield f"Not listed, to be found with search_index: {', '.join(parts)}"
 
 
-def _moved(index: Index, entity_id: str, told: str) -> bool:
-    """Whether a state is another one than was told; a number that has hardly moved is the same."""
-    state = index.state(entity_id)
-    if state == told:
+def _has_changed(index: HomeIndex, entity_id: str, reported: str) -> bool:
+    """Return whether a state differs from the reported one. Small changes of numbers do not count."""
+    state = index.get_state(entity_id)
+    if state == reported:
         return False
-    now, before = as_number(state), as_number(told)
+    now, before = parse_number(state), parse_number(reported)
     if now is None or before is None:
         return True
-    return abs(now - before) > MOVED * max(abs(before), 1.0)
+    return abs(now - before) > MIN_CHANGE_RATIO * max(abs(before), 1.0)

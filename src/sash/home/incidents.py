@@ -1,38 +1,39 @@
-"""What went wrong in the house lately: its log and its outages as incidents, and which came of which."""
+"""Finds recent incidents in the log and in the history, and which incidents are consequences of others."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, Literal
 
-from sash.home.history import in_words
-from sash.home.index import Index
-from sash.home.live import LiveHome
-from sash.ports.home import ENTITY_ID, UNAVAILABLE, LogRecord, Point
+from sash.home.history import format_duration
+from sash.home.index import HomeIndex
+from sash.home.live_home import LiveHome
+from sash.ports.home import ENTITY_ID_PATTERN, UNAVAILABLE, HistoryPoint, LogRecord
 
 Severity = Literal["warning", "error", "critical"]
 
 TIMEFRAMES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
 SEVERITIES: tuple[Severity, ...] = ("warning", "error", "critical")
-# What begins so soon after something that it has to do with comes of it.
-FOLLOWS = timedelta(seconds=90)
+# A related incident that starts within this time counts as a consequence.
+CASCADE_WINDOW = timedelta(seconds=90)
 MAX_INCIDENTS = 12
 MAX_CASCADES = 4
-MAX_FOLLOWERS = 8
-MAX_EXAMINED = 50
+MAX_CONSEQUENCES = 8
+MAX_EXAMINED_ENTITIES = 50
 MAX_OUTAGES = 300
 MAX_RECOMMENDATIONS = 5
-LONGEST_MESSAGE = 160
+MAX_MESSAGE_CHARS = 160
 
 
 @dataclass(frozen=True, slots=True)
 class Incident:
-    """Something that went wrong: a line of the log, or an entity that was away.
+    """A record of the log, or an entity that was unavailable.
 
-    `family` are the devices and bridges that it touches. What is `old` began before the time in question.
+    `device_ids` are the devices and bridges of its entities. `began_earlier` is True if the incident began
+    before the examined timeframe.
     """
 
-    kind: Literal["log", "away"]
+    kind: Literal["log", "outage"]
     first_at: datetime
     last_at: datetime
     severity: Severity
@@ -40,104 +41,113 @@ class Incident:
     message: str
     count: int
     entities: tuple[str, ...]
-    family: frozenset[str]
-    old: bool = False
+    device_ids: frozenset[str]
+    began_earlier: bool = False
 
-    def and_again(self, later: "Incident") -> "Incident":
-        """Add the same once more: as bad as the worse of them, and in the later words."""
+    def merge(self, later: "Incident") -> "Incident":
+        """Combine with a repetition: the higher severity, and the later message."""
         worst = max(self.severity, later.severity, key=SEVERITIES.index)
         last_at, count = max(self.last_at, later.last_at), self.count + later.count
         return replace(
-            later, first_at=self.first_at, last_at=last_at, severity=worst, count=count, old=self.old
+            later,
+            first_at=self.first_at,
+            last_at=last_at,
+            severity=worst,
+            count=count,
+            began_earlier=self.began_earlier,
         )
 
 
-async def analyze(
-    known: LiveHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
+async def analyze_incidents(
+    live_home: LiveHome, timeframe: str, severity: Severity, now: datetime, zone: tzinfo | None
 ) -> dict[str, Any]:
-    """Gather what went wrong within a time, from a severity on; what came of it stands with it."""
-    index, start = known.index, now - TIMEFRAMES[timeframe]
-    log = [record for record in await known.home.log() if record.at >= start]
-    outages = await _outages(known, index, log, start, now)
-    incidents = _together([*(_logged(index, record, start) for record in log), *outages])
+    """Return the incidents of a timeframe as JSON, from a minimum severity on.
+
+    A consequence of another incident is listed in a cascade, not as an incident of its own.
+    """
+    index, start = live_home.index, now - TIMEFRAMES[timeframe]
+    log = [record for record in await live_home.home.get_log() if record.at >= start]
+    outages = await _find_outages(live_home, index, log, start, now)
+    incidents = _merge_repetitions([*(_read_record(index, record, start) for record in log), *outages])
     wanted = SEVERITIES[SEVERITIES.index(severity) :]
     incidents = [incident for incident in incidents if incident.severity in wanted]
     incidents.sort(key=lambda incident: incident.first_at)
-    cascades = _cascades(index, incidents)
-    followers = {id(incident) for _, following in cascades for incident in following}
-    alone = [incident for incident in incidents if id(incident) not in followers]
-    newest = sorted(alone, key=lambda incident: incident.last_at, reverse=True)[:MAX_INCIDENTS]
+    cascades = _find_cascades(index, incidents)
+    consequences = {id(incident) for _, following in cascades for incident in following}
+    independent = [incident for incident in incidents if id(incident) not in consequences]
+    newest = sorted(independent, key=lambda incident: incident.last_at, reverse=True)[:MAX_INCIDENTS]
     return {
         "timeframe": timeframe,
         "severity": severity,
         "total_incidents": len(incidents),
-        "incidents": [_shown(incident, zone) for incident in newest],
+        "incidents": [_describe(incident, zone) for incident in newest],
         "cascades": [
             {
-                "at": _at(root.first_at, zone),
+                "at": _format_time(root.first_at, zone),
                 "began_with": root.message,
-                "followed_by": [incident.message for incident in following[:MAX_FOLLOWERS]],
+                "followed_by": [incident.message for incident in following[:MAX_CONSEQUENCES]],
                 "incidents": len(following) + 1,
             }
             for root, following in cascades[-MAX_CASCADES:]
         ],
-        "recommendations": _recommendations(index, incidents, cascades),
+        "recommendations": _build_recommendations(index, incidents, cascades),
     }
 
 
-def _logged(index: Index, record: LogRecord, start: datetime) -> Incident:
+def _read_record(index: HomeIndex, record: LogRecord, start: datetime) -> Incident:
     text = f"{record.source} {record.message}"
-    named = [found for found in ENTITY_ID.findall(text) if found in index.entities]
+    mentioned = [found for found in ENTITY_ID_PATTERN.findall(text) if found in index.entities]
     lower = text.lower()
-    named += [e.id for e in index.entities.values() if len(e.name) > 6 and e.name.lower() in lower]
-    entities = tuple(dict.fromkeys(named))
-    bridges = [
-        bridge.id for bridge in index.bridges() if len(bridge.name) > 3 and bridge.name.lower() in lower
-    ]
+    mentioned += [e.id for e in index.entities.values() if len(e.name) > 6 and e.name.lower() in lower]
+    entities = tuple(dict.fromkeys(mentioned))
+    bridges = [bridge.id for bridge in index.bridges if len(bridge.name) > 3 and bridge.name.lower() in lower]
     return Incident(
         "log",
         max(record.first_at, start),
         record.at,
         record.level,
-        index.hide(record.source),
-        index.hide(record.message)[:LONGEST_MESSAGE],
+        index.redact(record.source),
+        index.redact(record.message)[:MAX_MESSAGE_CHARS],
         record.count,
         entities,
-        _family(index, entities).union(bridges),
-        old=record.first_at < start,
+        _find_devices(index, entities).union(bridges),
+        began_earlier=record.first_at < start,
     )
 
 
-async def _outages(
-    known: LiveHome, index: Index, log: Sequence[LogRecord], start: datetime, now: datetime
+async def _find_outages(
+    live_home: LiveHome, index: HomeIndex, log: Sequence[LogRecord], start: datetime, now: datetime
 ) -> list[Incident]:
-    """Find who was away among those who are, those whom the log names, and those behind a bridge."""
+    """Find times in which entities were unavailable.
+
+    Only entities that are unavailable now, appear in the log, or are behind a bridge are examined.
+    """
     text = " ".join(f"{record.source} {record.message}" for record in log)
     suspects = [key for key, state in index.states.items() if state.state == UNAVAILABLE]
-    suspects += [found for found in ENTITY_ID.findall(text) if found in index.entities]
-    suspects += [entity.id for device in index.bridges() for entity in index.behind(device.id)]
-    wanted = list(dict.fromkeys(suspects))[:MAX_EXAMINED]
+    suspects += [found for found in ENTITY_ID_PATTERN.findall(text) if found in index.entities]
+    suspects += [entity.id for device in index.bridges for entity in index.list_entities_behind(device.id)]
+    wanted = list(dict.fromkeys(suspects))[:MAX_EXAMINED_ENTITIES]
     if not wanted:
         return []
-    history = await known.home.history(wanted, start, now)
-    gaps = [(begin, end, key) for key, points in history.items() for begin, end in _gaps(points)]
+    histories = await live_home.home.get_history(wanted, start, now)
+    gaps = [(begin, end, key) for key, points in histories.items() for begin, end in _list_gaps(points)]
     latest = sorted(gaps, key=lambda gap: gap[0])[-MAX_OUTAGES:]
-    return [_away(index, key, begin, end, start, now) for begin, end, key in latest]
+    return [_build_outage(index, key, begin, end, start, now) for begin, end, key in latest]
 
 
-def _away(
-    index: Index, key: str, begin: datetime, end: datetime | None, start: datetime, now: datetime
+def _build_outage(
+    index: HomeIndex, key: str, begin: datetime, end: datetime | None, start: datetime, now: datetime
 ) -> Incident:
     entity, state = index.entities[key], index.states.get(key)
-    old = begin <= start
+    began_earlier = begin <= start
     if end is not None:
-        words = f"was unavailable for {in_words(end - begin)}"
-    elif old and state is not None:
-        words = f"has been unavailable for {in_words(now - min(begin, state.changed_at))}"
+        words = f"was unavailable for {format_duration(end - begin)}"
+    elif began_earlier and state is not None:
+        words = f"has been unavailable for {format_duration(now - min(begin, state.changed_at))}"
     else:
-        words = f"has been unavailable for {in_words(now - begin)}"
+        words = f"has been unavailable for {format_duration(now - begin)}"
     return Incident(
-        "away",
+        "outage",
         begin,
         end or now,
         "warning" if end else "error",
@@ -145,13 +155,13 @@ def _away(
         f"{entity.name} {words}",
         1,
         (key,),
-        _family(index, (key,)),
-        old,
+        _find_devices(index, (key,)),
+        began_earlier,
     )
 
 
-def _gaps(points: Sequence[Point]) -> Iterable[tuple[datetime, datetime | None]]:
-    """Give the times in which an entity was away; None if it still is."""
+def _list_gaps(points: Sequence[HistoryPoint]) -> Iterable[tuple[datetime, datetime | None]]:
+    """Yield the start and end of each unavailable time. The end is None if it still lasts."""
     begin = None
     for point in points:
         if point.state == UNAVAILABLE and begin is None:
@@ -163,85 +173,88 @@ def _gaps(points: Sequence[Point]) -> Iterable[tuple[datetime, datetime | None]]
         yield begin, None
 
 
-def _together(incidents: Iterable[Incident]) -> list[Incident]:
-    """Count the same complaint once, and an entity that was away again and again within an hour."""
+def _merge_repetitions(incidents: Iterable[Incident]) -> list[Incident]:
+    """Merge equal log messages, and outages of one entity within the same hour."""
     found: dict[tuple[str, ...], Incident] = {}
     for incident in sorted(incidents, key=lambda incident: incident.first_at):
         key = (
             (*incident.entities, f"{incident.first_at:%j %H}")
-            if incident.kind == "away"
+            if incident.kind == "outage"
             else (incident.source, incident.message)
         )
         before = found.get(key)
-        found[key] = incident if before is None else before.and_again(incident)
+        found[key] = incident if before is None else before.merge(incident)
     return list(found.values())
 
 
-def _cascades(index: Index, incidents: Sequence[Incident]) -> list[tuple[Incident, list[Incident]]]:
-    """Find what came of what: related, and begun soon after; each incident comes of the first that fits."""
+def _find_cascades(index: HomeIndex, incidents: Sequence[Incident]) -> list[tuple[Incident, list[Incident]]]:
+    """Return each root incident with its consequences: related incidents that started soon after it.
+
+    An incident belongs to the first root that fits.
+    """
     cascades: list[tuple[Incident, list[Incident]]] = []
     taken: set[int] = set()
     for n, root in enumerate(incidents):
-        if n in taken or root.old:
+        if n in taken or root.began_earlier:
             continue
-        followers = []
+        consequences = []
         for m in range(n + 1, len(incidents)):
-            if incidents[m].first_at - root.first_at > FOLLOWS:
+            if incidents[m].first_at - root.first_at > CASCADE_WINDOW:
                 break
-            if m not in taken and not incidents[m].old and _related(index, root, incidents[m]):
-                followers.append(m)
-        if followers:
-            taken.update(followers)
-            cascades.append((root, [incidents[m] for m in followers]))
+            if m not in taken and not incidents[m].began_earlier and _is_related(index, root, incidents[m]):
+                consequences.append(m)
+        if consequences:
+            taken.update(consequences)
+            cascades.append((root, [incidents[m] for m in consequences]))
     return cascades
 
 
-def _related(index: Index, one: Incident, other: Incident) -> bool:
-    """Whether two incidents share a source, a device or a bridge, or the one needs the other."""
-    if one.source == other.source or one.family & other.family:
+def _is_related(index: HomeIndex, root: Incident, other: Incident) -> bool:
+    """Return whether two incidents share a source or a device, or the other one depends on the root."""
+    if root.source == other.source or root.device_ids & other.device_ids:
         return True
-    used = {d.entity_id for key in one.entities for d in index.dependants(key)}
-    return not used.isdisjoint(other.entities)
+    dependents = {d.entity_id for key in root.entities for d in index.list_dependents(key)}
+    return not dependents.isdisjoint(other.entities)
 
 
-def _family(index: Index, entity_ids: Iterable[str]) -> frozenset[str]:
-    """Return the devices of some entities, and the bridges by which they are reached."""
-    devices = [device for key in entity_ids if (device := index.device(index.entities[key]))]
+def _find_devices(index: HomeIndex, entity_ids: Iterable[str]) -> frozenset[str]:
+    """Return the ids of the devices of entities, and of the bridges that connect them."""
+    devices = [device for key in entity_ids if (device := index.get_device(index.entities[key]))]
     return frozenset({d.id for d in devices} | {d.via_id for d in devices if d.via_id})
 
 
-def _recommendations(
-    index: Index, incidents: Sequence[Incident], cascades: Sequence[tuple[Incident, list[Incident]]]
+def _build_recommendations(
+    index: HomeIndex, incidents: Sequence[Incident], cascades: Sequence[tuple[Incident, list[Incident]]]
 ) -> list[str]:
     advice = []
-    for root, followers in cascades:
+    for root, consequences in cascades:
         what = root.entities[0] if root.entities else root.source
-        advice.append(f"Begin with {what}: {len(followers)} other incidents followed from it")
-    away = [
+        advice.append(f"Begin with {what}: {len(consequences)} other incidents followed from it")
+    unavailable = [
         key
         for key in dict.fromkeys(key for i in incidents for key in i.entities)
-        if index.state(key) == UNAVAILABLE
+        if index.get_state(key) == UNAVAILABLE
     ]
     advice += [
         f"Check {index.entities[key].name} ({key}): it is unavailable; diagnose_entity says more"
-        for key in away
+        for key in unavailable
     ]
     often = sorted((i for i in incidents if i.severity != "warning"), key=lambda i: -i.count)
     advice += [f"Look into {i.source}: {i.count} times “{i.message[:80]}”" for i in often]
     return list(dict.fromkeys(advice))[:MAX_RECOMMENDATIONS]
 
 
-def _shown(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
+def _describe(incident: Incident, zone: tzinfo | None) -> dict[str, Any]:
     return {
         "severity": incident.severity,
         "source": incident.source,
         "message": incident.message,
         "count": incident.count,
-        "first_at": _at(incident.first_at, zone),
-        "last_at": _at(incident.last_at, zone),
-        "entities": list(incident.entities[:MAX_FOLLOWERS]),
+        "first_at": _format_time(incident.first_at, zone),
+        "last_at": _format_time(incident.last_at, zone),
+        "entities": list(incident.entities[:MAX_CONSEQUENCES]),
     }
 
 
-def _at(at: datetime, zone: tzinfo | None) -> str:
+def _format_time(at: datetime, zone: tzinfo | None) -> str:
     return at.astimezone(zone).isoformat(timespec="seconds")

@@ -1,19 +1,22 @@
-"""What an argument of a service takes, by its selector, as Home Assistant writes it."""
+"""Checks the arguments of a service against Home Assistant's selectors."""
 
 from typing import Any
 
 
-def wrong(selector: dict[str, Any], value: Any) -> str | None:
-    """Say what a value has to be, if it is not; a selector that nobody knows takes everything."""
+def find_problem(selector: dict[str, Any], value: Any) -> str | None:
+    """Return what a valid value looks like, such as "must be a number"; None if the value is valid.
+
+    An unknown selector accepts every value.
+    """
     for kind, options in selector.items():
         options = options or {}
         match kind:
             case "number" | "color_temp":
-                return _wrong_number(options, value)
+                return _find_number_problem(options, value)
             case "boolean":
                 return None if isinstance(value, bool) else "must be true or false"
             case "select":
-                return _wrong_choice(options, value)
+                return _find_choice_problem(options, value)
             case "color_rgb":
                 fits = isinstance(value, list | tuple) and len(value) == 3 and all(map(_is_byte, value))
                 return None if fits else "must be three numbers from 0 to 255"
@@ -23,7 +26,7 @@ def wrong(selector: dict[str, Any], value: Any) -> str | None:
     return None
 
 
-def _wrong_number(options: dict[str, Any], value: Any) -> str | None:
+def _find_number_problem(options: dict[str, Any], value: Any) -> str | None:
     low, high = options.get("min"), options.get("max")
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return "must be a number"
@@ -34,7 +37,7 @@ def _wrong_number(options: dict[str, Any], value: Any) -> str | None:
     return None
 
 
-def _wrong_choice(options: dict[str, Any], value: Any) -> str | None:
+def _find_choice_problem(options: dict[str, Any], value: Any) -> str | None:
     known = [o["value"] if isinstance(o, dict) else o for o in options.get("options", ())]
     chosen = value if options.get("multiple") and isinstance(value, list) else [value]
     if options.get("custom_value") or not known or all(choice in known for choice in chosen):

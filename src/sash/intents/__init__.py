@@ -1,1 +1,1 @@
-"""Sentences that are understood without a model. They import ports and the home index, never the engine."""
+"""Sentences that are understood without a model. This package never imports the engine."""

@@ -1,6 +1,6 @@
-"""Which services of the house a command becomes.
+"""Maps commands to service calls.
 
-An entity that cannot do what is wanted is left out: one that is not available, or has not the feature.
+Entities that cannot execute the command are left out: they are unavailable, or lack the feature.
 """
 
 import re
@@ -8,13 +8,13 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sash.home.index import Index
+from sash.home.index import HomeIndex
 from sash.home.service_call import MAX_ENTITIES
-from sash.intents.grammar import Meaning
+from sash.intents.grammar import Interpretation
 from sash.ports.home import UNAVAILABLE, Entity, State
 
-# Services that need a feature, with its bit in `supported_features`.
-_FEATURES = {
+# The required bit of `supported_features`, by service.
+_REQUIRED_FEATURES = {
     "climate.set_fan_mode": 8,
     "climate.set_temperature": 1,
     "climate.turn_off": 128,
@@ -48,7 +48,7 @@ _FEATURES = {
     "water_heater.turn_off": 8,
     "water_heater.turn_on": 8,
 }
-_SWITCHED = (
+_ON_OFF_DOMAINS = (
     "automation",
     "camera",
     "climate",
@@ -62,7 +62,7 @@ _SWITCHED = (
     "switch",
     "water_heater",
 )
-_ON = dict.fromkeys((*_SWITCHED, "scene", "script"), "turn_on") | {
+_TURN_ON_SERVICES = dict.fromkeys((*_ON_OFF_DOMAINS, "scene", "script"), "turn_on") | {
     "button": "press",
     "cover": "open_cover",
     "input_button": "press",
@@ -71,32 +71,32 @@ _ON = dict.fromkeys((*_SWITCHED, "scene", "script"), "turn_on") | {
     "vacuum": "start",
     "valve": "open_valve",
 }
-_OFF = dict.fromkeys((*_SWITCHED, "script"), "turn_off") | {
+_TURN_OFF_SERVICES = dict.fromkeys((*_ON_OFF_DOMAINS, "script"), "turn_off") | {
     "cover": "close_cover",
     "lawn_mower": "dock",
     "lock": "unlock",
     "vacuum": "return_to_base",
     "valve": "close_valve",
 }
-_POSITION = {"cover": "set_cover_position", "valve": "set_valve_position"}
-_COLOURS = frozenset({"hs", "xy", "rgb", "rgbw", "rgbww"})
-_DIMMED = _COLOURS | {"brightness", "color_temp", "white"}
-_VOLUME_STEP = 1024 | 4
-_LONGEST_ITEM = 80
+_POSITION_SERVICES = {"cover": "set_cover_position", "valve": "set_valve_position"}
+_COLOUR_MODES = frozenset({"hs", "xy", "rgb", "rgbw", "rgbww"})
+_BRIGHTNESS_MODES = _COLOUR_MODES | {"brightness", "color_temp", "white"}
+_VOLUME_STEP_FEATURES = 1024 | 4
+_MAX_ITEM_CHARS = 80
 _SHOPPING_LIST = "shopping_list"
-_negated = re.compile(
+_NEGATION = re.compile(
     r"(?:no|not|none|any|kein\w*|nicht|pas|ningún|ninguna|nessun\w*|niente|non|geen|niet|inte|ingen|inget|ikke|não|nie"
     r"|żadn\w*|не|нет|ei|nem)\b",
     re.I,
 )
 
-# What an entity is told: the service, without its domain, and the data. None if it is not for this entity.
-Told = tuple[str, dict[str, Any]] | None
+# The service without its domain, and its data. None if the command does not apply to the entity.
+EntityCommand = tuple[str, dict[str, Any]] | None
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """A service, the entities that it is called for, and what it is told."""
+class PlannedCall:
+    """A service with its entities and its data."""
 
     service: str
     entity_ids: tuple[str, ...]
@@ -109,161 +109,171 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
-    """What an intent tells an entity.
+class CommandRule:
+    """Maps an intent to a service for one entity.
 
-    `domains` are meant if the sentence names no entity and no kind. `states` are those in which an entity is
-    meant that is not named: the music is paused where it plays.
+    `domains` apply if the sentence names neither an entity nor a domain. If it names no entity, `states`
+    limits the command to entities in one of these states: music is paused only where it plays.
     """
 
-    tell: Callable[[Meaning, State], Told]
+    build: Callable[[Interpretation, State], EntityCommand]
     domains: tuple[str, ...] = ()
     states: frozenset[str] = frozenset()
 
 
-def plan(meaning: Meaning, entities: Iterable[Entity], index: Index) -> list[Call]:
-    """Return the calls for a command, one for each service and its data; none if no entity can do it."""
-    command = COMMANDS[meaning.intent]
-    named = "name" in meaning.slots
-    told: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
+def plan_calls(
+    interpretation: Interpretation, entities: Iterable[Entity], index: HomeIndex
+) -> list[PlannedCall]:
+    """Return the calls for a command, one for each service and its data.
+
+    Empty if no entity can execute the command, or the sentence does not say which entity is meant.
+    """
+    rule = COMMANDS[interpretation.intent]
+    is_named = "name" in interpretation.slots
+    planned: dict[tuple[str, str], tuple[dict[str, Any], list[str]]] = {}
     for entity in entities:
         state = index.states.get(entity.id)
-        if state is None or state.state == UNAVAILABLE or entity.domain not in (command.domains or _ON):
+        is_supported = entity.domain in (rule.domains or _TURN_ON_SERVICES)
+        if state is None or state.state == UNAVAILABLE or not is_supported:
             continue
-        if command.states and not named and state.state not in command.states:
+        if rule.states and not is_named and state.state not in rule.states:
             continue
-        if (order := command.tell(meaning, state)) is None:
+        if (command := rule.build(interpretation, state)) is None:
             continue
-        service, data = f"{entity.domain}.{order[0]}", order[1]
-        if _has(state, _FEATURES.get(service, 0)):
-            told.setdefault((service, repr(data)), (data, []))[1].append(entity.id)
-    # If nothing says which one is meant, that is sure only if there is but one.
-    says_which = meaning.slots.keys() & {"name", "area", "floor", "domain"}
-    if not says_which and sum(len(entity_ids) for _, entity_ids in told.values()) != 1:
+        service, data = f"{entity.domain}.{command[0]}", command[1]
+        if _has_feature(state, _REQUIRED_FEATURES.get(service, 0)):
+            planned.setdefault((service, repr(data)), (data, []))[1].append(entity.id)
+    is_specific = bool(interpretation.slots.keys() & {"name", "area", "floor", "domain"})
+    if not is_specific and sum(len(entity_ids) for _, entity_ids in planned.values()) != 1:
         return []
     return [
-        Call(service, tuple(entity_ids[start : start + MAX_ENTITIES]), data)
-        for (service, _), (data, entity_ids) in told.items()
+        PlannedCall(service, tuple(entity_ids[start : start + MAX_ENTITIES]), data)
+        for (service, _), (data, entity_ids) in planned.items()
         for start in range(0, len(entity_ids), MAX_ENTITIES)
     ]
 
 
-def shopping_list(index: Index) -> tuple[Entity, ...]:
-    """Return the list that is meant by "my shopping list": the house's own, or else the only one."""
+def find_shopping_list(index: HomeIndex) -> tuple[Entity, ...]:
+    """Return Home Assistant's own shopping list, or else the only to-do list. Empty if it is ambiguous."""
     lists = [entity for entity in index.entities.values() if entity.domain == "todo"]
     own = [e for e in lists if e.platform == _SHOPPING_LIST or e.id == f"todo.{_SHOPPING_LIST}"]
     return tuple(own or lists) if len(own or lists) == 1 else ()
 
 
-def _has(state: State, bits: int) -> bool:
-    """Whether an entity has any of these features; one that does not tell is believed to have them."""
+def _has_feature(state: State, bits: int) -> bool:
+    """Return whether an entity has one of the features. Without `supported_features` it has all."""
     features = state.attributes.get("supported_features")
     return not bits or not isinstance(features, int) or bool(features & bits)
 
 
-def _switch(services: Mapping[str, str]) -> Callable[[Meaning, State], Told]:
+def _build_switch(services: Mapping[str, str]) -> Callable[[Interpretation, State], EntityCommand]:
     return lambda _, state: (services[state.domain], {}) if state.domain in services else None
 
 
-def _simply(service: str, **data: Any) -> Callable[[Meaning, State], Told]:
-    return lambda _meaning, _state: (service, data)
+def _build_fixed(service: str, **data: Any) -> Callable[[Interpretation, State], EntityCommand]:
+    return lambda _interpretation, _state: (service, data)
 
 
-def _light(meaning: Meaning, state: State) -> Told:
+def _build_light(interpretation: Interpretation, state: State) -> EntityCommand:
     modes = state.attributes.get("supported_color_modes")
-    brightness, colour, kelvin = (meaning.value(slot) for slot in ("brightness", "color", "temperature"))
-    able = modes is None or (
-        (brightness is None or _DIMMED.intersection(modes))
-        and (colour is None or _COLOURS.intersection(modes))
+    brightness, colour, kelvin = (
+        interpretation.get_value(slot) for slot in ("brightness", "color", "temperature")
+    )
+    is_able = modes is None or (
+        (brightness is None or _BRIGHTNESS_MODES.intersection(modes))
+        and (colour is None or _COLOUR_MODES.intersection(modes))
         and (kelvin is None or {"color_temp", "rgbww"}.intersection(modes))
     )
     data = {"brightness_pct": brightness, "color_name": colour, "color_temp_kelvin": kelvin}
-    wanted = {key: value for key, value in data.items() if value is not None}
-    return ("turn_on", wanted) if able and wanted and state.domain == "light" else None
+    given = {key: value for key, value in data.items() if value is not None}
+    return ("turn_on", given) if is_able and given and state.domain == "light" else None
 
 
-def _position(meaning: Meaning, state: State) -> Told:
-    service, position = _POSITION.get(state.domain), meaning.value("position")
+def _build_position(interpretation: Interpretation, state: State) -> EntityCommand:
+    service, position = _POSITION_SERVICES.get(state.domain), interpretation.get_value("position")
     return None if service is None or position is None else (service, {"position": position})
 
 
-def _temperature(meaning: Meaning, _: State) -> Told:
-    temperature = meaning.value("temperature")
+def _build_temperature(interpretation: Interpretation, _: State) -> EntityCommand:
+    temperature = interpretation.get_value("temperature")
     return None if temperature is None else ("set_temperature", {"temperature": temperature})
 
 
-def _fan_mode(meaning: Meaning, state: State) -> Told:
-    mode, modes = meaning.value("fan_mode"), state.attributes.get("fan_modes")
+def _build_fan_mode(interpretation: Interpretation, state: State) -> EntityCommand:
+    mode, modes = interpretation.get_value("fan_mode"), state.attributes.get("fan_modes")
     return ("set_fan_mode", {"fan_mode": mode}) if mode and (modes is None or mode in modes) else None
 
 
-def _fan_speed(meaning: Meaning, _: State) -> Told:
-    percentage = meaning.value("percentage")
+def _build_fan_speed(interpretation: Interpretation, _: State) -> EntityCommand:
+    percentage = interpretation.get_value("percentage")
     return None if percentage is None else ("set_percentage", {"percentage": percentage})
 
 
-def _volume(meaning: Meaning, _: State) -> Told:
-    percent = meaning.value("volume_level")
-    return None if percent is None else ("volume_set", {"volume_level": _level(percent)})
+def _build_volume(interpretation: Interpretation, _: State) -> EntityCommand:
+    percent = interpretation.get_value("volume_level")
+    return None if percent is None else ("volume_set", {"volume_level": _compute_volume_level(percent)})
 
 
-def _volume_step(meaning: Meaning, state: State) -> Told:
-    step, now = meaning.value("volume_step"), state.attributes.get("volume_level")
+def _build_volume_step(interpretation: Interpretation, state: State) -> EntityCommand:
+    step, now = interpretation.get_value("volume_step"), state.attributes.get("volume_level")
     if step in ("up", "down"):
-        return (f"volume_{step}", {}) if _has(state, _VOLUME_STEP) else None
+        return (f"volume_{step}", {}) if _has_feature(state, _VOLUME_STEP_FEATURES) else None
     if isinstance(step, int | float) and isinstance(now, int | float):
-        return "volume_set", {"volume_level": _level(now * 100 + step)}
+        return "volume_set", {"volume_level": _compute_volume_level(now * 100 + step)}
     return None
 
 
-def _level(percent: float) -> float:
+def _compute_volume_level(percent: float) -> float:
     return round(min(max(percent / 100, 0.0), 1.0), 2)
 
 
-def _more_than_a_thing(text: str) -> bool:
-    """Whether an item is several, or what is not wanted: that is for the model."""
-    return bool(set(text) & set(",;\n")) or _negated.match(text) is not None
+def _is_complex_item(text: str) -> bool:
+    """Return whether an item is a list or a negation, which only the model can understand."""
+    return bool(set(text) & set(",;\n")) or _NEGATION.match(text) is not None
 
 
-def _item(service: str, **data: Any) -> Callable[[Meaning, State], Told]:
-    def tell(meaning: Meaning, _: State) -> Told:
-        item = meaning.slots.get("item")
-        # Several things at once are for a model, which can tell them apart.
-        if item is None or not item.text or len(item.text) > _LONGEST_ITEM or _more_than_a_thing(item.text):
+def _build_item(service: str, **data: Any) -> Callable[[Interpretation, State], EntityCommand]:
+    def build(interpretation: Interpretation, _: State) -> EntityCommand:
+        item = interpretation.slots.get("item")
+        if item is None or not item.text or len(item.text) > _MAX_ITEM_CHARS or _is_complex_item(item.text):
             return None
         return service, {"item": item.text, **data}
 
-    return tell
+    return build
 
 
 _PLAYERS = ("media_player",)
-_PLAYING = frozenset({"playing"})
-_AUDIBLE = frozenset({"playing", "paused", "on", "idle", "buffering"})
-_ADD = Command(_item("add_item"), ("todo",))
-_COMPLETE = Command(_item("update_item", status="completed"), ("todo",))
-COMMANDS: Mapping[str, Command] = {
-    "HassClimateSetFanMode": Command(_fan_mode, ("climate",)),
-    "HassClimateSetTemperature": Command(_temperature, ("climate",)),
-    "HassFanSetSpeed": Command(_fan_speed, ("fan",)),
-    "HassLawnMowerDock": Command(_simply("dock"), ("lawn_mower",)),
-    "HassLawnMowerStartMowing": Command(_simply("start_mowing"), ("lawn_mower",)),
-    "HassLightSet": Command(_light, ("light",)),
-    "HassListAddItem": _ADD,
-    "HassListCompleteItem": _COMPLETE,
-    "HassListRemoveItem": Command(_item("remove_item"), ("todo",)),
-    "HassMediaNext": Command(_simply("media_next_track"), _PLAYERS, _PLAYING),
-    "HassMediaPause": Command(_simply("media_pause"), _PLAYERS, _PLAYING),
-    "HassMediaPlayerMute": Command(_simply("volume_mute", is_volume_muted=True), _PLAYERS, _AUDIBLE),
-    "HassMediaPlayerUnmute": Command(_simply("volume_mute", is_volume_muted=False), _PLAYERS, _AUDIBLE),
-    "HassMediaPrevious": Command(_simply("media_previous_track"), _PLAYERS, _PLAYING),
-    "HassMediaUnpause": Command(_simply("media_play"), _PLAYERS, frozenset({"paused"})),
-    "HassSetPosition": Command(_position, ("cover", "valve")),
-    "HassSetVolume": Command(_volume, _PLAYERS, _AUDIBLE),
-    "HassSetVolumeRelative": Command(_volume_step, _PLAYERS, _AUDIBLE),
-    "HassShoppingListAddItem": _ADD,
-    "HassShoppingListCompleteItem": _COMPLETE,
-    "HassTurnOff": Command(_switch(_OFF)),
-    "HassTurnOn": Command(_switch(_ON)),
-    "HassVacuumReturnToBase": Command(_simply("return_to_base"), ("vacuum",)),
-    "HassVacuumStart": Command(_simply("start"), ("vacuum",)),
+_PLAYING_STATES = frozenset({"playing"})
+_AUDIBLE_STATES = frozenset({"playing", "paused", "on", "idle", "buffering"})
+_ADD_ITEM = CommandRule(_build_item("add_item"), ("todo",))
+_COMPLETE_ITEM = CommandRule(_build_item("update_item", status="completed"), ("todo",))
+COMMANDS: Mapping[str, CommandRule] = {
+    "HassClimateSetFanMode": CommandRule(_build_fan_mode, ("climate",)),
+    "HassClimateSetTemperature": CommandRule(_build_temperature, ("climate",)),
+    "HassFanSetSpeed": CommandRule(_build_fan_speed, ("fan",)),
+    "HassLawnMowerDock": CommandRule(_build_fixed("dock"), ("lawn_mower",)),
+    "HassLawnMowerStartMowing": CommandRule(_build_fixed("start_mowing"), ("lawn_mower",)),
+    "HassLightSet": CommandRule(_build_light, ("light",)),
+    "HassListAddItem": _ADD_ITEM,
+    "HassListCompleteItem": _COMPLETE_ITEM,
+    "HassListRemoveItem": CommandRule(_build_item("remove_item"), ("todo",)),
+    "HassMediaNext": CommandRule(_build_fixed("media_next_track"), _PLAYERS, _PLAYING_STATES),
+    "HassMediaPause": CommandRule(_build_fixed("media_pause"), _PLAYERS, _PLAYING_STATES),
+    "HassMediaPlayerMute": CommandRule(
+        _build_fixed("volume_mute", is_volume_muted=True), _PLAYERS, _AUDIBLE_STATES
+    ),
+    "HassMediaPlayerUnmute": CommandRule(
+        _build_fixed("volume_mute", is_volume_muted=False), _PLAYERS, _AUDIBLE_STATES
+    ),
+    "HassMediaPrevious": CommandRule(_build_fixed("media_previous_track"), _PLAYERS, _PLAYING_STATES),
+    "HassMediaUnpause": CommandRule(_build_fixed("media_play"), _PLAYERS, frozenset({"paused"})),
+    "HassSetPosition": CommandRule(_build_position, ("cover", "valve")),
+    "HassSetVolume": CommandRule(_build_volume, _PLAYERS, _AUDIBLE_STATES),
+    "HassSetVolumeRelative": CommandRule(_build_volume_step, _PLAYERS, _AUDIBLE_STATES),
+    "HassShoppingListAddItem": _ADD_ITEM,
+    "HassShoppingListCompleteItem": _COMPLETE_ITEM,
+    "HassTurnOff": CommandRule(_build_switch(_TURN_OFF_SERVICES)),
+    "HassTurnOn": CommandRule(_build_switch(_TURN_ON_SERVICES)),
+    "HassVacuumReturnToBase": CommandRule(_build_fixed("return_to_base"), ("vacuum",)),
+    "HassVacuumStart": CommandRule(_build_fixed("start"), ("vacuum",)),
 }

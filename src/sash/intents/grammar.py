@@ -1,7 +1,6 @@
-"""The grammar of a language: which sentences there are, and what each of them may mean.
+"""The grammar of a language: its sentences and their interpretations.
 
-It is the grammar of home-assistant-intents, read by hassil. It knows the names in a house only as lists that
-it is given, and does nothing.
+hassil reads the grammar from home-assistant-intents. The names of a home are given to it as lists.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -20,10 +19,10 @@ from hassil.string_matcher import MatchContext, MatchSettings, match_expression
 from hassil.util import CJK_WHITESPACE, is_template, normalize_for_matching, remove_skip_words_tracked
 from home_assistant_intents import get_intents, get_languages
 
-# How many languages are kept, at some ten megabytes each: a house speaks one or two.
-LANGUAGES_KEPT = 8
-# What a language is called elsewhere, and what is spoken if only the language is said.
-_CALLED = {
+# Maximum number of cached languages. Each takes about ten megabytes.
+MAX_LANGUAGES = 8
+# Other codes of a language, and the default variant of a language.
+_LANGUAGE_ALIASES = {
     "zh": "zh-CN",
     "zh-hans": "zh-CN",
     "zh-sg": "zh-CN",
@@ -37,69 +36,72 @@ _CALLED = {
     "sr-cyrl": "sr",
 }
 
-# Words may be written as one.
-_BREAKS = str.maketrans("-_", "  ")
+# A hyphen or an underscore may stand between words.
+_SEPARATORS_TO_SPACES = str.maketrans("-_", "  ")
 
-# Gives the lists of the names that are in a sentence.
-NamesWithin = Callable[[str], Mapping[str, SlotList]]
-# What says which thing is meant, and not what is wanted of it.
-_WHERE = frozenset({"name", "area", "floor", "domain", "device_class"})
-# What a sentence must have: of each clause at least one word.
-Needs = frozenset[frozenset[str]]
-# Stands for a word that says where the speaker is.
-_HERE = "\0here"
+# Returns the lists of the names that occur in a sentence.
+FindNames = Callable[[str], Mapping[str, SlotList]]
+# Slots that identify entities.
+_TARGET_SLOTS = frozenset({"name", "area", "floor", "domain", "device_class"})
+# A sentence must contain at least one word of each clause.
+RequiredClauses = frozenset[frozenset[str]]
+# Marks in a clause that the area of the speaker must be known.
+_SPEAKER_AREA_MARK = "\0here"
 Rank = tuple[bool, int, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """What a sentence says in one of its places: `text` as it was said, `value` as it is meant.
+    """A slot of a sentence: `text` as it was written, and the `value` that it means.
 
-    A wildcard takes any words, so that it is not sure that they mean what the grammar takes them for.
+    A wildcard slot accepts any words, so its value may be wrong.
     """
 
     value: Any
     text: str
-    wildcard: bool = False
+    is_wildcard: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Meaning:
-    """What a sentence may mean: the intent, what is said in it, and the key of its answer.
+class Interpretation:
+    """A possible interpretation of a sentence: its intent, its slots, and the key of the response template.
 
-    `words` are what the states are called that it asks for: {"off": "closed"}. The higher its `rank`, the
-    more of the sentence is explained by names and by words of the grammar. A `bare` one needs no words but
-    names: "the kitchen light" may be an order, or an answer to a question.
+    `state_words` are the names of states in a question: {"off": "closed"}. A higher `rank` means that names
+    and grammar words explain more of the sentence. `is_bare` is True for a sentence of names only: "the
+    kitchen light" may be a command, or the answer to a question.
     """
 
     intent: str
     response: str
     slots: Mapping[str, Slot]
-    words: Mapping[str, str]
+    state_words: Mapping[str, str]
     rank: Rank
-    bare: bool = False
+    is_bare: bool = False
 
-    def value(self, slot: str) -> Any:
-        """Return what is meant in a place; None if the sentence has no such place."""
+    def get_value(self, slot: str) -> Any:
+        """Return the value of a slot; None if the sentence has no such slot."""
         found = self.slots.get(slot)
         return None if found is None else found.value
 
 
 @lru_cache(maxsize=256)
-def closest_language(called: str) -> str | None:
-    """Return the grammar's name for a language: "en" for "en-US", "pt-BR" for "pt_br"; None if none."""
+def find_language(code: str) -> str | None:
+    """Return the code of the best grammar for a language; None if there is none.
+
+    "en-US" gives "en", and "pt_br" gives "pt-BR".
+    """
     languages = {language.casefold(): language for language in get_languages()}
-    wanted = called.strip().replace("_", "-").casefold()
+    wanted = code.strip().replace("_", "-").casefold()
     while wanted:
-        if found := languages.get(_CALLED.get(wanted, wanted).casefold()):
+        if found := languages.get(_LANGUAGE_ALIASES.get(wanted, wanted).casefold()):
             return found
         wanted = wanted.rpartition("-")[0]
     return None
 
 
-@lru_cache(maxsize=LANGUAGES_KEPT)
+@lru_cache(maxsize=MAX_LANGUAGES)
 def load_grammar(language: str) -> "Grammar":
-    """Read the grammar of a language, once. That takes up to half a second, so it is for a thread."""
+    """Load and cache the grammar of a language. Call it in a thread: it takes up to half a second."""
     data = get_intents(language)
     if data is None:
         raise ValueError(f"home-assistant-intents has no language {language!r}")
@@ -107,112 +109,128 @@ def load_grammar(language: str) -> "Grammar":
 
 
 class Grammar:
-    """Recognises the sentences of a language. Nothing in it changes: any thread may use it."""
+    """Interprets the sentences of a language. It is immutable and thread-safe."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.language: str = data["language"]
         self.responses: dict[str, dict[str, str]] = data["responses"]["intents"]
-        self._sentences = Sentences.from_dict(data)
-        self._sentences.skip_words = list(_expanded(self._sentences.skip_words))
+        self.sentences = Sentences.from_dict(data)
+        self.sentences.skip_words = list(_expand(self.sentences.skip_words))
         self._words: dict[str, dict[str, str]] = {}
-        for name, values in self._sentences.slot_lists.items():
+        for name, values in self.sentences.slot_lists.items():
             if isinstance(values, TextSlotList):
-                self._words[name] = _spoken(values)
-            _prepare(name, values, self.language)
+                self._words[name] = _find_spoken_values(values)
+            _build_list_index(name, values, self.language)
         self._blocks = [
-            (intent.name, block, self._needs(block))
-            for intent in self._sentences.intents.values()
+            (intent.name, block, self._find_required_clauses(block))
+            for intent in self.sentences.intents.values()
             for block in intent.data
         ]
-        self._clauses = {clause for *_, needs in self._blocks for template in needs for clause in template}
+        self._clauses = {
+            clause for *_, required in self._blocks for template in required for clause in template
+        }
         words: set[str] = set().union(*self._clauses)
         self._fragments = [word for word in words if not word.startswith("\0")]
-        self.state_words = self._words_by_domain()
+        self.state_words = self._find_state_words()
 
-    def recognise(self, text: str, names: NamesWithin, area: Slot | None = None) -> list[Meaning]:
-        """Return all that a sentence may mean, best first; `area` is where the speaker is."""
-        haystack = self._haystack(text)
-        lists = names(haystack)
+    def interpret(
+        self, text: str, find_names: FindNames, speaker_area: Slot | None = None, *, narrow: bool = True
+    ) -> list[Interpretation]:
+        """Return all interpretations of a sentence, best first.
+
+        `narrow` makes it faster and does not change the result.
+        """
+        searchable = self._normalize(text)
+        lists = find_names(searchable)
+        marks = _list_marks(lists, speaker_area)
+        context = {"area": {"value": speaker_area.value, "text": speaker_area.text}} if speaker_area else None
         results = recognize_all(
             text,
-            self._candidates(haystack, _marks(lists, area)),
+            self._narrow(searchable, marks) if narrow else self.sentences,
             slot_lists=dict(lists),
-            intent_context={"area": {"value": area.value, "text": area.text}} if area else None,
+            intent_context=context,
             language=self.language,
         )
-        return sorted(map(self._meaning, results), key=lambda meaning: meaning.rank, reverse=True)
+        found = map(self._read_result, results)
+        return sorted(found, key=lambda interpretation: interpretation.rank, reverse=True)
 
-    def _needs(self, block: IntentData) -> frozenset[Needs]:
-        """Return for each template of a block what a sentence must have to be one of it."""
-        rules = {**self._sentences.expansion_rules, **block.expansion_rules}
+    def list_blocks(self) -> list[tuple[str, IntentData]]:
+        """Return all blocks of sentences, each with the name of its intent."""
+        return [(name, block) for name, block, _ in self._blocks]
+
+    def _find_required_clauses(self, block: IntentData) -> frozenset[RequiredClauses]:
+        """Return the required clauses of each template in a block."""
+        rules = {**self.sentences.expansion_rules, **block.expansion_rules}
         context = block.requires_context
-        marks = {frozenset({_HERE})} if "area" in context else set()
+        marks = {frozenset({_SPEAKER_AREA_MARK})} if "area" in context else set()
         if "domain" in context:
-            marks.add(frozenset(map(_mark, context["domain"])))
+            marks.add(frozenset(map(_make_domain_mark, context["domain"])))
         return frozenset(sentence.get_required_clauses(rules) | marks for sentence in block.sentences)
 
-    def _candidates(self, haystack: str, marks: Iterable[str]) -> Sentences:
-        """Return the part of the grammar that a sentence can be of: a few of some hundred blocks.
+    def _narrow(self, searchable: str, marks: Iterable[str]) -> Sentences:
+        """Return the part of the grammar that can match a sentence: a few of some hundred blocks.
 
-        Hassil asks each template the same, and more; to ask for each clause once is several times as fast.
+        Hassil makes the same checks for each template. To check each clause once is several times as fast.
         """
-        there = {fragment for fragment in self._fragments if fragment in haystack}
-        there.update(marks)
-        met = {clause for clause in self._clauses if not clause.isdisjoint(there)}
+        present = {fragment for fragment in self._fragments if fragment in searchable}
+        present.update(marks)
+        met = {clause for clause in self._clauses if not clause.isdisjoint(present)}
         intents: dict[str, Intent] = {}
-        for name, block, needs in self._blocks:
-            if any(template <= met for template in needs):
+        for name, block, required in self._blocks:
+            if any(template <= met for template in required):
                 intents.setdefault(name, Intent(name)).data.append(block)
-        whole = self._sentences
+        whole = self.sentences
         return Sentences(
             whole.language, intents, whole.slot_lists, whole.expansion_rules, whole.skip_words, whole.settings
         )
 
-    def _haystack(self, text: str) -> str:
+    def _normalize(self, text: str) -> str:
         """Return a sentence in every form that hassil compares with a template or a name."""
-        said = normalize_for_matching(text)
-        rest = said.copy()
-        remove_skip_words_tracked(
-            rest, self._sentences.skip_words, self._sentences.settings.ignore_whitespace
+        whole = normalize_for_matching(text)
+        rest = whole.copy()
+        remove_skip_words_tracked(rest, self.sentences.skip_words, self.sentences.settings.ignore_whitespace)
+        searchable = f"{whole.text}\n{rest.text}".casefold()
+        forms = (
+            searchable,
+            searchable.translate(_SEPARATORS_TO_SPACES),
+            CJK_WHITESPACE.sub("", searchable),
         )
-        haystack = f"{said.text}\n{rest.text}".casefold()
-        forms = (haystack, haystack.translate(_BREAKS), CJK_WHITESPACE.sub("", haystack))
         return "\n".join(dict.fromkeys(forms))
 
-    def _meaning(self, result: RecognizeResult) -> Meaning:
-        slots = {name: _slot(found, result.original_text) for name, found in result.entities.items()}
-        name, wild = slots.get("name"), [slot for slot in slots.values() if slot.wildcard]
-        named = name is not None and not name.wildcard
-        return Meaning(
+    def _read_result(self, result: RecognizeResult) -> Interpretation:
+        slots = {name: _read_slot(found, result.original_text) for name, found in result.entities.items()}
+        name, wildcards = slots.get("name"), [slot for slot in slots.values() if slot.is_wildcard]
+        is_named = name is not None and not name.is_wildcard
+        return Interpretation(
             result.intent.name,
             result.response or "default",
             slots,
-            self._words_of(result.intent_sentence) if "state" in slots else {},
+            self._find_list_words(result.intent_sentence) if "state" in slots else {},
             (
-                named,
-                len(name.text) if name and named else 0,
-                -len(wild),
+                is_named,
+                len(name.text) if name and is_named else 0,
+                -len(wildcards),
                 result.text_chunks_matched,
-                -sum(len(slot.text) for slot in wild),
+                -sum(len(slot.text) for slot in wildcards),
             ),
-            slots.keys() <= _WHERE and self._is_bare(result.intent_sentence),
+            slots.keys() <= _TARGET_SLOTS and self._is_bare(result.intent_sentence),
         )
 
     def _is_bare(self, sentence: Sentence | None) -> bool:
-        """Whether a template asks for no word that is not a name."""
-        return sentence is None or not sentence.get_required_clauses(self._sentences.expansion_rules)
+        """Return whether a template requires no words except names."""
+        return sentence is None or not sentence.get_required_clauses(self.sentences.expansion_rules)
 
-    def _words_of(self, sentence: Sentence | None) -> Mapping[str, str]:
-        """Return what states are called by the list that a template takes them from."""
+    def _find_list_words(self, sentence: Sentence | None) -> Mapping[str, str]:
+        """Return the names of states in the list that a template uses."""
         if sentence is None:
             return {}
-        for reference in sentence.expression.list_references(self._sentences.expansion_rules):  # type: ignore[attr-defined]
+        for reference in sentence.expression.list_references(self.sentences.expansion_rules):  # type: ignore[attr-defined]
             if reference.slot_name == "state":
                 return self._words.get(reference.list_name, {})
         return {}
 
-    def _words_by_domain(self) -> dict[str, dict[str, str]]:
-        """Return what states are called where they are asked for by yes and no, such as "an" for a light."""
+    def _find_state_words(self) -> dict[str, dict[str, str]]:
+        """Return the names of states by domain, as in yes-or-no questions: "an" for a light that is on."""
         found: dict[str, dict[str, str]] = {}
         for name, block, _ in self._blocks:
             if name != "HassGetState":
@@ -220,42 +238,44 @@ class Grammar:
             for domain in block.domains - {"binary_sensor", "person"}:
                 words = found.setdefault(domain, {})
                 for sentence in block.sentences:
-                    words.update({k: v for k, v in self._words_of(sentence).items() if k not in words})
+                    words.update({k: v for k, v in self._find_list_words(sentence).items() if k not in words})
         return found
 
 
-def _mark(domain: str) -> str:
-    """Stands for the name of an entity of a domain."""
+def _make_domain_mark(domain: str) -> str:
+    """Return the mark for the name of an entity of a domain."""
     return f"\0{domain}"
 
 
-def _marks(lists: Mapping[str, SlotList], area: Slot | None) -> set[str]:
-    """Return what stands for the names in a sentence, and for the place of the speaker."""
+def _list_marks(lists: Mapping[str, SlotList], area: Slot | None) -> set[str]:
+    """Return the marks for the names in a sentence, and for the area of the speaker."""
     names = lists["name"]
     found = [value.context or {} for value in names.values] if isinstance(names, TextSlotList) else []
-    return {_mark(context["domain"]) for context in found} | ({_HERE} if area else set())
+    return {_make_domain_mark(context["domain"]) for context in found} | (
+        {_SPEAKER_AREA_MARK} if area else set()
+    )
 
 
-def _prepare(name: str, values: SlotList, language: str) -> None:
-    """Let hassil index a list now, and not with the first sentence that has it: numbers take it long."""
+def _build_list_index(name: str, values: SlotList, language: str) -> None:
+    """Make hassil index a list now, not at the first sentence that uses it."""
     settings = MatchSettings(slot_lists={name: values}, language=language)
     for _ in match_expression(settings, MatchContext(text="-"), ListReference(list_name=name)):
         pass
 
 
-def _slot(found: MatchEntity, sentence: str) -> Slot:
-    """Return what is said in a place; a wildcard word for word, with the signs that hassil takes away."""
+def _read_slot(found: MatchEntity, sentence: str) -> Slot:
+    """Read a slot. A wildcard keeps the punctuation that hassil removes."""
     if found.is_wildcard:
         start, end = found.text_span or (0, 0)
         text = sentence[start:end].strip() or found.text.strip()
-        return Slot(text, text, wildcard=True)
+        return Slot(text, text, is_wildcard=True)
     value = found.value
     whole = isinstance(value, float) and value.is_integer()
     return Slot(int(value) if whole else value, (found.text or "").strip())
 
 
-def _expanded(phrases: Iterable[str]) -> Iterator[str]:
-    """Return phrases as they are said: some are written as templates, which hassil takes for plain text."""
+def _expand(phrases: Iterable[str]) -> Iterator[str]:
+    """Expand the phrases that are templates. Hassil would treat them as plain text."""
     for phrase in phrases:
         if is_template(phrase):
             yield from filter(
@@ -265,8 +285,8 @@ def _expanded(phrases: Iterable[str]) -> Iterator[str]:
             yield phrase
 
 
-def _spoken(values: TextSlotList) -> dict[str, str]:
-    """Return what the values of a list are called: each by the first of its names."""
+def _find_spoken_values(values: TextSlotList) -> dict[str, str]:
+    """Return the first spoken form of each value of a list."""
     spoken: dict[str, str] = {}
     for value in values.values:
         if isinstance(value.value_out, str) and value.value_out not in spoken:

@@ -1,108 +1,124 @@
-"""What is answered about the house at once. Nothing in here can change it."""
+"""Answers questions about the home from the index. Nothing here changes the home."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sash.home.index import Index
-from sash.intents.grammar import Meaning, Slot
+from sash.home.index import HomeIndex
+from sash.intents.grammar import Interpretation, Slot
 from sash.ports.home import NO_STATE, Entity, State
 
-# States that are said as they are: whoever is in no zone is away.
-_PLACES = frozenset({"home", "not_home"})
-# Of Home Assistant's own small talk only the greeting: the rest tells where the data goes, and the like.
-_SMALL_TALK = "hello"
+# The states of a person who is not in a named zone.
+_PERSON_STATES = frozenset({"home", "not_home"})
+# The only small talk that is answered here. The rest is about Home Assistant itself.
+_GREETING = "hello"
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What an answer is made of: the entities that are as was asked, those that are not, and more words."""
+class AnswerFacts:
+    """The facts for an answer: states that match the question, states that do not, and other values."""
 
     matched: tuple[State, ...] = ()
     unmatched: tuple[State, ...] = ()
     slots: Mapping[str, Any] = field(default_factory=dict)
 
 
-Answerer = Callable[[Meaning, tuple[Entity, ...], Index, datetime], Facts | None]
+FindFacts = Callable[[Interpretation, tuple[Entity, ...], HomeIndex, datetime], AnswerFacts | None]
 
 
-def facts_for(meaning: Meaning, entities: tuple[Entity, ...], index: Index, now: datetime) -> Facts | None:
-    """Return what a question is answered with; None if that is not known."""
-    return QUESTIONS[meaning.intent](meaning, entities, index, now)
+def find_facts(
+    interpretation: Interpretation, entities: tuple[Entity, ...], index: HomeIndex, now: datetime
+) -> AnswerFacts | None:
+    """Return the facts that answer a question; None if they are not known."""
+    return QUESTIONS[interpretation.intent](interpretation, entities, index, now)
 
 
-def _state(meaning: Meaning, entities: tuple[Entity, ...], index: Index, _: datetime) -> Facts | None:
-    states = _known(entities, index)
-    asked = meaning.slots.get("state")
-    if not states or (asked is not None and asked.wildcard and not _is_place(asked, states, index)):
+def _answer_state(
+    interpretation: Interpretation, entities: tuple[Entity, ...], index: HomeIndex, _: datetime
+) -> AnswerFacts | None:
+    states = _list_known_states(entities, index)
+    asked = interpretation.slots.get("state")
+    if not states or (asked is not None and asked.is_wildcard and not _is_known_place(asked, states, index)):
         return None
     if asked is None:
-        return Facts(states)
-    wanted = {_folded(value) for value in (asked.value if isinstance(asked.value, list) else [asked.value])}
-    return Facts(
-        tuple(state for state in states if _folded(state.state) in wanted),
-        tuple(state for state in states if _folded(state.state) not in wanted),
+        return AnswerFacts(states)
+    wanted = {_fold(value) for value in (asked.value if isinstance(asked.value, list) else [asked.value])}
+    return AnswerFacts(
+        tuple(state for state in states if _fold(state.state) in wanted),
+        tuple(state for state in states if _fold(state.state) not in wanted),
     )
 
 
-def _temperature(meaning: Meaning, entities: tuple[Entity, ...], index: Index, _: datetime) -> Facts | None:
-    """A thermostat knows how warm it is in its room; else a single thermometer does."""
+def _answer_temperature(
+    interpretation: Interpretation, entities: tuple[Entity, ...], index: HomeIndex, _: datetime
+) -> AnswerFacts | None:
+    """Use a thermostat, or else the only thermometer."""
     thermostats = [
         state
-        for state in _known((e for e in entities if e.domain == "climate"), index)
+        for state in _list_known_states((e for e in entities if e.domain == "climate"), index)
         if state.attributes.get("current_temperature") is not None
     ]
-    if thermostats and (len(thermostats) == 1 or meaning.value("area") is not None):
-        return Facts((thermostats[0],))
+    if thermostats and (len(thermostats) == 1 or interpretation.get_value("area") is not None):
+        return AnswerFacts((thermostats[0],))
     thermometers = [
         state
-        for state in _known((e for e in entities if e.domain == "sensor"), index)
+        for state in _list_known_states((e for e in entities if e.domain == "sensor"), index)
         if state.attributes.get("device_class") == "temperature"
     ]
-    return Facts((thermometers[0],)) if not thermostats and len(thermometers) == 1 else None
+    return AnswerFacts((thermometers[0],)) if not thermostats and len(thermometers) == 1 else None
 
 
-def _weather(_: Meaning, entities: tuple[Entity, ...], index: Index, _now: datetime) -> Facts | None:
-    states = _known(entities, index)
-    return Facts(states) if len(states) == 1 else None
+def _answer_weather(
+    _: Interpretation, entities: tuple[Entity, ...], index: HomeIndex, _now: datetime
+) -> AnswerFacts | None:
+    states = _list_known_states(entities, index)
+    return AnswerFacts(states) if len(states) == 1 else None
 
 
-def _time(_: Meaning, _entities: tuple[Entity, ...], _index: Index, now: datetime) -> Facts:
-    return Facts(slots={"time": now.time(), "date": now.date()})
+def _answer_time(
+    _: Interpretation, _entities: tuple[Entity, ...], _index: HomeIndex, now: datetime
+) -> AnswerFacts:
+    return AnswerFacts(slots={"time": now.time(), "date": now.date()})
 
 
-def _small_talk(meaning: Meaning, _entities: tuple[Entity, ...], _index: Index, _: datetime) -> Facts | None:
-    return Facts() if meaning.intent == "HassNevermind" or meaning.response == _SMALL_TALK else None
+def _answer_small_talk(
+    interpretation: Interpretation, _entities: tuple[Entity, ...], _index: HomeIndex, _: datetime
+) -> AnswerFacts | None:
+    return (
+        AnswerFacts()
+        if interpretation.intent == "HassNevermind" or interpretation.response == _GREETING
+        else None
+    )
 
 
-def _known(entities: Iterable[Entity], index: Index) -> tuple[State, ...]:
+def _list_known_states(entities: Iterable[Entity], index: HomeIndex) -> tuple[State, ...]:
     found = (index.states.get(entity.id) for entity in entities)
     return tuple(state for state in found if state is not None and state.state not in NO_STATE)
 
 
-def _is_place(asked: Slot, people: tuple[State, ...], index: Index) -> bool:
-    """Whether somebody can be where a question asks: any words are taken for a place by the grammar."""
+def _is_known_place(asked: Slot, people: tuple[State, ...], index: HomeIndex) -> bool:
+    """Return whether a place exists, because the grammar accepts any words as a place."""
     zones = (entity.name for entity in index.entities.values() if entity.domain == "zone")
-    places = {*_PLACES, *zones, *(state.state for state in people)}
-    return _folded(asked.value) in {_folded(place) for place in places}
+    places = {*_PERSON_STATES, *zones, *(state.state for state in people)}
+    return _fold(asked.value) in {_fold(place) for place in places}
 
 
-def _folded(value: object) -> str:
+def _fold(value: object) -> str:
     return str(value).strip().casefold()
 
 
-QUESTIONS: Mapping[str, Answerer] = {
-    "HassClimateGetTemperature": _temperature,
-    "HassGetCurrentDate": _time,
-    "HassGetCurrentTime": _time,
-    "HassGetState": _state,
-    "HassGetWeather": _weather,
-    "HassNevermind": _small_talk,
-    "HassRespond": _small_talk,
+QUESTIONS: Mapping[str, FindFacts] = {
+    "HassClimateGetTemperature": _answer_temperature,
+    "HassGetCurrentDate": _answer_time,
+    "HassGetCurrentTime": _answer_time,
+    "HassGetState": _answer_state,
+    "HassGetWeather": _answer_weather,
+    "HassNevermind": _answer_small_talk,
+    "HassRespond": _answer_small_talk,
 }
-# Whom a question is about if it does not say.
-ABOUT: Mapping[str, tuple[str, ...]] = {
+# The domains of a question that names none.
+DEFAULT_DOMAINS: Mapping[str, tuple[str, ...]] = {
     "HassClimateGetTemperature": ("climate", "sensor"),
     "HassGetWeather": ("weather",),
 }

@@ -1,4 +1,4 @@
-"""Answers in the words of a language, by the templates of home-assistant-intents."""
+"""Writes answers in a language, with the templates of home-assistant-intents."""
 
 import logging
 import re
@@ -9,21 +9,21 @@ from typing import Any
 from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from sash.intents.grammar import Grammar, Meaning
+from sash.intents.grammar import Grammar, Interpretation
 
-# What is said where a language has nothing to say.
-DONE = "OK."
-_DECIMALS = 2
-_NONE: Mapping[str, str] = {}
+# The answer if a language has no template.
+DEFAULT_REPLY = "OK."
+_MAX_DECIMALS = 2
+_NO_WORDS: Mapping[str, str] = {}
 
-# A template that had no word for something.
-_nothing = re.compile(r"\bNone\b")
+# The output of a template with a missing value.
+_NONE_PATTERN = re.compile(r"\bNone\b")
 _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpokenState:
-    """A state as the templates speak of it. It equals a text that is its state."""
+    """A state for the templates. It equals a text with the same state."""
 
     entity_id: str
     name: str
@@ -48,59 +48,65 @@ class SpokenState:
     @property
     def state_with_unit(self) -> str:
         unit = self.attributes.get("unit_of_measurement")
-        said = self.word or _rounded(self.state.replace("_", " "))
-        return f"{said} {unit}" if unit else said
+        text = self.word or _round_number(self.state.replace("_", " "))
+        return f"{text} {unit}" if unit else text
 
 
-class Replies:
-    """Fills in the templates of one language."""
+class ReplyWriter:
+    """Fills the templates of one language."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
         self._environment = ImmutableSandboxedEnvironment()
         self._templates: dict[tuple[str, str], Template | None] = {}
 
-    def spoken(
+    def describe_state(
         self,
         entity_id: str,
         name: str,
         state: str,
         attributes: Mapping[str, Any],
-        words: Mapping[str, str] = _NONE,
+        words: Mapping[str, str] = _NO_WORDS,
     ) -> SpokenState:
-        """Return a state in the words of the question that asks for it, or else of the language."""
-        words = words or self.grammar.state_words.get(entity_id.partition(".")[0], _NONE)
+        """Return a state in the words of the question, or else in the usual words of the language."""
+        words = words or self.grammar.state_words.get(entity_id.partition(".")[0], _NO_WORDS)
         return SpokenState(entity_id, name, state, attributes, words.get(state, ""))
 
-    def say(
+    def write(
         self,
-        meaning: Meaning,
+        interpretation: Interpretation,
         slots: Mapping[str, Any],
         matched: Iterable[SpokenState] = (),
         unmatched: Iterable[SpokenState] = (),
     ) -> str:
-        """Return the answer; if the language has none, the names with their states."""
-        yes, no = list(matched), list(unmatched)
-        first = (yes or no or [None])[0]  # type: ignore[list-item]
-        template = self._template(meaning.intent, meaning.response)
+        """Return the answer. Without a usable template, list the names with their states."""
+        matched, unmatched = list(matched), list(unmatched)
+        first = (matched or unmatched or [None])[0]  # type: ignore[list-item]
+        template = self.get_template(interpretation.intent, interpretation.response)
         if template is not None:
-            attributes = {state.entity_id: state.attributes for state in (*yes, *no)}
+            attributes = {state.entity_id: state.attributes for state in (*matched, *unmatched)}
             try:
-                said = template.render(
+                text = template.render(
                     slots=slots,
                     state=first,
-                    query={"matched": yes, "unmatched": no},
+                    query={"matched": matched, "unmatched": unmatched},
                     state_attr=lambda entity_id, name: attributes.get(entity_id, {}).get(name),
                 )
             except Exception as error:
-                _logger.debug("%s %s: %s", self.grammar.language, meaning.intent, error)
+                _logger.debug(
+                    "response template %s %s failed: %s", self.grammar.language, interpretation.intent, error
+                )
             else:
-                said = " ".join(said.split())
-                if said and not _nothing.search(said):
-                    return said
-        return ", ".join(f"{state.name}: {state.state_with_unit}" for state in (*yes, *no)) or DONE
+                text = " ".join(text.split())
+                if text and not _NONE_PATTERN.search(text):
+                    return text
+        return (
+            ", ".join(f"{state.name}: {state.state_with_unit}" for state in (*matched, *unmatched))
+            or DEFAULT_REPLY
+        )
 
-    def _template(self, intent: str, response: str) -> Template | None:
+    def get_template(self, intent: str, response: str) -> Template | None:
+        """Return the compiled template of a response; None if there is none, or it is invalid."""
         key = intent, response
         if key not in self._templates:
             texts = self.grammar.responses.get(intent, {})
@@ -108,14 +114,14 @@ class Replies:
             try:
                 self._templates[key] = self._environment.from_string(text) if text else None
             except TemplateError as error:
-                _logger.debug("%s %s: %s", self.grammar.language, intent, error)
+                _logger.debug("response template %s %s is invalid: %s", self.grammar.language, intent, error)
                 self._templates[key] = None
         return self._templates[key]
 
 
-def _rounded(state: str) -> str:
-    """A measured number is said with few digits."""
+def _round_number(state: str) -> str:
+    """Round a measured number to two decimals."""
     whole, point, digits = state.partition(".")
-    if point and len(digits) > _DECIMALS and digits.isdecimal() and whole.lstrip("-").isdecimal():
-        return f"{float(state):.{_DECIMALS}f}".rstrip("0").rstrip(".")
+    if point and len(digits) > _MAX_DECIMALS and digits.isdecimal() and whole.lstrip("-").isdecimal():
+        return f"{float(state):.{_MAX_DECIMALS}f}".rstrip("0").rstrip(".")
     return state

@@ -1,27 +1,27 @@
-"""What a household calls things: words that mean others, and sentences that mean others."""
+"""The user's own vocabulary: synonyms for words, and rules for whole sentences."""
 
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NoReturn, Self
 
 from sash.errors import InvalidConfig
 
-_ENDS = " \t\r\n.!?。！？؟…"
+_END_CHARACTERS = " \t\r\n.!?。！？؟…"
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A sentence of this form means another one: in one language, or in every."""
+    """Replaces sentences that match a pattern, in one language or in all languages."""
 
     pattern: re.Pattern[str]
     sentence: str
     language: str | None = None
 
     def rewrite(self, text: str, language: str) -> str | None:
-        """Return what is meant, or None if this is another sentence."""
+        """Return the new sentence; None if the rule does not match."""
         if (
             self.language
             and language.casefold().partition("-")[0] != self.language.casefold().partition("-")[0]
@@ -35,99 +35,101 @@ class Rule:
 class Vocabulary:
     """Rewrites a sentence before it is understood.
 
-    The first rule that fits the whole sentence, as it was said, gives what is understood instead, and that is
-    not rewritten again. If none fits, each synonym is replaced: whole words, in any case, the longest first.
+    The first rule that matches the whole sentence replaces it, and no synonyms apply then. If no rule
+    matches, all synonyms are replaced: whole words, in any case, longest first.
     """
 
     synonyms: Mapping[str, str] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
-    _said: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
-    _meant: Mapping[str, str] = field(init=False, repr=False, compare=False)
+    _pattern: re.Pattern[str] | None = field(init=False, repr=False, compare=False)
+    _replacements: Mapping[str, str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        meant = {_plain(said): wanted for said, wanted in self.synonyms.items()}
-        phrases = sorted({*meant, *self.synonyms}, key=len, reverse=True)
+        replacements = {_normalize(phrase): meaning for phrase, meaning in self.synonyms.items()}
+        phrases = sorted({*replacements, *self.synonyms}, key=len, reverse=True)
         words = (r"\s+".join(map(re.escape, phrase.split())) for phrase in phrases)
-        said = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) if phrases else None
-        object.__setattr__(self, "_said", said)
-        object.__setattr__(self, "_meant", meant)
+        pattern = re.compile(rf"(?<!\w)(?:{'|'.join(words)})(?!\w)", re.IGNORECASE) if phrases else None
+        object.__setattr__(self, "_pattern", pattern)
+        object.__setattr__(self, "_replacements", replacements)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Read a vocabulary; `InvalidConfig` says what is wrong in which file, and what to do."""
+        """Read a vocabulary file. Raises `InvalidConfig` with the file, the problem and the remedy."""
         path = Path(path)
         try:
             data = tomllib.loads(path.read_text("utf-8"))
         except (OSError, UnicodeDecodeError) as error:
-            raise _wrong(
-                path, f"it cannot be read ({error})", "give the path of a UTF-8 text file"
-            ) from error
+            _raise_invalid(path, f"it cannot be read ({error})", "give the path of a UTF-8 text file", error)
         except tomllib.TOMLDecodeError as error:
-            raise _wrong(path, f"it is not TOML: {error}", "correct it there") from error
+            _raise_invalid(path, f"it is not TOML: {error}", "correct it there", error)
         if unknown := sorted(set(data) - {"synonyms", "rules"}):
-            raise _wrong(path, f"{unknown[0]!r} is not known", "use [synonyms] and [[rules]]")
-        return cls(_synonyms(path, data.get("synonyms", {})), _rules(path, data.get("rules", [])))
+            _raise_invalid(path, f"{unknown[0]!r} is not known", "use [synonyms] and [[rules]]")
+        return cls(_read_synonyms(path, data.get("synonyms", {})), _read_rules(path, data.get("rules", [])))
 
     def rewrite(self, text: str, language: str) -> str:
-        """Return what is meant by a sentence."""
-        whole = text.strip(_ENDS)
+        """Return the sentence with the rules and synonyms applied."""
+        whole = text.strip(_END_CHARACTERS)
         for rule in self.rules:
-            if (meant := rule.rewrite(whole, language)) is not None:
-                return meant
-        if self._said is None:
+            if (rewritten := rule.rewrite(whole, language)) is not None:
+                return rewritten
+        if self._pattern is None:
             return text
-        return self._said.sub(lambda found: self._meant.get(_plain(found[0]), found[0]), text)
+        return self._pattern.sub(lambda found: self._replacements.get(_normalize(found[0]), found[0]), text)
 
 
-def _plain(phrase: str) -> str:
+def _normalize(phrase: str) -> str:
     return " ".join(phrase.split()).casefold()
 
 
-def _synonyms(path: Path, table: Any) -> dict[str, str]:
+def _read_synonyms(path: Path, table: Any) -> dict[str, str]:
     if not isinstance(table, dict):
-        raise _wrong(path, "'synonyms' is not a table", 'write [synonyms], then lines as: telly = "TV"')
-    for said, meant in table.items():
-        if not isinstance(meant, str) or not meant.strip() or not said.strip():
-            raise _wrong(path, f"synonym {said!r} is no text for a text", 'write it as: "telly" = "TV"')
+        _raise_invalid(path, "'synonyms' is not a table", 'write [synonyms], then lines as: telly = "TV"')
+    for phrase, meaning in table.items():
+        if not isinstance(meaning, str) or not meaning.strip() or not phrase.strip():
+            _raise_invalid(
+                path, f"synonym {phrase!r} is not a text for a text", 'write it as: "telly" = "TV"'
+            )
     return table
 
 
-def _rules(path: Path, tables: Any) -> tuple[Rule, ...]:
+def _read_rules(path: Path, tables: Any) -> tuple[Rule, ...]:
     if not isinstance(tables, list):
-        raise _wrong(path, "'rules' is not a list of tables", "write [[rules]] above each rule")
-    return tuple(_rule(path, number, table) for number, table in enumerate(tables, 1))
+        _raise_invalid(path, "'rules' is not a list of tables", "write [[rules]] above each rule")
+    return tuple(_read_rule(path, number, table) for number, table in enumerate(tables, 1))
 
 
-def _rule(path: Path, number: int, table: Any) -> Rule:
+def _read_rule(path: Path, number: int, table: Any) -> Rule:
     where = f"rule {number}"
     if not isinstance(table, dict):
-        raise _wrong(path, f"{where} is not a table", "write [[rules]] above it")
+        _raise_invalid(path, f"{where} is not a table", "write [[rules]] above it")
     if unknown := sorted(set(table) - {"pattern", "sentence", "language"}):
-        raise _wrong(path, f"{where} has an unknown {unknown[0]!r}", "use pattern, sentence, language")
+        _raise_invalid(path, f"{where} has an unknown {unknown[0]!r}", "use pattern, sentence, language")
     for key, value in table.items():
         if not isinstance(value, str) or not value.strip():
-            raise _wrong(path, f"{where}: {key} is no text", f'write it as: {key} = "…"')
+            _raise_invalid(path, f"{where}: {key} is not a text", f'write it as: {key} = "…"')
     if missing := [key for key in ("pattern", "sentence") if key not in table]:
-        raise _wrong(path, f"{where} has no {missing[0]}", f'add: {missing[0]} = "…"')
+        _raise_invalid(path, f"{where} has no {missing[0]}", f'add: {missing[0]} = "…"')
     try:
         pattern = re.compile(table["pattern"], re.IGNORECASE)
     except re.error as error:
-        raise _wrong(path, f"{where}: the pattern is no regular expression: {error}", "correct it") from error
+        _raise_invalid(
+            path, f"{where}: the pattern is not a regular expression: {error}", "correct it", error
+        )
     sentence = table["sentence"]
     _check_groups(path, where, pattern, sentence)
     return Rule(pattern, sentence, table.get("language"))
 
 
 def _check_groups(path: Path, where: str, pattern: re.Pattern[str], sentence: str) -> None:
-    """A sentence may only speak of groups that its pattern has, which shows before anybody says anything."""
+    """Check that the sentence refers only to groups of its pattern."""
     alternative = re.compile(rf"(?:{pattern.pattern})|", re.IGNORECASE)
     try:
         if found := alternative.fullmatch(""):
             found.expand(sentence)
     except (re.error, IndexError) as error:
-        todo = r"use groups that the pattern has: \1, \g<name>"
-        raise _wrong(path, f"{where}: the sentence cannot be filled in: {error}", todo) from error
+        remedy = r"use groups that the pattern has: \1, \g<name>"
+        _raise_invalid(path, f"{where}: the sentence cannot be filled in: {error}", remedy, error)
 
 
-def _wrong(path: Path, what: str, todo: str) -> InvalidConfig:
-    return InvalidConfig(f"{path}: {what}; {todo}")
+def _raise_invalid(path: Path, problem: str, remedy: str, cause: Exception | None = None) -> NoReturn:
+    raise InvalidConfig(f"{path}: {problem}; {remedy}") from cause

@@ -1,14 +1,14 @@
-"""The home port: what a house has, what it says, and what can be asked of it.
+"""The home port: the entities of a home, their states, and the services it offers.
 
-Promises, for every adapter:
+Every adapter keeps these promises:
 
-* `open` returns at once, whether the house can be reached or not. The adapter connects by itself, again and
-  again, and says so by events: `Connected` when it can be asked (from then on every change is an event),
-  `Disconnected` when it cannot.
-* What is asked while there is no connection raises `HomeUnavailable` (for a wrong token `HomeUnauthorized`):
-  the error says what is wrong and what to do.
-* Listeners are called in the order of the events, from the event loop, and must not wait.
-* An adapter knows nothing of policies: who calls a service has asked before whether it may.
+* `open` returns at once, even if the home cannot be reached. The adapter connects by itself and retries.
+  It emits `Connected` when the home answers requests, and from then on emits an event for every change.
+  It emits `Disconnected` when the home stops answering.
+* A request without a connection raises `HomeUnavailable`, or `HomeUnauthorized` if the token is refused.
+  The error states the cause and the remedy.
+* Listeners run in the order of the events, on the event loop, and must not block.
+* An adapter does not apply policies. The caller checks the policy before it calls a service.
 """
 
 import re
@@ -21,10 +21,10 @@ UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
 
-# Whatever is shaped like an entity's id; services are, too.
-ANY_ID = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
-# An entity's id, as far as it can be told from other words with a dot.
-ENTITY_ID = re.compile(
+# Matches the form of an entity id. Service names have the same form.
+ID_PATTERN = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
+# Matches an entity id by its known domain, so that other words with a dot do not match.
+ENTITY_ID_PATTERN = re.compile(
     r"\b(?:alarm_control_panel|assist_satellite|automation|binary_sensor|button|calendar|camera|climate|counter"
     r"|cover|date|datetime|device_tracker|event"
     r"|fan|group|humidifier|image|input_(?:boolean|button|datetime|number|select|text)|lawn_mower|light|lock"
@@ -35,7 +35,7 @@ ENTITY_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What an entity says of itself: `state` since `changed_at`, its attributes since `updated_at`."""
+    """The state of an entity, held since `changed_at`. Its attributes changed last at `updated_at`."""
 
     entity_id: str
     state: str
@@ -54,9 +54,9 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """An entity as the house registers it. `area_id` is its own, or else that of its device.
+    """An entity of the registry. `area_id` is its own area, or else the area of its device.
 
-    Only an `exposed` entity exists for the agent. `platform` is the integration that it comes from.
+    The agent sees only `exposed` entities. `platform` names the integration that provides the entity.
     """
 
     id: str
@@ -75,7 +75,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """A thing with some entities. `via_id` is the device that it is reached by: a hub, a bridge."""
+    """A device with its entities. `via_id` is the hub or bridge that connects it."""
 
     id: str
     name: str
@@ -101,10 +101,10 @@ class Floor:
 
 
 @dataclass(frozen=True, slots=True)
-class Dependant:
-    """What works with other entities: an automation, a script, a scene, a group, a template.
+class Dependent:
+    """An automation, script, scene, group or template that uses other entities.
 
-    `services` are those that an automation or a script calls.
+    `uses` holds the ids of those entities. `services` holds the services that an automation or script calls.
     """
 
     entity_id: str
@@ -116,9 +116,9 @@ class Dependant:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What the house is made of. It has an `Entity` for every entity that has a state.
+    """The registries of a home. Every entity that has a state also has an `Entity` here.
 
-    `labels` are names by label id. `language` is that of the house, such as "en" or "de".
+    `labels` maps label ids to names. `language` is the language of the home, such as "en" or "de".
     """
 
     name: str
@@ -127,13 +127,13 @@ class Layout:
     areas: tuple[Area, ...] = ()
     floors: tuple[Floor, ...] = ()
     labels: dict[str, str] = field(default_factory=dict)
-    dependants: tuple[Dependant, ...] = ()
+    dependents: tuple[Dependent, ...] = ()
     language: str = "en"
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceField:
-    """An argument of a service. `selector` says what it takes, as Home Assistant writes it."""
+    """An argument of a service. `selector` describes valid values in Home Assistant's own format."""
 
     description: str = ""
     required: bool = False
@@ -142,7 +142,7 @@ class ServiceField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """What can be done: `light.turn_on`. `target` says which entities it takes; None if it takes none."""
+    """A service such as `light.turn_on`. `target` describes the accepted entities; None if it takes none."""
 
     name: str
     description: str = ""
@@ -154,15 +154,15 @@ class Service:
         return self.name.partition(".")[0]
 
     @property
-    def takes(self) -> frozenset[str]:
-        """The domains of the entities that it can be done to; of all, if there are none."""
-        filters = _listed((self.target or {}).get("entity"))
-        return frozenset(domain for wanted in filters for domain in _listed(wanted.get("domain")))
+    def target_domains(self) -> frozenset[str]:
+        """The entity domains that the service accepts. Empty if it accepts every domain."""
+        filters = _as_list((self.target or {}).get("entity"))
+        return frozenset(domain for entry in filters for domain in _as_list(entry.get("domain")))
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
-    """What an entity's state was from a moment on."""
+class HistoryPoint:
+    """A state that an entity took at a point in time."""
 
     at: datetime
     state: str
@@ -170,9 +170,9 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class LogbookEntry:
-    """Something that happened in the house, in words.
+    """An event in the home, described in words.
 
-    `cause` is what made it happen, if that is known; if that was an entity, `cause_id` is which.
+    `cause` describes the trigger, or is empty. `cause_id` is the entity that triggered the event, if any.
     """
 
     at: datetime
@@ -185,7 +185,7 @@ class LogbookEntry:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """A line of the house's system log; the same line is there once, with how often it came."""
+    """A line of the system log. Repeated lines form one record with a `count`."""
 
     at: datetime
     first_at: datetime
@@ -197,20 +197,20 @@ class LogRecord:
 
 @dataclass(frozen=True, slots=True)
 class Connected:
-    """The house can be asked."""
+    """The home answers requests now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The house cannot be asked, and why: it cannot be reached, or it has `refused` the token."""
+    """The home does not answer requests, with the reason."""
 
     reason: str
-    refused: bool = False
+    is_token_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StateChanged:
-    """An entity has a new state, or is gone (None)."""
+    """An entity has a new state. `state` is None if the entity was removed."""
 
     entity_id: str
     state: State | None
@@ -218,7 +218,7 @@ class StateChanged:
 
 @dataclass(frozen=True, slots=True)
 class LayoutChanged:
-    """Something was added, named, moved, exposed or removed: the layout has to be read again."""
+    """The registries or the exposure of entities changed. The layout must be read again."""
 
 
 HomeEvent = Connected | Disconnected | StateChanged | LayoutChanged
@@ -226,53 +226,58 @@ Listener = Callable[[HomeEvent], None]
 
 
 class Home(Protocol):
-    """A house. See the module's docstring for what every adapter promises."""
+    """A home. The module docstring lists the promises of every adapter."""
 
     @property
     def name(self) -> str:
-        """Which house this is, for people: "the demo house", "Home Assistant at http://…"."""
+        """The name shown to users: "the demo house", "Home Assistant at http://…"."""
 
     async def open(self) -> None:
-        """Begin to connect."""
+        """Start to connect in the background."""
 
     async def close(self) -> None:
-        """Let go."""
+        """Disconnect and release all resources."""
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        """Tell a listener what happens, until the function that is returned is called.
+        """Send every event to the listener. Return a function that ends the subscription.
 
-        If the house can be asked already, it is told so at once.
+        The listener receives `Connected` at once if the home is connected.
         """
 
-    async def layout(self) -> Layout: ...
+    async def get_layout(self) -> Layout: ...
 
-    async def states(self) -> list[State]: ...
+    async def get_states(self) -> list[State]: ...
 
-    async def state(self, entity_id: str) -> State | None:
-        """Ask for one state anew; None if there is no such entity."""
+    async def get_state(self, entity_id: str) -> State | None:
+        """Read one state from the home, not from a cache. None if there is no such entity."""
 
-    async def services(self) -> dict[str, Service]:
+    async def get_services(self) -> dict[str, Service]:
         """Return the services by name."""
 
-    async def call(self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()) -> None:
-        """Call a service and wait until it is done; `ServiceFailed` with the house's own words."""
+    async def call_service(
+        self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()
+    ) -> None:
+        """Call a service and wait until it has finished.
 
-    async def history(
+        Raises `ServiceFailed` with the home's own message, or `HomeUnavailable`.
+        """
+
+    async def get_history(
         self, entity_ids: Collection[str], start: datetime, end: datetime
-    ) -> dict[str, list[Point]]:
-        """Return the states of entities over time; the first point is the state at `start`, if known."""
+    ) -> dict[str, list[HistoryPoint]]:
+        """Return the states over time, by entity id. The first point is the state at `start`, if known."""
 
-    async def logbook(
+    async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()
     ) -> list[LogbookEntry]:
-        """Return what happened, oldest first: in the whole house, or to some entities."""
+        """Return the logbook, oldest entry first: of the given entities, or of the whole home."""
 
-    async def log(self) -> list[LogRecord]:
-        """Return the lines of the system log that the house still has, oldest first."""
+    async def get_log(self) -> list[LogRecord]:
+        """Return the system log that the home still holds, oldest record first."""
 
 
-def _listed(value: Any) -> list[Any]:
-    """Home Assistant writes one for a list of one."""
+def _as_list(value: Any) -> list[Any]:
+    """Return a list. Home Assistant writes a list of one as the value itself."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

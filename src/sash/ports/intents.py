@@ -1,6 +1,7 @@
-"""The intents port: who understands a sentence answers it, or calls a tool for it; nobody has to."""
+"""The intents port: an adapter answers a sentence without a model, calls a tool for it, or declines it."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,15 +11,23 @@ from sash.values.sessions import Session
 
 @dataclass(frozen=True, slots=True)
 class ToolResult:
-    """What a call that was made for a sentence has returned."""
+    """The result of a tool call that was made for a sentence."""
 
     name: str
     content: str
 
+    def parse_object(self) -> dict[str, Any]:
+        """Return the content as a JSON object. Empty if it is not one, as for an error message."""
+        try:
+            value = json.loads(self.content)
+        except ValueError:
+            return {}
+        return value if isinstance(value, dict) else {}
+
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A sentence, with the tools that may be called, and the results of those that were called for it."""
+    """A sentence of the user, the names of the allowed tools, and the results of the calls made for it."""
 
     text: str
     session: Session
@@ -27,21 +36,36 @@ class Utterance:
 
 
 class Intents(Protocol):
-    """Understands some sentences, and None of the others.
+    """Understands some sentences without a model.
 
-    It is asked again with the results of the calls that it wanted, and knows nothing else of the first time:
-    after a crash it may be another process that is asked.
+    The runtime asks again with the results of the tool calls. An adapter keeps no state between the two
+    requests, because another process may make the second one after a crash.
     """
 
-    async def understand(self, heard: Utterance) -> Answer | None: ...
+    async def understand(self, utterance: Utterance) -> Answer | None:
+        """Return an answer or tool calls. Return None to leave the sentence to the model."""
 
 
-def answering(text: str) -> Answer:
-    """Answer without a model."""
+def make_local_answer(text: str) -> Answer:
+    """Return an answer that no model wrote."""
     return Answer(text, local=True)
 
 
-def calling(name: str, **arguments: Any) -> Answer:
-    """Call a tool without a model."""
-    function = {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)}
-    return Answer(tool_calls=({"id": "local", "type": "function", "function": function},), local=True)
+def make_local_call(name: str, **arguments: Any) -> Answer:
+    """Return one tool call that no model requested."""
+    return make_local_calls(name, {"local": arguments})
+
+
+def make_local_calls(name: str, arguments_by_call_id: Mapping[str, dict[str, Any]]) -> Answer:
+    """Return several calls of one tool that no model requested."""
+    return Answer(
+        tool_calls=tuple(
+            {
+                "id": call_id,
+                "type": "function",
+                "function": {"name": name, "arguments": json.dumps(arguments, ensure_ascii=False)},
+            }
+            for call_id, arguments in arguments_by_call_id.items()
+        ),
+        local=True,
+    )

@@ -20,7 +20,7 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.intents.consent import consent
+from sash.intents.approval_words import parse_approval
 from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
@@ -199,7 +199,7 @@ class Conversations:
                 sent = await self._send(caller, conversation_id, message, language)
                 turn = await self._answer(caller, sent.continuation_id)
             else:
-                turn = await self._take(caller, asking, consent(text))
+                turn = await self._take(caller, asking, parse_approval(text))
         except ContinuationNotFound as error:
             raise SessionChanged(
                 f"conversation {conversation_id} was cleared while the agent answered: say it again"

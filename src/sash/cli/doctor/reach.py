@@ -71,7 +71,7 @@ async def _ask(home: Home) -> int:
     await home.open()
     try:
         await heard
-        layout = await home.layout()
+        layout = await home.get_layout()
         return sum(entity.exposed for entity in layout.entities)
     finally:
         unsubscribe()

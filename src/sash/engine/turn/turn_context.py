@@ -10,7 +10,7 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
-from sash.home.briefing import MAX_CHANGED_TOKENS, changes
+from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import beginnings
 from sash.ports.store import Turn
@@ -91,7 +91,7 @@ class TurnContext:
             window.drop_briefing()
         if window.briefing is None:
             window.briefing = parts.brief_home(self._session, message)
-        elif news := changes(index, window.briefing, message):
+        elif news := describe_changes(index, window.briefing, message):
             step = HomeChanged(f"In the house, since you were told last:\n{news}")
             self._journal.write(step)
         return ""

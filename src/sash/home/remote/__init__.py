@@ -1,6 +1,6 @@
-"""Home Assistant over its own API: WebSocket and REST."""
+"""The home adapter for a Home Assistant on the network, over its WebSocket and REST APIs."""
 
-from sash.home.remote.home import RemoteHome
-from sash.home.remote.link import Timing
+from sash.home.remote.remote_home import RemoteHome
+from sash.home.remote.websocket import Timing
 
 __all__ = ["RemoteHome", "Timing"]

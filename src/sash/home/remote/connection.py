@@ -1,22 +1,29 @@
-"""A connection to Home Assistant that is made anew whenever it is lost, and the states that come by it."""
+"""A connection to Home Assistant that reconnects by itself and keeps the current states."""
 
 import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from typing import Any, NoReturn
 
 import aiohttp
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.remote.exposure import ASSISTANT
-from sash.home.remote.link import Link, Refused, Timing, explain, make_session, unauthorized, unavailable
-from sash.home.remote.wire import apply_changes, changes_layout
+from sash.home.remote.home_assistant_json import apply_changes, changes_layout
+from sash.home.remote.websocket import (
+    HomeAssistantSocket,
+    RequestRefused,
+    Timing,
+    explain_failure,
+    make_session,
+    raise_unauthorized,
+    raise_unavailable,
+)
 from sash.ports.home import Connected, Disconnected, HomeEvent, LayoutChanged, Listener, State
 
-NO_ADMIN = "the token's user is no administrator of Home Assistant: make the token as one"
+NO_ADMIN = "the token's user is not an administrator of Home Assistant: make the token as an administrator"
 
 _LAYOUT_EVENTS = (
     "entity_registry_updated",
@@ -28,10 +35,10 @@ _LAYOUT_EVENTS = (
     "service_registered",
     "service_removed",
 )
-# Who is no administrator may not hear these.
+# Only administrators may subscribe to these events.
 _ADMIN_LAYOUT_EVENTS = ("automation_reloaded", "scene_reloaded")
 _NOT_OPENED = "it was not opened"
-_CONNECTING = "it is still being connected to"
+_CONNECTING = "it is still connecting"
 _CLOSED = "it was closed"
 _STARTING = "Home Assistant is starting: try again in a moment"
 _STOPPING = "Home Assistant is stopping"
@@ -39,14 +46,14 @@ _STATES_BEFORE_RUNNING = ("NOT_RUNNING", "STARTING")
 _logger = logging.getLogger(__name__)
 
 
-def retry_delay(failures: int, timing: Timing) -> float:
-    """Return how long to wait after so many failures in a row: longer each time, and never all at once."""
-    longest = min(timing.retry_s * 2 ** min(failures, 32), timing.longest_retry_s)
-    return random.uniform(longest / 2, longest)
+def compute_retry_delay(failures: int, timing: Timing) -> float:
+    """Return the seconds to wait after a number of failures in a row. The delay grows and is randomized."""
+    max_delay_s = min(timing.retry_s * 2 ** min(failures, 32), timing.max_retry_s)
+    return random.uniform(max_delay_s / 2, max_delay_s)
 
 
-class Connection:
-    """Connects, subscribes, and tells listeners; `states` are those of now while there is a link."""
+class HomeConnection:
+    """Connects, subscribes, and passes events to listeners. `states` is current while connected."""
 
     def __init__(
         self, name: str, address: str, token: str, timing: Timing, sleep: Callable[[float], Awaitable[None]]
@@ -59,17 +66,17 @@ class Connection:
         self._timing = timing
         self._sleep = sleep
         self._listeners: list[Listener] = []
-        self._trouble = unavailable(name, _NOT_OPENED)
-        self._reported = ""
+        self._problem = Disconnected(_NOT_OPENED)
+        self._reported_reason = ""
         self._failures = 0
         self._exposed: frozenset[str] | None = None
-        self._link: Link | None = None
+        self._socket: HomeAssistantSocket | None = None
         self._session: aiohttp.ClientSession | None = None
         self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> None:
         if self._task is None:
-            self._trouble = unavailable(self._name, _CONNECTING)
+            self._problem = Disconnected(_CONNECTING)
             self._session = make_session(self._name)
             self._task = asyncio.create_task(self._stay_connected(self._session))
 
@@ -81,12 +88,12 @@ class Connection:
             await asyncio.gather(task, return_exceptions=True)
         if session is not None:
             await session.close()
-        self._trouble = unavailable(self._name, _CLOSED)
+        self._problem = Disconnected(_CLOSED)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         self._listeners.append(listener)
-        if self._link is not None:
-            self._call(listener, Connected())
+        if self._socket is not None:
+            self._notify(listener, Connected())
 
         def unsubscribe() -> None:
             if listener in self._listeners:
@@ -94,154 +101,169 @@ class Connection:
 
         return unsubscribe
 
-    def linked(self) -> Link:
-        """Return the link; while there is none, raise the error that says why."""
-        if self._link is None:
-            raise replace(self._trouble)
-        return self._link
+    @property
+    def socket(self) -> HomeAssistantSocket:
+        """The open socket. Raises `HomeUnavailable` or `HomeUnauthorized` while there is none."""
+        if self._socket is None:
+            reason = self._problem.reason
+            if self._problem.is_token_refused:
+                raise HomeUnauthorized(f"{self._name} cannot be asked: {reason}", reason=reason)
+            raise_unavailable(self._name, reason)
+        return self._socket
 
     async def get(self, path: str) -> str | None:
-        """Get something by REST; None if there is no such thing."""
+        """Return the response of the REST API; None if the path does not exist."""
         if self._session is None:
-            raise unavailable(self._name, _CLOSED)
+            raise_unavailable(self._name, _CLOSED)
         headers = {"Authorization": f"Bearer {self._token}"}
         try:
             async with (
-                asyncio.timeout(self._timing.answer_s),
-                self._session.get(f"{self._address}{path}", headers=headers) as answer,
+                asyncio.timeout(self._timing.response_s),
+                self._session.get(f"{self._address}{path}", headers=headers) as response,
             ):
-                status, text = answer.status, await answer.text()
+                status, text = response.status, await response.text()
         except (aiohttp.ClientError, OSError) as error:
-            raise unavailable(self._name, explain(error)) from error
+            raise_unavailable(self._name, explain_failure(error), error)
         if status == 401:
-            raise unauthorized(self._name)
+            raise_unauthorized(self._name)
         if status not in (200, 404):
-            raise unavailable(self._name, f"it answered HTTP {status}: try again in a moment")
+            raise_unavailable(self._name, f"it answered HTTP {status}: try again in a moment")
         return text if status == 200 else None
 
-    async def exposed(self) -> frozenset[str] | None:
-        """Ask which entities are noted as exposed; None if there is no such note, or it may not be read."""
+    async def read_exposed_ids(self) -> frozenset[str] | None:
+        """Return the entities that Home Assistant lists as exposed.
+
+        None if there is no such list, or the user of the token may not read it.
+        """
         if not self.is_admin:
             return None
         try:
-            noted = (await self.linked().ask("homeassistant/expose_entity/list"))["exposed_entities"]
-        except Refused:
+            entries = (await self.socket.request("homeassistant/expose_entity/list"))["exposed_entities"]
+        except RequestRefused:
             return None
-        self._exposed = frozenset(name for name, shown in noted.items() if shown.get(ASSISTANT))
+        self._exposed = frozenset(name for name, assistants in entries.items() if assistants.get(ASSISTANT))
         return self._exposed
 
     @property
     def is_admin(self) -> bool:
-        """Whether the token is that of an administrator, who may ask for everything."""
+        """Whether the user of the token is an administrator."""
         return bool(self.user.get("is_admin"))
 
     async def _stay_connected(self, session: aiohttp.ClientSession) -> None:
         while True:
             try:
-                await self._live(session)
+                await self._run_connection(session)
             except HomeUnavailable as error:
-                trouble = error
+                problem = Disconnected(error.reason, isinstance(error, HomeUnauthorized))
             except Exception as error:
-                _logger.exception("what %s sent was not understood", self._name)
-                trouble = unavailable(self._name, explain(error))
-            self._report(trouble)
-            refused = isinstance(trouble, HomeUnauthorized)
+                _logger.exception("could not read a message of %s", self._name)
+                problem = Disconnected(explain_failure(error))
+            self._report(problem)
             await self._sleep(
-                self._timing.refused_retry_s if refused else retry_delay(self._failures, self._timing)
+                self._timing.refused_retry_s
+                if problem.is_token_refused
+                else compute_retry_delay(self._failures, self._timing)
             )
             self._failures += 1
 
-    async def _live(self, session: aiohttp.ClientSession) -> None:
-        """Connect, and stay connected until the connection is lost, which raises."""
-        link = await Link.connect(session, self._name, self._address, self._token, self._timing)
-        tasks: list[asyncio.Task[None]] = [asyncio.create_task(link.read())]
+    async def _run_connection(self, session: aiohttp.ClientSession) -> NoReturn:
+        """Connect and stay connected. Raises `HomeUnavailable` when the connection is lost."""
+        socket = await HomeAssistantSocket.connect(
+            session, self._name, self._address, self._token, self._timing
+        )
+        tasks: list[asyncio.Task[Any]] = [asyncio.create_task(socket.read())]
         try:
-            await self._begin(link)
-            self._link, self._reported = link, ""
+            await self._start(socket)
+            self._socket, self._reported_reason = socket, ""
             _logger.info("connected to %s", self._name)
-            self._tell(Connected())
+            self._emit(Connected())
             tasks += [
                 asyncio.create_task(self._watch_exposure()),
-                asyncio.create_task(self._trust_after_a_while()),
+                asyncio.create_task(self._reset_failures_when_stable()),
             ]
             await tasks[0]
+            raise AssertionError("socket.read() always raises")
         finally:
-            self._link = None
+            self._socket = None
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await link.close()
+            await socket.close()
 
-    async def _begin(self, link: Link) -> None:
-        """Wait until Home Assistant runs, and subscribe to what happens in it."""
+    async def _start(self, socket: HomeAssistantSocket) -> None:
+        """Wait until Home Assistant has started, then subscribe to its events."""
         try:
-            await link.ask("supported_features", features={"coalesce_messages": 1})
-            while (state := (await link.ask("get_config"))["state"]) != "RUNNING":
-                starting = state in _STATES_BEFORE_RUNNING
-                self._report(unavailable(self._name, _STARTING if starting else _STOPPING))
+            await socket.request("supported_features", features={"coalesce_messages": 1})
+            while (state := (await socket.request("get_config"))["state"]) != "RUNNING":
+                is_starting = state in _STATES_BEFORE_RUNNING
+                self._report(Disconnected(_STARTING if is_starting else _STOPPING))
                 await self._sleep(self._timing.starting_s)
-            self._know(await link.ask("auth/current_user"))
+            self._set_user(await socket.request("auth/current_user"))
             events = _LAYOUT_EVENTS + (_ADMIN_LAYOUT_EVENTS if self.is_admin else ())
             await asyncio.gather(
-                *(link.subscribe("subscribe_events", self._hear_layout, event_type=name) for name in events)
+                *(
+                    socket.subscribe("subscribe_events", self._on_layout_event, event_type=name)
+                    for name in events
+                )
             )
             self.states = {}
-            await link.first("subscribe_entities", self._hear_states)
-        except Refused as error:
-            raise unavailable(self._name, f"it refuses what is needed: {error}") from error
+            await socket.subscribe_and_wait("subscribe_entities", self._on_states_event)
+        except RequestRefused as error:
+            raise_unavailable(self._name, f"it refuses a required request: {error}", error)
 
-    async def _trust_after_a_while(self) -> None:
-        """A connection that holds is good; one that is lost at once is tried again ever more slowly."""
-        await asyncio.sleep(self._timing.trusted_s)
+    async def _reset_failures_when_stable(self) -> None:
+        await asyncio.sleep(self._timing.stable_s)
         self._failures = 0
 
     async def _watch_exposure(self) -> None:
-        """Look now and then: no event tells that an entity which is in no registry was shown or hidden."""
+        """Read the exposed entities at intervals, because some changes of the exposure cause no event."""
         while True:
             await asyncio.sleep(self._timing.exposure_s)
             before = self._exposed
             with suppress(HomeUnavailable):
-                if before is not None and await self.exposed() != before:
-                    self._tell_if_connected(LayoutChanged())
+                if before is not None and await self.read_exposed_ids() != before:
+                    self._emit_if_connected(LayoutChanged())
 
-    def _know(self, user: dict[str, Any]) -> None:
-        """Keep whose token this is, and say once what that user may not do."""
+    def _set_user(self, user: dict[str, Any]) -> None:
+        """Store the user of the token. The first time, log the limits of a user without admin rights."""
         if not self.user and not user.get("is_admin"):
             _logger.warning(
-                "%s: what is exposed may be guessed, and no automation is seen: %s", self._name, NO_ADMIN
+                "%s: the exposed entities may be guessed, and automations cannot be read: %s",
+                self._name,
+                NO_ADMIN,
             )
         self.user = user
 
-    def _hear_layout(self, event: Any) -> None:
-        self._tell_if_connected(LayoutChanged())
+    def _on_layout_event(self, event: Any) -> None:
+        self._emit_if_connected(LayoutChanged())
 
-    def _hear_states(self, event: Any) -> None:
-        layout_changed = False
+    def _on_states_event(self, event: Any) -> None:
+        is_layout_changed = False
         for old, change in apply_changes(self.states, event):
-            layout_changed |= changes_layout(old, change.state)
-            self._tell_if_connected(change)
-        if layout_changed:
-            self._tell_if_connected(LayoutChanged())
+            is_layout_changed |= changes_layout(old, change.state)
+            self._emit_if_connected(change)
+        if is_layout_changed:
+            self._emit_if_connected(LayoutChanged())
 
-    def _report(self, trouble: HomeUnavailable) -> None:
-        """Say that the house cannot be asked; the same reason is said once."""
-        self._trouble = trouble
-        if trouble.reason != self._reported:
-            self._reported = trouble.reason
-            _logger.warning("%s", trouble.message)
-            self._tell(Disconnected(trouble.reason, isinstance(trouble, HomeUnauthorized)))
+    def _report(self, problem: Disconnected) -> None:
+        """Log and emit that the home is not connected. A repeated reason is reported once."""
+        self._problem = problem
+        if problem.reason != self._reported_reason:
+            self._reported_reason = problem.reason
+            _logger.warning("%s cannot be reached: %s", self._name, problem.reason)
+            self._emit(problem)
 
-    def _tell_if_connected(self, event: HomeEvent) -> None:
-        """What happens before `Connected` is in the states that are read then."""
-        if self._link is not None:
-            self._tell(event)
+    def _emit_if_connected(self, event: HomeEvent) -> None:
+        """Emit an event. Events before `Connected` are dropped: the states read later include them."""
+        if self._socket is not None:
+            self._emit(event)
 
-    def _tell(self, event: HomeEvent) -> None:
+    def _emit(self, event: HomeEvent) -> None:
         for listener in tuple(self._listeners):
-            self._call(listener, event)
+            self._notify(listener, event)
 
     @staticmethod
-    def _call(listener: Listener, event: HomeEvent) -> None:
+    def _notify(listener: Listener, event: HomeEvent) -> None:
         try:
             listener(event)
         except Exception:

@@ -1,8 +1,8 @@
-"""Which entities Home Assistant shows to its voice assistants: only those exist for an agent.
+"""Decides which entities are exposed to voice assistants. The agent sees only those.
 
-Home Assistant notes its decision for every entity while its conversation integration runs. Where the note
-cannot be read, or was never made, its own rule for new entities holds; but what is in no registry, where the
-note would be seen, is then not exposed: somebody may have hidden it.
+While its conversation integration runs, Home Assistant stores a decision for every entity. If the decision
+cannot be read, or was never made, Home Assistant's default for new entities applies. An entity without a
+registry entry is then not exposed, because a user may have hidden it.
 """
 
 from collections.abc import Collection
@@ -43,21 +43,21 @@ _DEVICE_CLASSES = {
 
 
 def is_exposed(
-    entity_id: str, entry: dict[str, Any], device_class: str, noted: Collection[str] | None
+    entity_id: str, entry: dict[str, Any], device_class: str, exposed_ids: Collection[str] | None
 ) -> bool:
-    """Say whether an entity is exposed.
+    """Return whether an entity is exposed.
 
-    `noted` are the ids that Home Assistant lists as exposed; None if it has no list, or may not be asked.
+    `exposed_ids` is Home Assistant's list of exposed entities; None if there is none, or it cannot be read.
     """
-    if noted is not None and entity_id in noted:
+    if exposed_ids is not None and entity_id in exposed_ids:
         return True
-    note = (entry.get("options") or {}).get(ASSISTANT) or {}
-    if "should_expose" in note:
-        return bool(note["should_expose"])
-    return noted is None and bool(entry) and _by_default(entity_id, entry, device_class)
+    options = (entry.get("options") or {}).get(ASSISTANT) or {}
+    if "should_expose" in options:
+        return bool(options["should_expose"])
+    return exposed_ids is None and bool(entry) and _is_exposed_by_default(entity_id, entry, device_class)
 
 
-def _by_default(entity_id: str, entry: dict[str, Any], device_class: str) -> bool:
+def _is_exposed_by_default(entity_id: str, entry: dict[str, Any], device_class: str) -> bool:
     if entry.get("entity_category") or entry.get("hidden_by"):
         return False
     domain = entity_id.partition(".")[0]

@@ -253,7 +253,7 @@ GERMAN = Speech(
             r"Die letzte Aktion war \1; sie lässt sich nicht rückgängig machen.",
         ),
         (
-            r"nobody knows whether the last action, (.+?), was done",
+            r"it is unknown whether the last action, (.+?), was done",
             r"Niemand weiß, ob die letzte Aktion (\1) ausgeführt wurde.",
         ),
         (

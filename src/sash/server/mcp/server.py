@@ -13,7 +13,7 @@ from sash import __version__
 from sash.app.access import Caller
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, SashError
-from sash.home.result_schemas import ANSWERS
+from sash.home.home_queries import QUERY_TOOLS
 from sash.server.mcp import prompts, resources, results, tools
 from sash.server.mcp.tasks import Tasks, created, declared
 from sash.server.mcp.tools import Tool, Visit
@@ -135,7 +135,7 @@ class Mcp:
         known = name.replace(".", "_", 1) if name.startswith(DOTTED) else name
         if known in self._tools:
             return self._tools[known]
-        if known in ANSWERS:
+        if known in QUERY_TOOLS:
             raise HomeUnavailable("no house is connected here: set home_url and home_token, or home to demo")
         raise MCPError(t.INVALID_PARAMS, f"Unknown tool: {name}")
 

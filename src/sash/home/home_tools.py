@@ -1,0 +1,62 @@
+"""The tools of a home: the queries, and the two tools that change something."""
+
+from collections.abc import Iterator
+from datetime import tzinfo
+from functools import partial
+
+from sash.home.actions import HomeActions
+from sash.home.home_queries import QUERY_TOOLS, HomeQueries
+from sash.home.json_schema import arguments_of, entity_ids
+from sash.home.live_home import LiveHome
+from sash.home.service_call import MAX_ENTITIES
+from sash.home.undo import ActionUndo
+from sash.ports.tools import ToolSpec
+from sash.values.clock import Clock
+
+
+def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = None) -> Iterator[ToolSpec]:
+    """Yield the tools of a home. Times are shown in `zone`; None is the time zone of the machine."""
+    queries, actions = HomeQueries(live_home, clock, zone), HomeActions(live_home)
+    undo = ActionUndo(actions)
+    for query in QUERY_TOOLS.values():
+        yield ToolSpec(
+            query.name,
+            query.description,
+            query.input_schema,
+            partial(query.function, queries),
+            query.output_schema,
+            safety="idempotent",
+            direct=True,
+        )
+    yield ToolSpec(
+        "call_service",
+        "Change something in the house, only when the user asks for it. The state is read back afterwards: "
+        "tell the user what the result says, also if it was refused or not verified.",
+        arguments_of(
+            ("service",),
+            service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
+            entity_ids=entity_ids(MAX_ENTITIES),
+            areas={
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Instead of entity_ids: all in these areas that the service can be done to.",
+            },
+            data={"type": "object", "description": 'What else the service takes: {"brightness_pct": 40}.'},
+        ),
+        actions.call,
+        safety="verify",
+        action=True,
+        verify=actions.verify,
+        uses=actions.list_uses,
+        preview=actions.preview,
+    )
+    yield ToolSpec(
+        "undo_last_action",
+        "Bring back what was before the last action of this session, unless it was changed since. Again: the "
+        "action before that.",
+        arguments_of(),
+        undo.invoke,
+        action=True,
+        uses=undo.list_uses,
+        preview=undo.preview,
+    )
