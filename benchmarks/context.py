@@ -65,8 +65,8 @@ from sash.home.live import LiveHome
 from sash.memory.digest import digest
 from sash.memory.tokens import PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
-from sash.ports.message_time import untimed
 from sash.ports.model import Answer
+from sash.ports.prompt import split_time
 from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd, after_turn
 from sash.ports.store import Turn as StoreTurn
 from sash.ports.tools import ToolContext, ToolSpec
@@ -255,7 +255,7 @@ def with_time_at_the_head(prompts: Sequence[Prompt]) -> list[Prompt]:
     moved = []
     for prompt in prompts:
         asked = max(n for n, m in enumerate(prompt.messages) if m["role"] == "user")
-        now, _ = untimed(prompt.messages[asked]["content"])
+        now, _ = split_time(prompt.messages[asked]["content"])
         lit = sum(map(ord, now or "")) % 11
         state = f"{lit} lights are on, {lit % 3} windows are open, it is {18 + lit / 10} °C inside."
         head = {"role": "system", "content": f"It is {now}. {state}\n{SYSTEM_PROMPT}"}
@@ -264,7 +264,7 @@ def with_time_at_the_head(prompts: Sequence[Prompt]) -> list[Prompt]:
 
 
 def _without_time(message: Message) -> Message:
-    return message | {"content": untimed(message["content"])[1]} if message["role"] == "user" else message
+    return message | {"content": split_time(message["content"])[1]} if message["role"] == "user" else message
 
 
 class History:

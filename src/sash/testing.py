@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sash.ports.model import Answer, Delta, ModelRequest, Stop, TextDelta, ToolCallDelta
+from sash.ports.model import Answer, Delta, Model, ModelRequest, Stop, TextDelta, ToolCallDelta
 from sash.ports.store import Store
 
 
@@ -39,7 +39,7 @@ def both(*answers: Answer) -> Answer:
     return Answer(content, tuple(call for answer in answers for call in answer.tool_calls))
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model that says its lines one after the other, and remembers what it was asked.
 
     A line is a text, an `Answer`, an exception to raise, or a function of the request. When the lines are

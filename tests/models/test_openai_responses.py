@@ -12,8 +12,7 @@ from sash.errors import (
     ModelQuotaReached,
     ModelUnreachable,
 )
-from sash.models.openai.endpoint import Endpoint
-from sash.models.openai.responses import OpenAIResponses
+from sash.models.openai.model import OpenAIModel
 from sash.ports.model import ModelRequest, Usage, collect
 from tests.models.wire import Reply, Wire, failed
 
@@ -43,11 +42,12 @@ def response(status="completed", **fields):
 
 
 async def answer(wire, request=None, on_text=lambda text: None):
-    model = OpenAIResponses(Endpoint("m", "sk-test", f"{wire.url}/v1", timeout_s=5, retries=0))
+    options = {"api_key": "sk-test", "base_url": f"{wire.url}/v1", "timeout_s": 5, "retries": 0}
+    model = OpenAIModel("m", mode="responses", **options)
     try:
         return await asyncio.wait_for(collect(model.stream(request or ModelRequest(HI)), on_text), WAIT_S)
     finally:
-        await model.endpoint.close()
+        await model.close()
 
 
 async def test_text_and_thoughts_come_as_they_are_written_with_what_they_cost():

@@ -15,7 +15,7 @@ from sash.engine.redaction import redact
 from sash.engine.turn.engine import Engine
 from sash.engine.turn.progress import billed
 from sash.engine.turn.tool_calls import guarded
-from sash.ports.embedder import Embedder, pack
+from sash.ports.embedder import Embedder, pack_vector
 from sash.ports.model import ModelRequest, Usage, collect
 from sash.ports.store import StoredMessage, Vector, change_session
 from sash.values.messages import MessageEntry
@@ -106,7 +106,7 @@ class Maintenance:
     ) -> None:
         made = await embedder.embed([_text(turn) for turn in turns])
         vectors = [
-            Vector(turn[0].position, embedder.name, pack(vector))
+            Vector(turn[0].position, embedder.name, pack_vector(vector))
             for turn, vector in zip(turns, made, strict=True)
         ]
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)

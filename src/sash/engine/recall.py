@@ -15,7 +15,7 @@ from statistics import fmean, pstdev
 
 from sash.engine.redaction import redact
 from sash.memory.words import beginnings, plain, words
-from sash.ports.embedder import Embedder, pack, similarity
+from sash.ports.embedder import Embedder, compare_vectors, pack_vector
 from sash.ports.store import Store, StoredMessage
 
 HITS_PER_WORD = 50
@@ -147,8 +147,8 @@ async def _alike(
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
             [made] = await embedder.embed([query])
-        asked = pack(made)
-        found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
+        asked = pack_vector(made)
+        found = await asyncio.to_thread(lambda: {v.position: compare_vectors(asked, v.data) for v in vectors})
     except Exception as error:
         _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
         return {}

@@ -7,6 +7,7 @@ from typing import Any
 
 from sash.engine.redaction import redact, redact_json
 from sash.errors import InvalidInput
+from sash.ports.model import check_options
 from sash.values.sessions import ModelConfig
 from sash.values.steps import ContinuationRequest
 from sash.values.validation import (
@@ -34,7 +35,7 @@ def read_request(most_bytes: int, message: Any, **options: Any) -> ContinuationR
         time_budget_ms=_check_budget("time_budget_ms", options["time_budget_ms"]),
         planner_hints=read_object("planner_hints", options["planner_hints"]),
         idempotency_key=_read_key(options["idempotency_key"]),
-        model=None if model is None else read_model(model),
+        model=None if model is None else read_model(model, options["reserved_options"]),
         attachments=_check_attachments(options["attachments"], most_bytes) if options["attachments"] else (),
         metadata=read_object("metadata", options["metadata"]),
     )
@@ -74,9 +75,10 @@ def read_label(what: str, label: Any) -> str:
     return str(label)
 
 
-def read_model(model: Any) -> ModelConfig:
-    """Return which model is to answer; None is the usual one."""
+def read_model(model: Any, reserved_options: frozenset[str]) -> ModelConfig:
+    """Check which model a caller asks for, and its options. None is the runtime's usual model."""
     config = check_kind("model", model, ModelConfig)
+    check_options(config.options, reserved_options)
     return replace(config, options=redact_json(check_json("options", config.options)))
 
 

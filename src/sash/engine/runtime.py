@@ -55,7 +55,7 @@ from sash.models.offline import OfflineModel
 from sash.ports.embedder import Embedder
 from sash.ports.home import Home
 from sash.ports.intents import Intents
-from sash.ports.model import Model, close, name_of
+from sash.ports.model import Model
 from sash.ports.store import (
     LEASE_S,
     Artifact,
@@ -155,7 +155,7 @@ class Runtime:
         self.defaults = defaults or Defaults()
         self._hub = EventHub(partial_interval_s, redact)
         model = OfflineModel() if model is None else model
-        ulids, counter = Ulids(), TokenCounter(name_of(model))
+        ulids, counter = Ulids(), TokenCounter(model.name)
         self._notebook = Notes(store, self._clock, lambda: ulids.new(self._clock.now()))
         own_tools = [*make_memory_tools(store, self._notebook, embedder, time_zone)] if memory_tools else []
         self._warmed = asyncio.Event()
@@ -250,9 +250,9 @@ class Runtime:
         self._hub.wake_all()
         if self._home is not None:
             await self._home.close()
-        await close(self._engine.model)
+        await self._engine.model.close()
         if self._engine.embedder is not None:
-            await close(self._engine.embedder)
+            await self._engine.embedder.close()
         await self.store.close()
 
     async def check(self) -> None:
@@ -298,7 +298,7 @@ class Runtime:
         found again; an owner has one active session of a name. `context` is what the caller keeps with it.
         """
         now, engine = self._clock.now(), self._engine
-        config = read_model(model)
+        config = read_model(model, engine.model.reserved_options)
         reads = engine.catalog.context_window(engine.name(config))
         usual = self.defaults.window or window_for(reads)
         session = Session(
@@ -360,6 +360,7 @@ class Runtime:
             planner_hints=planner_hints,
             idempotency_key=idempotency_key,
             model=model,
+            reserved_options=self._engine.model.reserved_options,
             attachments=attachments,
             metadata=metadata,
         )
@@ -641,7 +642,8 @@ class Runtime:
     ) -> Session:
         """Bring an exported session back; it becomes the owner's, as `adopt` lets it be."""
         await self._check_room(owner)
-        bundle = await asyncio.to_thread(read_bundle, data, owner)
+        reserved_options = self._engine.model.reserved_options
+        bundle = await asyncio.to_thread(read_bundle, data, owner, reserved_options)
         session = await self.store.import_session(replace(bundle, session=adopt(bundle.session)))
         self._engine.windows.forget(owner)
         return session

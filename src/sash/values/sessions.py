@@ -58,13 +58,6 @@ DENYLIST = (
 )
 # What lets somebody into the house.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# What a request to a model says by other ways than its options.
-OWN_OPTIONS = frozenset(
-    {"model", "messages", "input", "prompt", "instructions", "tools", "functions", "function_call", "stream"}
-    | {"stream_options", "store", "temperature", "n", "background", "conversation", "previous_response_id"}
-    | {"max_tokens", "max_completion_tokens", "max_output_tokens"}
-    | {"extra_body", "extra_headers", "extra_query", "timeout"}
-)
 # A window is read again with every call of a turn, so it is a small part of what a model can read at once.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
@@ -91,8 +84,6 @@ class ModelConfig:
             check_limit("max_output_tokens", self.max_output_tokens)
         if type(self.temperature) not in (int, float, NoneType) or self.temperature != self.temperature:
             raise InvalidInput(f"temperature must be a number, got {self.temperature!r:.80}")
-        if taken := OWN_OPTIONS.intersection(self.options):
-            raise InvalidInput(f"options may not have {', '.join(sorted(taken))}: Sash decides on these")
 
 
 @dataclass(frozen=True, slots=True)

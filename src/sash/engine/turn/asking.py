@@ -18,7 +18,7 @@ from sash.home.briefing import MAX_CHANGED_TOKENS, changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import beginnings
 from sash.ports.intents import ToolResult, Utterance
-from sash.ports.model import Answer, ModelRequest, collect, names_of
+from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.store import Turn
 from sash.values.sessions import last_k_for
 from sash.values.steps import NewStep
@@ -48,7 +48,7 @@ class Asking:
         self._context: Context | None = None
         self._parts = 0
         self._visiting = engine.name(self._config) != engine.name(turn.session.model)
-        names = (engine.name(self._config), *names_of(engine.model)[1:])
+        names = (engine.name(self._config), *engine.model.names[1:])
         self.purse = TurnBudget(engine.money, turn, progress, names)
 
     async def __call__(self) -> Asked:

@@ -17,8 +17,8 @@ from sash.memory.window import Window
 from sash.models.catalog import Catalog
 from sash.ports.embedder import Embedder
 from sash.ports.intents import Intents
-from sash.ports.message_time import timed
-from sash.ports.model import Model, name_of
+from sash.ports.model import Model
+from sash.ports.prompt import prepend_time
 from sash.ports.store import Store, Turn
 from sash.ports.tools import ToolRegistry
 from sash.values.clock import Clock
@@ -95,7 +95,7 @@ class Engine:
 
     def asked(self, content: Any, at: datetime) -> Any:
         """Return what a user said as a model is shown it."""
-        return timed(content, at, self.time_zone)
+        return prepend_time(content, at, self.time_zone)
 
     def model_config(self, turn: Turn) -> ModelConfig:
         """Return which model answers a turn, and how: what the message says, then what the session does."""
@@ -110,4 +110,4 @@ class Engine:
         )
 
     def name(self, config: ModelConfig) -> str | None:
-        return config.name or name_of(self.model)
+        return config.name or self.model.name

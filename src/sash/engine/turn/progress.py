@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sash.ports.prompt import with_context
+from sash.ports.prompt import prepend_context
 from sash.values.stats import Stats
 from sash.values.steps import Action, ArtifactRef, NewStep, Step
 
@@ -174,7 +174,7 @@ class Progress:
         match detail.get("event"):
             case "told":
                 asked, self.told = self.said[0], detail["text"]
-                self.said[0] = asked | {"content": with_context(self.told, asked["content"])}
+                self.said[0] = asked | {"content": prepend_context(self.told, asked["content"])}
             case "interrupted":
                 for bill in detail.get("lost", ()):
                     self.count(bill)

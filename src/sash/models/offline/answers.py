@@ -28,8 +28,8 @@ from sash.models.offline.speech import (
     Speech,
     listed,
 )
-from sash.ports.message_time import untimed
-from sash.ports.model import text_of
+from sash.ports.model import extract_text
+from sash.ports.prompt import split_time
 
 LOW_PERCENT = 20.0
 MAX_SAID = 10
@@ -298,7 +298,7 @@ def _quoted(lines: list[str], say: Speech) -> str:
 
 def _in_sight(found: Found, say: Speech) -> Iterator[_Line]:
     for message in found.before:
-        time, text = untimed(text_of(message))
+        time, text = split_time(extract_text(message))
         if not any(refusal in text for refusal in _REFUSALS):
             yield _Line(time or say.lately, message["role"], " ".join(text.split()))
 

@@ -22,8 +22,8 @@ from sash.models.offline.sentence import (
     read,
 )
 from sash.models.offline.speech import UNAVAILABLE, speech
-from sash.ports.message_time import untimed
-from sash.ports.model import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
+from sash.ports.model import Delta, Model, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, extract_text
+from sash.ports.prompt import split_time
 
 MAX_DIAGNOSED = 3
 # A result that is larger than some kilobytes is cut.
@@ -39,14 +39,14 @@ class _Call(NamedTuple):
     arguments: dict[str, Any]
 
 
-class OfflineModel:
+class OfflineModel(Model):
     """A model with no network: deterministic, free, and modest."""
 
     name = OFFLINE
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         turn = _turn(request.messages)
-        time, said = untimed(text_of(turn[0]))
+        time, said = split_time(extract_text(turn[0]))
         wish = read(said)
         results = [(m["name"], _read(m["content"])) for m in turn if m["role"] == "tool"]
         tools = {tool["function"]["name"] for tool in request.tools}
