@@ -8,7 +8,7 @@ import pytest
 
 from sash import Runtime
 from sash.models.offline import OfflineModel
-from sash.models.offline.speech import ENGLISH
+from sash.models.offline.phrases import ENGLISH
 from sash.ports.model import ModelRequest, collect
 from sash.ports.tools import ToolSpec
 from sash.stores.memory import MemoryStore
@@ -150,12 +150,14 @@ async def test_it_knows_the_time(talk):
 
 
 async def test_it_says_plainly_what_it_cannot_do(talk):
-    assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot
+    assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot_answer
     image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
-    assert (await talk("Look at this", attachments=[image])).response.final_message == ENGLISH.no_images
+    assert (
+        await talk("Look at this", attachments=[image])
+    ).response.final_message == ENGLISH.cannot_see_media
     assert (
         await talk("Is the kitchen light on?", allow_tools=False)
-    ).response.final_message == ENGLISH.cannot
+    ).response.final_message == ENGLISH.cannot_answer
 
 
 async def test_it_is_the_same_every_time_and_needs_no_network(talk, monkeypatch):
@@ -187,7 +189,7 @@ async def test_it_knows_what_is_one_s_own(talk):
 
 @pytest.mark.parametrize("question", ["What is 2+2?", "Who are you?", "Remind me to take out the trash"])
 async def test_what_is_not_in_the_house_it_cannot_answer_and_says_so(talk, question):
-    assert ENGLISH.cannot in (await talk(question)).response.final_message
+    assert ENGLISH.cannot_answer in (await talk(question)).response.final_message
 
 
 @pytest.mark.parametrize("question", ["What is my favourite colour?", "What do you remember about colours?"])
@@ -222,7 +224,7 @@ async def test_what_somebody_said_of_himself_is_found_in_sight(talk):
     assert said.response.final_message.endswith("you: My dog is called Rex.")
     assert (
         await talk("My dog is called Rex.", "What is my cat called?", tools=[])
-    ).response.final_message == ENGLISH.cannot
+    ).response.final_message == ENGLISH.cannot_answer
 
 
 async def test_a_state_is_asked_of_the_house_and_not_of_what_was_said(talk):

@@ -6,7 +6,7 @@ import pytest
 
 from sash import Runtime
 from sash.demo.demo_home import demo_home
-from sash.models.offline.speech import ENGLISH, GERMAN
+from sash.models.offline.phrases import ENGLISH, GERMAN
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from sash.values.sessions import SessionPolicy
@@ -20,7 +20,8 @@ POLICY = SessionPolicy(allow_actuation=True, allowlisted_services=("light",))
 async def house():
     """Ask the house in sessions of their own: the last answer, and the tools that were called for it."""
     clock = FakeClock(MORNING)
-    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock, time_zone=UTC) as runtime:
+    home = demo_home(clock)
+    async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:
         await runtime.home_ready(timeout_s=WAIT_S)
 
         async def ask(*sentences, language="en"):
@@ -33,7 +34,7 @@ async def house():
             ask.actions = result.response.actions
             return result.response.final_message
 
-        ask.home = runtime._home.home
+        ask.home = home
         yield ask
 
 
@@ -80,19 +81,19 @@ async def test_why_something_was_switched_is_read_in_the_logbook(house):
     [
         (
             "is the kitchen window open?",
-            "I know no kitchen window. The nearest: Bedroom window (Bedroom): closed.",
+            "I cannot find “kitchen window” in the house. The closest: Bedroom window (Bedroom): closed.",
         ),
         (
             "is the front door camera on?",
-            "I know no front door camera. The nearest: Front door (Hallway): closed.",
+            "I cannot find “front door camera” in the house. The closest: Front door (Hallway): closed.",
         ),
         (
             "is the motion sensor in the attic ok?",
-            "I know no attic. The nearest: Hallway motion (Hallway): clear.",
+            "I cannot find “attic” in the house. The closest: Hallway motion (Hallway): clear.",
         ),
         (
             "how humid is it in the bathroom?",
-            "I find nothing that fits “humid” + “bathroom”. The nearest: Living room humidity",
+            "Nothing in the house matches “humid” + “bathroom”. The closest: Living room humidity",
         ),
     ],
 )
@@ -102,7 +103,9 @@ async def test_what_is_only_near_is_not_told_as_what_was_asked_for(house, questi
 
 async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
     said = await house("is the back door locked?")
-    assert said.startswith("I know no back door. The nearest: Front door lock (Hallway): locked; ")
+    assert said.startswith(
+        "I cannot find “back door” in the house. The closest: Front door lock (Hallway): locked; "
+    )
     assert "Front door (Hallway): closed" in said
 
 
@@ -117,12 +120,12 @@ async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
     ],
 )
 async def test_what_has_nothing_to_do_with_the_house_is_refused(house, question):
-    assert (await house(question)).endswith(ENGLISH.cannot)
+    assert (await house(question)).endswith(ENGLISH.cannot_answer)
 
 
 @pytest.mark.parametrize("question", ["what is 2+2?", "what's on?", "why is it so cold?", "Who are you?"])
 async def test_what_names_no_thing_is_not_looked_for(house, question):
-    assert await house(question) == ENGLISH.cannot
+    assert await house(question) == ENGLISH.cannot_answer
     assert house.tools == []
 
 
@@ -165,10 +168,10 @@ async def test_what_is_not_available_is_listed(house, question):
 
 async def test_low_batteries_are_told_with_what_they_said_last(house):
     assert await house("which batteries are low?") == (
-        "Low: Bathroom leak sensor battery (Bathroom), which was 3 % last."
+        "Low: Bathroom leak sensor battery (Bathroom), last known level 3 %."
     )
     house.home.set_state("sensor.bathroom_leak_battery", "80")
-    assert await house("which batteries are low?") == "No battery is known to be low."
+    assert await house("which batteries are low?") == "No battery is low, as far as I know."
     assert "80 %" in await house("battery levels")
 
 
@@ -181,7 +184,7 @@ async def test_what_happened_is_read_in_the_logbook(house):
     assert house.tools == ["search_index", "get_logbook"]
     assert "Coffee machine turned on" in kitchen
     assert "Front door" not in kitchen
-    assert (await house("what happened in the disco?")).endswith(ENGLISH.cannot)
+    assert (await house("what happened in the disco?")).endswith(ENGLISH.cannot_answer)
 
 
 @pytest.mark.parametrize(
@@ -215,7 +218,10 @@ async def test_help_says_what_can_be_said(house):
         ("turn on the lamp", "Which one do you mean: Floor lamp (Living room), Bedside lamp (Bedroom)? "),
         ("turn on the lights", "Which one do you mean: "),
         ("turn off the kitchn light", "Do you mean Kitchen ceiling light (Kitchen)? "),
-        ("lock the back door", "I know no back door. The nearest: Front door lock (Hallway); "),
+        (
+            "lock the back door",
+            "I cannot find “back door” in the house. The closest: Front door lock (Hallway); ",
+        ),
     ],
 )
 async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(house, order, answer):
@@ -227,7 +233,7 @@ async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(hous
 
 
 async def test_what_is_named_and_still_not_understood_is_refused(house):
-    assert await house("turn on the kitchen ceiling light for 5 minutes") == ENGLISH.cannot
+    assert await house("turn on the kitchen ceiling light for 5 minutes") == ENGLISH.cannot_answer
 
 
 @pytest.mark.parametrize(
@@ -251,8 +257,8 @@ async def test_what_is_named_and_still_not_understood_is_refused(house):
             "Bedroom ceiling light (Bedroom): hier stimmt etwas nicht",
         ),
         ("Gab es heute Fehler?", " Vorfälle."),
-        ("Wer ist der Präsident von Frankreich?", GERMAN.cannot),
-        ("Erzähl mir einen Witz", GERMAN.cannot),
+        ("Wer ist der Präsident von Frankreich?", GERMAN.cannot_answer),
+        ("Erzähl mir einen Witz", GERMAN.cannot_answer),
         ("mach das rückgängig", "In dieser Sitzung gibt es nichts rückgängig zu machen."),
         ("Schließe die Haustür auf", "Nicht getan: lock.unlock ist in dieser Sitzung nicht erlaubt."),
     ],

@@ -14,7 +14,7 @@ from datetime import timedelta, tzinfo
 from statistics import fmean, pstdev
 
 from sash.engine.redaction import redact
-from sash.memory.words import beginnings, plain, words
+from sash.memory.words import extract_stems, normalize, split_words
 from sash.ports.embedder import Embedder, compare_vectors, pack_vector
 from sash.ports.store import Store, StoredMessage
 
@@ -65,7 +65,7 @@ async def recall(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
 ) -> list[Recalled]:
     """Find evicted turns that have any of the query's words, or are of like meaning, best first."""
-    stems = beginnings(query)
+    stems = extract_stems(query)
     hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
     scores = _scores(hits, stems, query) if hits else {}
     return await _look_around(store, owner, session_id, query, scores, embedder)
@@ -86,10 +86,10 @@ async def recall_rare(
     and not the old one.
     """
     hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
-    counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
+    counts = _count_stems({hit.position: split_words(hit.message.text) for hit in hits}, unknown)
     times = Counter(stem for counted in counts.values() for stem in counted)
     rare = [stem for stem in unknown if 0 < times[stem] <= RARE]
-    asked = beginnings(query)
+    asked = extract_stems(query)
     enough = min(2, len(asked))
     meant = [
         hit
@@ -220,7 +220,7 @@ def _text(turn: Recalled, stems: Sequence[str], longest: float, zone: tzinfo | N
 
 def _around_hit(text: str, stems: Sequence[str]) -> str:
     """Cut a long text around the first word that was looked for."""
-    said = plain(text)
+    said = normalize(text)
     hits = [at for stem in stems if (at := said.find(stem)) >= 0]
     start = max(0, min(hits, default=0) - _LONG // 2)
     piece = text[start : start + _LONG]
@@ -229,18 +229,18 @@ def _around_hit(text: str, stems: Sequence[str]) -> str:
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
     """Score messages by BM25 among each other; a speaker that was named counts more."""
-    texts = {hit.position: words(hit.message.text) for hit in hits}
+    texts = {hit.position: split_words(hit.message.text) for hit in hits}
     mean = sum(map(len, texts.values())) / len(texts) or 1
     counts = _count_stems(texts, stems)
     frequency = Counter(stem for counted in counts.values() for stem in counted)
     total = max(len(hits), hits[-1].position)
     weight = {stem: math.log(1 + (total - n + 0.5) / (n + 0.5)) for stem, n in frequency.items()}
-    asked, scores = set(words(query)), {}
+    asked, scores = set(split_words(query)), {}
     for hit in hits:
         length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
         score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
         message = hit.message
-        named = {plain(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
+        named = {normalize(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
         scores[hit.position] = score * (_SPEAKER if named & asked else 1)
     return scores
 
@@ -254,7 +254,7 @@ def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
     """Whether a user's message is about the same words, all but a few, as what is asked now."""
     if hit.message.role != "user":
         return False
-    said = set(beginnings(hit.message.text))
+    said = set(extract_stems(hit.message.text))
     return len(said.intersection(asked)) >= SAME * len(said.union(asked))
 
 

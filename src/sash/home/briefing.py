@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sash.home.history import as_number
 from sash.home.index import Index
-from sash.memory.words import words
+from sash.memory.words import split_words
 from sash.ports.home import NO_STATE, Entity
 
 MAX_ENTITIES = 500
@@ -140,7 +140,7 @@ def _ranked(index: Index, message: str) -> list[Entity]:
 def _line(index: Index, entity: Entity) -> str:
     """Write an entity in a few tokens: its id, its name if that says more, its state."""
     state = index.states.get(entity.id)
-    says_more = not set(words(entity.name)) <= set(words(entity.id.replace("_", " ")))
+    says_more = not set(split_words(entity.name)) <= set(split_words(entity.id.replace("_", " ")))
     name = f" “{entity.name}”" if says_more else ""
     unit = f" {state.unit}" if state and state.unit else ""
     return f"{entity.id}{name} {index.state(entity.id)}{unit}"

@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from sash.memory.words import plain, stem, telling, words
+from sash.memory.words import extract_keywords, normalize, split_words, stem
 
 # How much a word counts that is found so, and not as it was written.
 SAME_STEM = 0.85
@@ -52,7 +52,7 @@ class WordSearch:
         self._postings: dict[str, dict[int, float]] = defaultdict(dict)
         for number, described in enumerate(texts.values()):
             for text, weight in described:
-                for word in words(text):
+                for word in split_words(text):
                     if len(word) > LONGEST_WORD:
                         continue
                     posting = self._postings[word]
@@ -109,8 +109,8 @@ class WordSearch:
     def _asked(self, query: str) -> tuple[list[str], list[str]]:
         """Return the words of a query that tell something, and all of them."""
         text = _joined.sub("", query[:LONGEST_QUERY])
-        said = [word for word in words(text) if len(word) <= LONGEST_WORD]
-        meant = frozenset(telling(text))
+        said = [word for word in split_words(text) if len(word) <= LONGEST_WORD]
+        meant = frozenset(extract_keywords(text))
         return [word for word in said if word in meant or self._is_short_name(word)], said
 
     def _frequency(self, word: str) -> int:
@@ -178,7 +178,7 @@ class WordSearch:
 
 
 def _phrase(text: str) -> str:
-    return "".join(words(text)) or plain(text)
+    return "".join(split_words(text)) or normalize(text)
 
 
 def _deletes(word: str) -> set[str]:

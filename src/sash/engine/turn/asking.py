@@ -16,7 +16,7 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, ModelError, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, changes
 from sash.memory.digest import DIGEST_TOKENS
-from sash.memory.words import beginnings
+from sash.memory.words import extract_stems
 from sash.ports.intents import ToolResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.store import Turn
@@ -169,7 +169,7 @@ class Asking:
         if not window.evicted_count or self._progress.recalled is not None:
             return
         message = self._turn.continuation.request.message
-        unknown = missing(beginnings(message), self.known.texts.values())
+        unknown = missing(extract_stems(message), self.known.texts.values())
         if not unknown and engine.embedder is None:
             return
         try:
