@@ -62,8 +62,8 @@ from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
 from sash.home import tools as house
 from sash.home.live import LiveHome
-from sash.memory.digest import digest
-from sash.memory.tokens import PER_REPLY, TokenCounter
+from sash.memory.digest import build_digest
+from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
 from sash.ports.model import Answer
 from sash.ports.prompt import split_time
@@ -387,11 +387,11 @@ def judge(prompts: Sequence[Prompt], budget: int, costs: Costs) -> Measured:
             begun = costs.beginning(prompt.messages[same], earlier[other].messages[same])
         common = costs.tools + sum(counts[n][:same]) + begun
         hit = common // CACHE_STEP * CACHE_STEP if common >= LEAST_CACHED else 0
-        total = PER_REPLY + costs.tools + sum(counts[n])
+        total = TOKENS_PER_REPLY + costs.tools + sum(counts[n])
         calls, tokens, cached = calls + 1, tokens + total, cached + hit
         shown += prompt.shown / budget
         causes["step" if hit else "cut"] += common - hit
-        causes["new"] += PER_REPLY
+        causes["new"] += TOKENS_PER_REPLY
         known = {_key(m): place for m, place in zip(earlier[-1].messages, earlier[-1].places, strict=True)}
         for message, place, count in list(zip(prompt.messages, prompt.places, counts[n], strict=True))[same:]:
             causes[_cause(place, known.get(_key(message)))] += count - begun
@@ -561,7 +561,7 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
         session = after_turn(session, end, messages[-1].timestamp)
     await runtime.sweep()
     gone = [eviction.message for turn in transcript for eviction in turn.evicted]
-    left = digest(turns(gone[-500:]), TokenCounter().count_text)
+    left = build_digest(turns(gone[-500:]), TokenCounter().count_text)
     session = await store.get_session("local", session.id)
     await store.save_session(replace(session, memory=replace(session.memory, digest=left)))
     turn = await _begin(store, session)

@@ -10,7 +10,7 @@ from typing import Any
 
 from sash.engine.turn.engine import Engine
 from sash.engine.window_cache import CachedWindow
-from sash.memory.digest import DIGEST_TOKENS, digest
+from sash.memory.digest import DIGEST_TOKENS, build_digest
 from sash.memory.window import Eviction
 from sash.ports.store import Cut, Evicted
 from sash.values.messages import MessageEntry, built_in_tags, turns
@@ -77,7 +77,7 @@ def _entry(engine: Engine, turn: Continuation, said: dict[str, Any], tag: frozen
 def _cut(engine: Engine, session: Session, known: CachedWindow, evictions: Sequence[Eviction]) -> Cut:
     gone = tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions)
     left = _digest(engine, session, [eviction.message for eviction in evictions])
-    return Cut(gone, tuple(known.window.turn_starts()), left)
+    return Cut(gone, tuple(known.window.find_turn_starts()), left)
 
 
 def _digest(engine: Engine, session: Session, evicted: Sequence[MessageEntry]) -> str:
@@ -87,7 +87,7 @@ def _digest(engine: Engine, session: Session, evicted: Sequence[MessageEntry]) -
     than the cut does.
     """
     count_text = engine.counter.count_text
-    new = digest(turns(evicted), count_text)
+    new = build_digest(turns(evicted), count_text)
     lines = deque((*session.memory.digest.splitlines(), *new.splitlines()))
     total = sum(count_text(line) + 1 for line in lines)
     if total > DIGEST_TOKENS:
