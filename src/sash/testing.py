@@ -46,6 +46,8 @@ class ScriptedModel(Model):
     over, the last one is said again.
     """
 
+    name: str | None = None
+
     def __init__(self, *lines: Line) -> None:
         self.requests: list[ModelRequest] = []
         self._lines = lines
