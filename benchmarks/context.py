@@ -54,7 +54,7 @@ from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
-from sash.engine.recall import beginnings, missing
+from sash.engine.recall import missing
 from sash.engine.turn.asking import Asking
 from sash.engine.turn.engine import Engine
 from sash.engine.turn.journal import Journal
@@ -65,6 +65,7 @@ from sash.home.live import LiveHome
 from sash.memory.digest import build_digest
 from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
+from sash.memory.words import extract_stems
 from sash.ports.model import Answer
 from sash.ports.prompt import split_time
 from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd, after_turn
@@ -589,7 +590,7 @@ def questions(window: Window) -> dict[str, str]:
         for topic, _, _ in TOPICS
         for question in topic
     )
-    often = next(question for question in elsewhere if len(missing(beginnings(question), texts)) >= 2)
+    often = next(question for question in elsewhere if len(missing(extract_stems(question), texts)) >= 2)
     return {
         "nothing to recall": max(asked, key=len),
         "recalls what was said once": ASKS_WHAT_WAS_SAID_ONCE,

@@ -31,12 +31,12 @@ def test_the_api_is_chosen_by_the_address(options, mode):
     assert OpenAIModel("m", **options).mode == mode
 
 
-def test_there_is_no_other_api():
+def test_an_unknown_mode_is_refused():
     with pytest.raises(InvalidInput, match="mode"):
         OpenAIModel("m", mode="completions")
 
 
-async def test_the_next_model_is_asked_when_one_cannot_answer(caplog):
+async def test_the_next_model_answers_when_the_first_fails(caplog):
     async with Wire(failed(500)) as broken, Wire(said("hello")) as sound:
         models = [
             OpenAIModel(name, api_key="sk-test", base_url=f"{wire.url}/v1", retries=0)
@@ -51,7 +51,7 @@ async def test_the_next_model_is_asked_when_one_cannot_answer(caplog):
     assert "the next model is asked" in caplog.text
 
 
-async def test_a_model_that_has_begun_to_answer_is_not_replaced():
+async def test_a_model_that_fails_after_its_first_text_is_not_replaced():
     class Cut(Model):
         async def stream(self, request):
             yield TextDelta("so")
@@ -63,7 +63,7 @@ async def test_a_model_that_has_begun_to_answer_is_not_replaced():
     assert other.requests == []
 
 
-async def test_a_prompt_that_a_filter_refused_is_not_offered_to_others():
+async def test_a_prompt_that_a_filter_refused_is_not_sent_to_the_next_model():
     other = ScriptedModel("hello")
     with pytest.raises(ContentFiltered):
         await ask(FallbackModel([ScriptedModel(ContentFiltered("no")), other]))
@@ -71,7 +71,7 @@ async def test_a_prompt_that_a_filter_refused_is_not_offered_to_others():
     assert (await ask(FallbackModel([ScriptedModel(ContextTooLong("too long")), other]))).content == "hello"
 
 
-async def test_the_last_error_counts_if_none_can_answer():
+async def test_the_last_error_is_raised_if_all_models_fail():
     models = [ScriptedModel(ModelUnreachable(text)) for text in ("one", "two")]
     with pytest.raises(ModelUnreachable, match="two"):
         await ask(FallbackModel(models))

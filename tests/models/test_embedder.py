@@ -1,4 +1,4 @@
-"""Embeddings by the official SDK, from a server that speaks the format."""
+"""Embeddings through the official SDK, from a fake server with the wire format."""
 
 import pytest
 
@@ -22,7 +22,7 @@ async def embed(wire, texts, **options):
         await embedder.close()
 
 
-async def test_vectors_come_in_the_order_of_the_texts():
+async def test_vectors_have_the_order_of_the_texts():
     async with Wire(made([1.0, 0.0], [0.0, 1.0])) as wire:
         assert await embed(wire, ["a", "b"]) == [[1.0, 0.0], [0.0, 1.0]]
         [asked] = wire.requests
@@ -32,7 +32,7 @@ async def test_vectors_come_in_the_order_of_the_texts():
         assert "dimensions" not in wire.requests[-1].body
 
 
-async def test_what_goes_wrong_is_said_clearly():
+async def test_errors_name_the_cause():
     async with Wire(failed(401), made([1.0])) as wire:
         with pytest.raises(ModelKeyRefused):
             await embed(wire, ["a"])

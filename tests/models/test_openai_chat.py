@@ -1,4 +1,4 @@
-"""Chat Completions through the official SDK, against a server that speaks the wire format and breaks it."""
+"""Chat Completions through the official SDK, against a fake server that can break the wire format."""
 
 import asyncio
 
@@ -42,7 +42,7 @@ async def answer(wire, request=None, **options):
         await model.close()
 
 
-async def test_text_comes_as_it_is_written_with_what_it_cost():
+async def test_text_is_streamed_and_usage_is_counted():
     seen = []
     async with Wire(
         Reply(chunks=[chunk("Hel"), chunk("lo"), chunk(finish="stop"), usage(100, 10, 64, 4)])
@@ -63,7 +63,7 @@ async def test_text_comes_as_it_is_written_with_what_it_cost():
     }
 
 
-async def test_calls_that_are_split_over_many_chunks_are_put_together():
+async def test_fragments_of_tool_calls_are_joined():
     def part(index, **function):
         call_id = {"id": f"call_{index}"} if "name" in function else {}
         return [{"index": index, **call_id, "function": function}]
@@ -84,7 +84,7 @@ async def test_calls_that_are_split_over_many_chunks_are_put_together():
     assert wire.requests[0].body["tools"] == [TOOL]
 
 
-async def test_what_a_model_thinks_is_apart_from_what_it_says():
+async def test_reasoning_is_separate_from_text():
     chunks = [
         chunk(delta={"reasoning_content": "hm"}),
         chunk(delta={"reasoning": "m"}),
@@ -109,7 +109,7 @@ async def test_settings_of_the_session_are_sent():
     }
 
 
-async def test_azure_is_asked_in_its_own_way():
+async def test_azure_gets_its_own_url_and_headers():
     async with Wire(said("ok")) as wire:
         azure = {"azure_endpoint": wire.url, "azure_deployment": "home", "api_version": "2026-01-01"}
         assert (await answer(wire, base_url=None, **azure)).content == "ok"
@@ -118,7 +118,7 @@ async def test_azure_is_asked_in_its_own_way():
     assert asked.headers["api-key"] == "sk-test"
 
 
-async def test_a_busy_server_is_asked_again_when_it_says():
+async def test_a_busy_server_is_asked_again_after_the_time_it_names():
     replies = (failed(429, **{"retry-after-ms": "1"}), failed(500, **{"retry-after-ms": "1"}), said("ok"))
     async with Wire(*replies) as wire:
         assert (await answer(wire, retries=2)).content == "ok"
@@ -145,31 +145,31 @@ async def test_a_busy_server_is_asked_again_when_it_says():
         (Reply(chunks=[]), ModelUnreachable, "cut off"),
     ],
 )
-async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
+async def test_errors_name_the_cause_and_the_remedy(reply, error, says):
     async with Wire(reply) as wire:
         with pytest.raises(error, match=says) as raised:
             await answer(wire)
     assert "sk-test" not in raised.value.message
 
 
-async def test_a_server_that_falls_silent_is_given_up():
+async def test_a_silent_server_times_out():
     async with Wire(Reply(chunks=[chunk("so")], then="hang")) as wire:
         with pytest.raises(ModelUnreachable):
             await answer(wire, timeout_s=0.2)
 
 
-async def test_a_server_that_is_not_there_is_said_not_to_be():
+async def test_an_unreachable_server_is_reported():
     async with Wire() as wire:
         pass
     with pytest.raises(ModelUnreachable, match="network"):
         await answer(wire)
 
 
-async def test_a_key_is_never_shown():
+async def test_the_key_is_not_in_the_repr():
     assert "sk-test" not in repr(OpenAIModel("m", api_key="sk-test"))
 
 
-async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_call(tmp_path):
+async def test_a_turn_that_was_cut_off_resumes_without_repeating_finished_calls(tmp_path):
     made = []
 
     async def look(arguments, context):
@@ -214,7 +214,7 @@ async def test_a_turn_is_billed_at_the_price_of_the_model_that_answered(tmp_path
 
 
 def called(*calls):
-    """A chunk with calls as they come: any of index, id, name, arguments."""
+    """A chunk with tool calls that have any of index, id, name and arguments."""
     return chunk(
         calls=[
             {k: v for k, v in call.items() if k in ("index", "id")}
@@ -245,7 +245,7 @@ def called(*calls):
         ],
     ],
 )
-async def test_calls_of_odd_servers_are_kept_apart(chunks):
+async def test_tool_calls_of_odd_servers_stay_separate(chunks):
     async with Wire(Reply(chunks=[*chunks, chunk(finish="tool_calls")])) as wire:
         model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1")
         answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
@@ -266,7 +266,7 @@ async def test_calls_of_odd_servers_are_kept_apart(chunks):
         (Reply(200, body={"choices": []}), "model_error"),
     ],
 )
-async def test_what_others_say_is_understood(reply, code):
+async def test_errors_of_other_providers_are_recognised(reply, code):
     async with Wire(reply) as wire:
         model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1", retries=0)
         with pytest.raises(ModelError) as error:
@@ -275,7 +275,7 @@ async def test_what_others_say_is_understood(reply, code):
     assert error.value.code == code
 
 
-async def test_a_key_that_cannot_be_sent_is_a_clear_error():
+async def test_a_key_that_cannot_be_sent_is_reported():
     async with Wire(said("x")) as wire:
         model = OpenAIModel("m", api_key="ключ", base_url=f"{wire.url}/v1", retries=0)
         with pytest.raises(ModelError, match="the request to model m failed"):
@@ -293,12 +293,12 @@ async def test_a_key_that_cannot_be_sent_is_a_clear_error():
         {"model": ""},
     ],
 )
-def test_an_endpoint_that_cannot_work_is_refused(options):
+def test_impossible_parameters_are_refused(options):
     with pytest.raises(InvalidInput):
         OpenAIModel(**{"model": "m"} | options)
 
 
-async def test_text_that_comes_in_parts_is_text():
+async def test_text_in_parts_is_joined():
     async with Wire(Reply(chunks=[chunk([{"type": "text", "text": "Hi"}]), chunk(finish="stop")])) as wire:
         model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1")
         answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
@@ -306,7 +306,7 @@ async def test_text_that_comes_in_parts_is_text():
     assert answer.content == "Hi"
 
 
-async def test_options_go_into_the_body_and_nowhere_else():
+async def test_options_go_into_the_body():
     async with Wire(said("ok")) as wire:
         config = ModelConfig(options={"seed": 7, "reasoning_effort": "low", "made_up": 1})
         await answer(wire, ModelRequest([{"role": "user", "content": "hi"}], config=config))

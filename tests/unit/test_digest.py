@@ -1,4 +1,4 @@
-"""The digest: every identifier word for word, within its budget, in linear time."""
+"""The digest: all identifiers verbatim, within the budget, in linear time."""
 
 import json
 import re
@@ -109,7 +109,7 @@ def test_a_name_inside_a_longer_one_is_not_taken_for_shown():
     )
 
 
-def test_what_is_too_long_to_quote_is_counted():
+def test_identifiers_that_are_too_long_are_only_counted():
     url = "https://example.com/" + "x" * 1400
     assert (
         build_digest(turn("Look", f"at {url} and sensor.power"), count_text) == "- Look | sensor.power · … +1"
@@ -126,7 +126,7 @@ def test_tool_calls_are_part_of_the_turn():
     assert build_digest([messages], count_text) == "- why? | get_history · sensor.power"
 
 
-def test_of_a_result_that_is_json_the_values_are_kept_and_not_the_keys():
+def test_values_of_a_json_result_are_kept_and_keys_are_not():
     state = {
         "entity_id": "sensor.attic_battery",
         "state": "unavailable",
@@ -146,7 +146,7 @@ def test_of_a_result_that_is_json_the_values_are_kept_and_not_the_keys():
     )
 
 
-def test_of_a_long_result_the_first_names_are_kept():
+def test_the_first_names_of_a_long_result_are_kept():
     result = json.dumps({"entities": [f"light.lamp_{n}" for n in range(99)]})
     calls = [{"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}]
     turn = [
@@ -215,7 +215,7 @@ def test_a_turn_too_large_for_the_digest_is_cut_between_identifiers():
     st.sampled_from([" ", ", ", "; ", ".\n", " and "]),
 )
 @settings(max_examples=200, deadline=None)
-def test_every_identifier_survives_whatever_stands_around_it(names, glue):
+def test_every_identifier_survives_in_any_surroundings(names, glue):
     text = build_digest(turn("What now?", glue.join(names)), count_text)
     for name in names:
         assert name in text or name == "word"
@@ -223,7 +223,7 @@ def test_every_identifier_survives_whatever_stands_around_it(names, glue):
 
 @given(st.text(max_size=200) | st.text("ab1-_./: ,()[]\"'`%°C$@#=", max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_what_is_found_stands_in_the_text_and_is_not_torn_from_a_longer_name(text):
+def test_an_identifier_occurs_in_the_text_and_is_no_part_of_a_longer_name(text):
     for name in find_identifiers(text):
         assert name in text
         if re.fullmatch(r"[\w.-]+", name):
@@ -245,6 +245,6 @@ count_text((" " * 99_999 + "x") * 5)
 
 
 @pytest.mark.parametrize("max_tokens", [0, -5, 5, "x", None])
-def test_a_budget_for_no_line_is_refused(max_tokens):
+def test_a_budget_below_one_line_is_refused(max_tokens):
     with pytest.raises(SashError):
         build_digest(turn("hi"), count_text, max_tokens)

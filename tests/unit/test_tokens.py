@@ -1,4 +1,4 @@
-"""Token counts: exact for text, the published formulas for all that is around it."""
+"""Token counts: exact for text, published formulas for roles, tools and images."""
 
 import asyncio
 import base64
@@ -67,7 +67,7 @@ def test_special_tokens_in_the_text_are_plain_text(text):
 
 
 @pytest.mark.parametrize("text", [None, 7, b"x", ["x"], "\ud800"])
-def test_what_is_not_text_is_refused(text):
+def test_a_value_that_is_not_text_is_refused(text):
     with pytest.raises(SashError):
         count_text(text)
 
@@ -93,7 +93,7 @@ def test_what_is_not_text_is_refused(text):
         ("text-davinci-003", "o200k_base", False),
     ],
 )
-def test_the_encoding_follows_the_model_and_says_whether_it_is_exact(model, encoding, exact):
+def test_the_model_decides_the_encoding_and_whether_counts_are_exact(model, encoding, exact):
     counter = TokenCounter(model)
     assert (counter.encoding, counter.exact) == (encoding, exact)
 
@@ -193,6 +193,9 @@ WEBP = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 55
         (data_url(b"\x89PNG\r\n\x1a\n"), (1024, 1024)),
         ("data:", (1024, 1024)),
         ("data:image/png;base64,äöüß", (1024, 1024)),
+        (data_url(b'<svg xmlns="http://www.w3.org/2000/svg" width="' + b"9" * 400 + b'"/>'), (1024, 1024)),
+        (data_url(b"P6\n" + b"9" * 400 + b" 5\n255\n"), (1024, 1024)),
+        (data_url(b"\xff\xd8" + b"\xff\xe0\x00\x00" * 9999), (1024, 1024)),
     ],
 )
 def test_the_size_of_an_image_is_read_from_its_header(url, size):
@@ -213,11 +216,11 @@ def test_the_size_of_an_image_is_read_from_its_header(url, size):
         ("gpt-4.1-mini", 1800, 2400, "high", 2353),
     ],
 )
-def test_an_image_costs_what_the_provider_publishes(model, width, height, detail, tokens):
+def test_image_tokens_follow_the_published_formula(model, width, height, detail, tokens):
     assert find_image_cost(model).count_tokens(width, height, detail) == tokens
 
 
-def test_parts_are_counted_each_in_its_way():
+def test_each_kind_of_part_has_its_own_count():
     counter = TokenCounter("gpt-4o")
     parts = [
         {"type": "text", "text": "What is this?"},

@@ -126,7 +126,7 @@ def _plan_logbook(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | 
 
 
 def _plan_diagnosis(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Diagnose the entity, and while all are healthy the next one that the sentence may mean."""
+    """Diagnose the first entity that the sentence may mean, and the next one while all are healthy."""
     if entity_id := find_entity_id(sentence.subject):
         return None if outputs else _ToolCall("diagnose_entity", {"entity_id": entity_id})
     if not outputs:

@@ -25,7 +25,7 @@ _KEY_REFUSED = "refused the key: check api_key"
 
 
 class _SdkRule(NamedTuple):
-    """How to report an exception of the SDK. Without codes the rule applies to every code."""
+    """A rule for an exception of the SDK. Without codes it applies to every code."""
 
     caught: type[Exception]
     codes: tuple[str, ...]
@@ -34,7 +34,7 @@ class _SdkRule(NamedTuple):
 
 
 class _ProviderRule(NamedTuple):
-    """How to report a provider's own error, found by its code or by words of its message."""
+    """A rule for a provider's own error, recognised by its code or by words of its message."""
 
     codes: tuple[str, ...]
     words: re.Pattern[str]

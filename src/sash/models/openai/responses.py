@@ -20,7 +20,7 @@ from sash.ports.model import (
 
 
 class ResponsesFormat(WireFormat):
-    """The Responses API, streamed. The provider is told to store nothing."""
+    """The Responses API, streamed. The provider stores nothing."""
 
     async def start(self, client: AsyncOpenAI, request: ModelRequest, model: str) -> Any:
         return await client.responses.create(**_build_arguments(request, model))
