@@ -33,7 +33,7 @@ def written() -> int:
 class Sash:
     def __init__(self, store: str, folder: Path, safety: Any = "idempotent") -> None:
         from sash import Runtime
-        from sash.ports.model import TextDelta, ToolCallDelta
+        from sash.ports.model import Model, TextDelta, ToolCallDelta
         from sash.ports.tools import ToolSpec
         from sash.stores.files.store import FilesStore
         from sash.stores.sqlite.store import SqliteStore
@@ -41,7 +41,7 @@ class Sash:
         async def look(arguments: dict[str, Any], context: Any) -> str:
             return "21.5 °C"
 
-        class Model:
+        class ToolCallingModel(Model):
             async def stream(self, request: Any) -> Any:
                 if request.messages[-1]["role"] == "tool":
                     yield TextDelta("It is 21.5 °C in the kitchen.")
@@ -54,7 +54,7 @@ class Sash:
             "files": lambda: FilesStore(folder / "data"),
         }
         tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety=safety)
-        self.runtime = Runtime(kinds[store](), Model(), [tool])
+        self.runtime = Runtime(kinds[store](), ToolCallingModel(), [tool])
 
     async def open(self) -> None:
         await self.runtime.open()

@@ -50,33 +50,34 @@ from rich.console import Console
 from rich.table import Table
 from sash.engine.turn.asking import Asking
 from sash.engine.turn.engine import Engine
+from sash.home.live import LiveHome
 
 from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
-from sash.engine.recall import beginnings, missing
+from sash.engine.recall import find_missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
-from sash.home.home_tools import build_home_tools
-from sash.home.live_home import LiveHome
-from sash.memory.digest import digest
-from sash.memory.tokens import PER_REPLY, TokenCounter
+from sash.home import tools as house
+from sash.memory.digest import build_digest
+from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
-from sash.ports.message_time import untimed
+from sash.memory.words import extract_stems
 from sash.ports.model import Answer
+from sash.ports.prompt import split_time
 from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd, after_turn
 from sash.ports.store import Turn as StoreTurn
 from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
-from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session, WindowLimits
+from sash.values.steps import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -176,14 +177,14 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         return results[context.call_id]
 
     clock = FakeClock(STARTED_AT)
-    real = build_home_tools(LiveHome(demo_home(clock)), clock, UTC)
+    real = house.home_tools(LiveHome(demo_home(clock)), clock, UTC)
     return [ToolSpec(t.name, t.description, t.input_schema, look_up, safety="idempotent") for t in real]
 
 
 def schemas(conversation: Sequence[Turn]) -> list[Message]:
     """Return the schemas of all tools: the home's, and those of Sash's memory."""
     runtime = Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation))
-    return runtime._parts.tools.schemas  # noqa: SLF001
+    return runtime._engine.tools.schemas  # noqa: SLF001
 
 
 async def play_sash(conversation: Sequence[Turn], budget: int, costs: Costs) -> list[Prompt]:
@@ -218,7 +219,7 @@ def _answers(turn: Turn) -> Iterator[Answer]:
 
 def _watch(runtime: Runtime) -> list[tuple[Context, int]]:
     """Let the contexts that are built be seen, with how much was evicted by then."""
-    builder = runtime._parts.contexts  # noqa: SLF001
+    builder = runtime._engine.contexts  # noqa: SLF001
     build, built = builder.build, []
 
     def watched(session: Session, window: Window, *rest: Any, **named: Any) -> Context:
@@ -255,7 +256,7 @@ def with_time_at_the_head(prompts: Sequence[Prompt]) -> list[Prompt]:
     moved = []
     for prompt in prompts:
         asked = max(n for n, m in enumerate(prompt.messages) if m["role"] == "user")
-        now, _ = untimed(prompt.messages[asked]["content"])
+        now, _ = split_time(prompt.messages[asked]["content"])
         lit = sum(map(ord, now or "")) % 11
         state = f"{lit} lights are on, {lit % 3} windows are open, it is {18 + lit / 10} °C inside."
         head = {"role": "system", "content": f"It is {now}. {state}\n{SYSTEM_PROMPT}"}
@@ -264,7 +265,7 @@ def with_time_at_the_head(prompts: Sequence[Prompt]) -> list[Prompt]:
 
 
 def _without_time(message: Message) -> Message:
-    return message | {"content": untimed(message["content"])[1]} if message["role"] == "user" else message
+    return message | {"content": split_time(message["content"])[1]} if message["role"] == "user" else message
 
 
 class History:
@@ -387,11 +388,11 @@ def judge(prompts: Sequence[Prompt], budget: int, costs: Costs) -> Measured:
             begun = costs.beginning(prompt.messages[same], earlier[other].messages[same])
         common = costs.tools + sum(counts[n][:same]) + begun
         hit = common // CACHE_STEP * CACHE_STEP if common >= LEAST_CACHED else 0
-        total = PER_REPLY + costs.tools + sum(counts[n])
+        total = TOKENS_PER_REPLY + costs.tools + sum(counts[n])
         calls, tokens, cached = calls + 1, tokens + total, cached + hit
         shown += prompt.shown / budget
         causes["step" if hit else "cut"] += common - hit
-        causes["new"] += PER_REPLY
+        causes["new"] += TOKENS_PER_REPLY
         known = {_key(m): place for m, place in zip(earlier[-1].messages, earlier[-1].places, strict=True)}
         for message, place, count in list(zip(prompt.messages, prompt.places, counts[n], strict=True))[same:]:
             causes[_cause(place, known.get(_key(message)))] += count - begun
@@ -561,7 +562,7 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
         session = after_turn(session, end, messages[-1].timestamp)
     await runtime.sweep()
     gone = [eviction.message for turn in transcript for eviction in turn.evicted]
-    left = digest(turns(gone[-500:]), TokenCounter().count_text)
+    left = build_digest(turns(gone[-500:]), TokenCounter().count_text)
     session = await store.get_session("local", session.id)
     await store.save_session(replace(session, memory=replace(session.memory, digest=left)))
     turn = await _begin(store, session)
@@ -589,7 +590,7 @@ def questions(window: Window) -> dict[str, str]:
         for topic, _, _ in TOPICS
         for question in topic
     )
-    often = next(question for question in elsewhere if len(missing(beginnings(question), texts)) >= 2)
+    often = next(question for question in elsewhere if len(find_missing(extract_stems(question), texts)) >= 2)
     return {
         "nothing to recall": max(asked, key=len),
         "recalls what was said once": ASKS_WHAT_WAS_SAID_ONCE,

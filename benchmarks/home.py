@@ -58,7 +58,7 @@ from sash.home.briefing import describe_changes, write_briefing
 from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
 from sash.intents.home_intents import HomeIntents
-from sash.memory.tokens import PER_REPLY, TokenCounter
+from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.ports.home import Entity, HomeEvent, Layout, State
 from sash.ports.intents import Utterance
 from sash.stores.memory import MemoryStore
@@ -250,7 +250,7 @@ def measure(prompts: Sequence[list[Message]], turns: int, costs: Costs) -> Measu
         if earlier and same < min(len(prompt), len(earlier[other])):
             common += costs.beginning(prompt[same], earlier[other][same])
         cached += common // CACHE_STEP * CACHE_STEP if common >= LEAST_CACHED else 0
-    totals = [PER_REPLY + costs.tools + sum(each) for each in counts]
+    totals = [TOKENS_PER_REPLY + costs.tools + sum(each) for each in counts]
     return Measured(turns, len(prompts), sum(totals), cached, max(totals))
 
 

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from sash.models.fallback import FallbackModel
     from sash.models.offline import OfflineModel
     from sash.models.openai.embedder import OpenAIEmbedder
-    from sash.models.openai.endpoint import Endpoint
-    from sash.models.openai.model import openai_model
+    from sash.models.openai.model import OpenAIModel
     from sash.ports.embedder import Embedder
     from sash.ports.home import Home
     from sash.ports.intents import Intents
@@ -74,7 +73,6 @@ _MODULES = {
     "ConversationWindow": "values.messages",
     "Defaults": "values.sessions",
     "Embedder": "ports.embedder",
-    "Endpoint": "models.openai.endpoint",
     "Event": "values.events",
     "Eviction": "memory.window",
     "Fact": "values.sessions",
@@ -89,6 +87,7 @@ _MODULES = {
     "ModelFacts": "models.catalog",
     "ModelRequest": "ports.model",
     "OfflineModel": "models.offline",
+    "OpenAIModel": "models.openai.model",
     "OpenAIEmbedder": "models.openai.embedder",
     "Pin": "values.sessions",
     "RemoteHome": "home.remote",
@@ -108,7 +107,6 @@ _MODULES = {
     "WindowLimits": "values.sessions",
     "count_text": "memory.tokens",
     "demo_home": "demo.demo_home",
-    "openai_model": "models.openai.model",
 }
 
 __all__ = [
@@ -129,7 +127,6 @@ __all__ = [
     "ConversationWindow",
     "Defaults",
     "Embedder",
-    "Endpoint",
     "Event",
     "Eviction",
     "Fact",
@@ -145,6 +142,7 @@ __all__ = [
     "ModelRequest",
     "OfflineModel",
     "OpenAIEmbedder",
+    "OpenAIModel",
     "Pin",
     "RemoteHome",
     "Runtime",
@@ -164,7 +162,6 @@ __all__ = [
     "__version__",
     "count_text",
     "demo_home",
-    "openai_model",
 ]
 
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sash.ports.model import Answer, Delta, ModelRequest, Stop, TextDelta, ToolCallDelta
+from sash.ports.model import Answer, Delta, Model, ModelRequest, Stop, TextDelta, ToolCallDelta
 from sash.ports.store import Store
 
 
@@ -39,12 +39,14 @@ def both(*answers: Answer) -> Answer:
     return Answer(content, tuple(call for answer in answers for call in answer.tool_calls))
 
 
-class ScriptedModel:
+class ScriptedModel(Model):
     """A model that gives its answers in order and keeps the requests.
 
     An answer is a text, an `Answer`, an exception to raise, or a function of the request. The last answer is
     repeated.
     """
+
+    name: str | None = None
 
     def __init__(self, *lines: Line) -> None:
         self.requests: list[ModelRequest] = []

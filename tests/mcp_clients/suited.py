@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.errors import ContextTooLong
-from sash.ports.model import Delta, ModelRequest
+from sash.ports.model import Delta, Model, ModelRequest
 from sash.server.mcp.shapes import Awaited
 from sash.server.mcp.tools import Tool, Visit, agent_tool
 from sash.testing import Line, ScriptedModel, calling
@@ -37,7 +37,7 @@ class Greeting:
     text: str
 
 
-class Suited:
+class Suited(Model):
     """A model that does as it is told: sleep, fail, delete."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:

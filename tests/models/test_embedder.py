@@ -1,11 +1,10 @@
-"""Embeddings by the official SDK, from a server that speaks the format."""
+"""Embeddings through the official SDK, from a fake server with the wire format."""
 
 import pytest
 
 from sash.errors import ModelError, ModelKeyRefused
 from sash.models.openai.embedder import OpenAIEmbedder
-from sash.models.openai.endpoint import Endpoint
-from sash.ports.embedder import pack, similarity
+from sash.ports.embedder import compare_vectors, pack_vector
 from tests.models.wire import Reply, Wire, failed
 
 
@@ -16,14 +15,14 @@ def made(*vectors):
 
 
 async def embed(wire, texts, **options):
-    embedder = OpenAIEmbedder(Endpoint("m", "k", f"{wire.url}/v1", retries=0), **options)
+    embedder = OpenAIEmbedder("m", api_key="k", base_url=f"{wire.url}/v1", retries=0, **options)
     try:
         return await embedder.embed(texts)
     finally:
         await embedder.close()
 
 
-async def test_vectors_come_in_the_order_of_the_texts():
+async def test_vectors_have_the_order_of_the_texts():
     async with Wire(made([1.0, 0.0], [0.0, 1.0])) as wire:
         assert await embed(wire, ["a", "b"]) == [[1.0, 0.0], [0.0, 1.0]]
         [asked] = wire.requests
@@ -33,17 +32,17 @@ async def test_vectors_come_in_the_order_of_the_texts():
         assert "dimensions" not in wire.requests[-1].body
 
 
-async def test_what_goes_wrong_is_said_clearly():
+async def test_errors_name_the_cause():
     async with Wire(failed(401), made([1.0])) as wire:
         with pytest.raises(ModelKeyRefused):
             await embed(wire, ["a"])
-        with pytest.raises(ModelError, match="1 vectors of 2"):
+        with pytest.raises(ModelError, match="1 vectors for 2"):
             await embed(wire, ["a", "b"])
 
 
 def test_similarity_is_the_cosine():
-    assert similarity(pack([2, 0]), pack([5, 0])) == pytest.approx(1)
-    assert similarity(pack([1, 0]), pack([0, 3])) == pytest.approx(0)
-    assert similarity(pack([1, 0]), pack([-1, 0])) == pytest.approx(-1)
-    assert similarity(pack([0, 0]), pack([1, 0])) == 0
-    assert similarity(pack([1, 0]), pack([1, 0, 0])) == 0
+    assert compare_vectors(pack_vector([2, 0]), pack_vector([5, 0])) == pytest.approx(1)
+    assert compare_vectors(pack_vector([1, 0]), pack_vector([0, 3])) == pytest.approx(0)
+    assert compare_vectors(pack_vector([1, 0]), pack_vector([-1, 0])) == pytest.approx(-1)
+    assert compare_vectors(pack_vector([0, 0]), pack_vector([1, 0])) == 0
+    assert compare_vectors(pack_vector([1, 0]), pack_vector([1, 0, 0])) == 0

@@ -1,4 +1,4 @@
-"""The model that needs no network: the same every time, through the same tools."""
+"""The offline model with a few fake tools."""
 
 import socket
 from datetime import UTC
@@ -8,7 +8,7 @@ import pytest
 
 from sash import Runtime
 from sash.models.offline import OfflineModel
-from sash.models.offline.speech import ENGLISH
+from sash.models.offline.phrases import ENGLISH
 from sash.ports.model import ModelRequest, collect
 from sash.ports.tools import ToolSpec
 from sash.stores.memory import MemoryStore
@@ -95,14 +95,14 @@ async def test_questions_about_the_house_are_answered_from_the_tools(talk):
     assert result.continuation.stats.unpriced_calls == 0
 
 
-async def test_an_index_without_states_is_followed_by_the_states(talk):
+async def test_states_are_read_if_the_search_returns_none(talk):
     tools = [tool("search_index", search_names), tool("get_states", states)]
     assert (await talk("Is the kitchen light on?", tools=tools)).response.final_message == (
         "Kitchen light (Kitchen): read"
     )
 
 
-async def test_what_is_not_in_the_house_is_not_made_up(talk):
+async def test_an_unknown_entity_is_reported_as_not_found(talk):
     assert "nothing by that name" in (await talk("Is the pool heated?")).response.final_message
 
 
@@ -124,7 +124,7 @@ async def test_errors_are_looked_up(talk, question, timeframe):
     assert f"timeout ({timeframe})" in (await talk(question)).response.final_message
 
 
-async def test_it_finds_what_was_said_in_sight_and_out_of_sight(talk):
+async def test_earlier_statements_are_found_in_the_window_and_after_eviction(talk):
     small = [f"this is talk number {n}" for n in range(8)]
     asked = "What did I say about the boiler?"
     for window, chatter in ((None, ()), (WindowLimits(max_turns=3), small)):
@@ -138,7 +138,7 @@ async def test_it_finds_what_was_said_in_sight_and_out_of_sight(talk):
     )
 
 
-async def test_it_knows_what_it_was_asked_to_remember(talk):
+async def test_noted_facts_are_quoted(talk):
     said = await talk("remember that the bins go out on Monday", "What do you remember about the bins?")
     assert "the bins go out on Monday" in said.response.final_message
     everything = await talk("remember that I like tea", "What do you know about me?")
@@ -149,16 +149,18 @@ async def test_it_knows_the_time(talk):
     assert (await talk("What time is it?")).response.final_message == "It is Thursday, 2026-01-01 00:00."
 
 
-async def test_it_says_plainly_what_it_cannot_do(talk):
-    assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot
+async def test_other_requests_are_refused(talk):
+    assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot_answer
     image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
-    assert (await talk("Look at this", attachments=[image])).response.final_message == ENGLISH.no_images
+    assert (
+        await talk("Look at this", attachments=[image])
+    ).response.final_message == ENGLISH.cannot_see_media
     assert (
         await talk("Is the kitchen light on?", allow_tools=False)
-    ).response.final_message == ENGLISH.cannot
+    ).response.final_message == ENGLISH.cannot_answer
 
 
-async def test_it_is_the_same_every_time_and_needs_no_network(talk, monkeypatch):
+async def test_answers_are_deterministic_and_need_no_network(talk, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("the network was used")
 
@@ -171,12 +173,12 @@ async def test_it_is_the_same_every_time_and_needs_no_network(talk, monkeypatch)
 @pytest.mark.parametrize(
     "result", ["failed: the house is away", 5, [1, 2], {"odd": 1}, {"entities": "x"}, {}]
 )
-async def test_odd_results_are_told_as_they_are(talk, result):
+async def test_odd_tool_results_cause_no_error(talk, result):
     said = (await talk("Is the kitchen light on?", tools=[tool("search_index", lambda a: result)])).response
     assert said.final_message
 
 
-async def test_it_knows_what_is_one_s_own(talk):
+async def test_questions_about_the_speaker_use_recall(talk):
     told = "remember that my favourite colour is blue"
     assert "blue" in (await talk(told, "What is my favourite colour?")).response.final_message
     assert (
@@ -186,12 +188,12 @@ async def test_it_knows_what_is_one_s_own(talk):
 
 
 @pytest.mark.parametrize("question", ["What is 2+2?", "Who are you?", "Remind me to take out the trash"])
-async def test_what_is_not_in_the_house_it_cannot_answer_and_says_so(talk, question):
-    assert ENGLISH.cannot in (await talk(question)).response.final_message
+async def test_questions_about_other_topics_are_refused(talk, question):
+    assert ENGLISH.cannot_answer in (await talk(question)).response.final_message
 
 
 @pytest.mark.parametrize("question", ["What is my favourite colour?", "What do you remember about colours?"])
-async def test_what_tools_returned_is_never_told_as_if_it_was_said(talk, question):
+async def test_tool_results_are_never_quoted_as_statements(talk, question):
     """A window of a few turns has lost the looking up, which is about the same words."""
 
     def find(arguments):
@@ -207,7 +209,7 @@ async def test_what_tools_returned_is_never_told_as_if_it_was_said(talk, questio
     assert "{" not in said.response.final_message
 
 
-async def test_what_was_said_is_told_once_and_not_at_any_length(talk):
+async def test_a_statement_is_quoted_once_and_shortened(talk):
     long = [f"The boiler {n} leaks " + "very " * 200 for n in range(20)]
     said = await talk("The boiler leaks", "The boiler leaks", *long, "What did I say about the boiler?")
     lines = said.response.final_message.splitlines()
@@ -217,15 +219,15 @@ async def test_what_was_said_is_told_once_and_not_at_any_length(talk):
     assert sum(line.endswith("you: The boiler leaks") for line in lines) == 1
 
 
-async def test_what_somebody_said_of_himself_is_found_in_sight(talk):
+async def test_statements_of_the_user_in_the_window_are_quoted(talk):
     said = await talk("My dog is called Rex.", "What is my dog called?", tools=[])
     assert said.response.final_message.endswith("you: My dog is called Rex.")
     assert (
         await talk("My dog is called Rex.", "What is my cat called?", tools=[])
-    ).response.final_message == ENGLISH.cannot
+    ).response.final_message == ENGLISH.cannot_answer
 
 
-async def test_a_state_is_asked_of_the_house_and_not_of_what_was_said(talk):
+async def test_a_state_comes_from_the_home_and_not_from_the_conversation(talk):
     said = await talk("remember that my kitchen is blue", "Is my kitchen light on?")
     assert said.response.final_message == "Kitchen light (Kitchen): on"
 

@@ -1,4 +1,4 @@
-"""What is answered about the demo house without a language model."""
+"""Answers of the offline model about the demo home."""
 
 from datetime import UTC, datetime
 
@@ -6,7 +6,7 @@ import pytest
 
 from sash import Runtime
 from sash.demo.demo_home import demo_home
-from sash.models.offline.speech import ENGLISH, GERMAN
+from sash.models.offline.phrases import ENGLISH, GERMAN
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from sash.values.sessions import SessionPolicy
@@ -18,9 +18,10 @@ POLICY = SessionPolicy(allow_actuation=True, allowlisted_services=("light",))
 
 @pytest.fixture
 async def house():
-    """Ask the house in sessions of their own: the last answer, and the tools that were called for it."""
+    """Ask each question in a session of its own; return the last answer and record its tool calls."""
     clock = FakeClock(MORNING)
-    async with Runtime(MemoryStore(), home=demo_home(clock), clock=clock, time_zone=UTC) as runtime:
+    home = demo_home(clock)
+    async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:
         await runtime.home_ready(timeout_s=WAIT_S)
 
         async def ask(*sentences, language="en"):
@@ -33,7 +34,7 @@ async def house():
             ask.actions = result.response.actions
             return result.response.final_message
 
-        ask.home = runtime.home.home
+        ask.home = home
         yield ask
 
 
@@ -47,21 +48,21 @@ async def house():
         ("What is wrong with the bedside lamp?", "Bedside lamp (Bedroom) is fine: off."),
     ],
 )
-async def test_a_diagnosis_is_of_what_was_asked_about_and_of_nothing_else(house, sentence, name):
+async def test_only_the_named_entity_is_diagnosed(house, sentence, name):
     said = await house(sentence)
     assert said.splitlines()[0] == name
     assert house.tools.count("diagnose_entity") == 1
     assert "Also" not in said
 
 
-async def test_of_several_that_are_meant_the_first_comes_first_and_then_what_is_wrong(house):
+async def test_of_several_entities_the_first_is_described_and_then_the_faulty_ones(house):
     said = await house("what is wrong with the hallway?")
     first, *others = said.split("Also: ")
     assert first.startswith("Hallway light (Hallway) is fine")
     assert all("is fine" not in other for other in others)
 
 
-async def test_faults_are_told_in_words(house):
+async def test_faults_are_described_in_sentences(house):
     flickers = await house("Why did bedroom lights flicker last night?")
     assert flickers.startswith("Bedroom ceiling light (Bedroom) needs attention")
     assert "flickers when the mains voltage dips" in flickers
@@ -69,7 +70,7 @@ async def test_faults_are_told_in_words(house):
     assert leak.startswith("Bathroom leak sensor (Bathroom) is not available.\n")
 
 
-async def test_why_something_was_switched_is_read_in_the_logbook(house):
+async def test_a_why_question_about_a_healthy_entity_reads_the_logbook(house):
     said = await house("why did the hallway light turn on?")
     assert "In the logbook: " in said
     assert "Hallway light turned on (automation Hallway night light)" in said
@@ -80,29 +81,31 @@ async def test_why_something_was_switched_is_read_in_the_logbook(house):
     [
         (
             "is the kitchen window open?",
-            "I know no kitchen window. The nearest: Bedroom window (Bedroom): closed.",
+            "I cannot find “kitchen window” in the house. The closest: Bedroom window (Bedroom): closed.",
         ),
         (
             "is the front door camera on?",
-            "I know no front door camera. The nearest: Front door (Hallway): closed.",
+            "I cannot find “front door camera” in the house. The closest: Front door (Hallway): closed.",
         ),
         (
             "is the motion sensor in the attic ok?",
-            "I know no attic. The nearest: Hallway motion (Hallway): clear.",
+            "I cannot find “attic” in the house. The closest: Hallway motion (Hallway): clear.",
         ),
         (
             "how humid is it in the bathroom?",
-            "I find nothing that fits “humid” + “bathroom”. The nearest: Living room humidity",
+            "Nothing in the house matches “humid” + “bathroom”. The closest: Living room humidity",
         ),
     ],
 )
-async def test_what_is_only_near_is_not_told_as_what_was_asked_for(house, question, answer):
+async def test_similar_entities_are_listed_as_the_closest_and_not_as_the_answer(house, question, answer):
     assert (await house(question)).startswith(answer)
 
 
-async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
+async def test_an_unknown_door_has_no_state(house):
     said = await house("is the back door locked?")
-    assert said.startswith("I know no back door. The nearest: Front door lock (Hallway): locked; ")
+    assert said.startswith(
+        "I cannot find “back door” in the house. The closest: Front door lock (Hallway): locked; "
+    )
     assert "Front door (Hallway): closed" in said
 
 
@@ -116,17 +119,17 @@ async def test_a_door_that_is_not_there_is_neither_locked_nor_open(house):
         "turn on the disco ball",
     ],
 )
-async def test_what_has_nothing_to_do_with_the_house_is_refused(house, question):
-    assert (await house(question)).endswith(ENGLISH.cannot)
+async def test_questions_that_do_not_concern_the_home_are_refused(house, question):
+    assert (await house(question)).endswith(ENGLISH.cannot_answer)
 
 
 @pytest.mark.parametrize("question", ["what is 2+2?", "what's on?", "why is it so cold?", "Who are you?"])
-async def test_what_names_no_thing_is_not_looked_for(house, question):
-    assert await house(question) == ENGLISH.cannot
+async def test_a_sentence_without_a_name_starts_no_search(house, question):
+    assert await house(question) == ENGLISH.cannot_answer
     assert house.tools == []
 
 
-async def test_only_what_fits_as_well_as_the_best_is_told(house):
+async def test_only_the_best_matches_are_described(house):
     assert (await house("how much power does the house use?")).startswith("House power (Garage): ")
     assert "alarm" not in await house("how much power does the house use?")
     temperatures = (await house("what's the temperature?")).splitlines()
@@ -136,20 +139,20 @@ async def test_only_what_fits_as_well_as_the_best_is_told(house):
     assert both == "Kitchen ceiling light (Kitchen): off\nHallway light (Hallway): off"
 
 
-async def test_states_have_the_words_of_their_class_and_no_unit_without_a_value(house):
+async def test_states_are_named_by_device_class_and_have_no_unit_without_a_value(house):
     sensors = await house("list sensors")
     assert "Front door (Hallway): closed" in sensors
     assert "Zigbee bridge connection (Hallway): connected" in sensors
     assert "Bathroom leak sensor battery (Bathroom): not available\n" in sensors
 
 
-async def test_a_long_list_says_how_much_is_left_out(house):
+async def test_a_long_list_counts_the_omitted_items(house):
     *shown, more = (await house("show all lights")).splitlines()
     assert len(shown) == 10
     assert more == "and 1 more"
 
 
-async def test_an_id_is_read_and_a_wrong_one_is_said(house):
+async def test_an_entity_id_is_read_and_an_unknown_one_is_reported(house):
     assert await house("is light.kitchen_ceiling on?") == "Kitchen ceiling light (Kitchen): off"
     assert "there is no entity 'light.kitchn'" in await house("is light.kitchn on?")
 
@@ -157,22 +160,22 @@ async def test_an_id_is_read_and_a_wrong_one_is_said(house):
 @pytest.mark.parametrize(
     "question", ["what is unavailable?", "which devices are offline?", "Is anything offline?"]
 )
-async def test_what_is_not_available_is_listed(house, question):
+async def test_unavailable_entities_are_listed(house, question):
     said = await house(question)
     assert said == "Not available: Bathroom leak sensor (Bathroom); Bathroom leak sensor battery (Bathroom)."
     assert await house("which lights are unavailable?") == "Nothing like that is unavailable."
 
 
-async def test_low_batteries_are_told_with_what_they_said_last(house):
+async def test_low_batteries_are_listed_with_their_last_known_level(house):
     assert await house("which batteries are low?") == (
-        "Low: Bathroom leak sensor battery (Bathroom), which was 3 % last."
+        "Low: Bathroom leak sensor battery (Bathroom), last known level 3 %."
     )
     house.home.set_state("sensor.bathroom_leak_battery", "80")
-    assert await house("which batteries are low?") == "No battery is known to be low."
+    assert await house("which batteries are low?") == "No battery is low, as far as I know."
     assert "80 %" in await house("battery levels")
 
 
-async def test_what_happened_is_read_in_the_logbook(house):
+async def test_events_come_from_the_logbook(house):
     said = await house("what happened last night?")
     assert house.tools == ["get_logbook"]
     assert said.startswith("15 of ")
@@ -181,7 +184,7 @@ async def test_what_happened_is_read_in_the_logbook(house):
     assert house.tools == ["search_index", "get_logbook"]
     assert "Coffee machine turned on" in kitchen
     assert "Front door" not in kitchen
-    assert (await house("what happened in the disco?")).endswith(ENGLISH.cannot)
+    assert (await house("what happened in the disco?")).endswith(ENGLISH.cannot_answer)
 
 
 @pytest.mark.parametrize(
@@ -192,18 +195,18 @@ async def test_what_happened_is_read_in_the_logbook(house):
         ("Wann wurde die Haustür geöffnet?", "de"),
     ],
 )
-async def test_how_something_was_is_not_told_by_how_it_is(house, question, language):
+async def test_a_question_about_the_past_is_not_answered_with_the_current_state(house, question, language):
     said = await house(question, language=language)
     assert "Front door was opened" in said
     assert "Front door (Hallway)" not in said
 
 
-async def test_the_time_is_told_of_here_only(house):
+async def test_only_the_local_time_is_known(house):
     assert await house("what day of the week is it?") == "It is Thursday, 2026-01-15 10:40."
     assert "10:40" not in await house("what's the time in Tokyo?")
 
 
-async def test_help_says_what_can_be_said(house):
+async def test_help_lists_example_sentences(house):
     for asked in ("help", "What can you do?"):
         assert "Which batteries are low?" in await house(asked)
     assert "Welche Batterien sind leer?" in await house("Hilfe", language="de")
@@ -215,10 +218,13 @@ async def test_help_says_what_can_be_said(house):
         ("turn on the lamp", "Which one do you mean: Floor lamp (Living room), Bedside lamp (Bedroom)? "),
         ("turn on the lights", "Which one do you mean: "),
         ("turn off the kitchn light", "Do you mean Kitchen ceiling light (Kitchen)? "),
-        ("lock the back door", "I know no back door. The nearest: Front door lock (Hallway); "),
+        (
+            "lock the back door",
+            "I cannot find “back door” in the house. The closest: Front door lock (Hallway); ",
+        ),
     ],
 )
-async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(house, order, answer):
+async def test_an_ambiguous_order_causes_a_question_and_no_action(house, order, answer):
     said = await house(order)
     assert said.startswith(answer)
     assert "Nothing was done" in said
@@ -226,8 +232,8 @@ async def test_an_order_that_is_not_clear_is_asked_back_and_not_carried_out(hous
     assert set(house.tools) == {"search_index"}
 
 
-async def test_what_is_named_and_still_not_understood_is_refused(house):
-    assert await house("turn on the kitchen ceiling light for 5 minutes") == ENGLISH.cannot
+async def test_an_order_with_a_known_name_that_is_not_understood_is_refused(house):
+    assert await house("turn on the kitchen ceiling light for 5 minutes") == ENGLISH.cannot_answer
 
 
 @pytest.mark.parametrize(
@@ -251,8 +257,8 @@ async def test_what_is_named_and_still_not_understood_is_refused(house):
             "Bedroom ceiling light (Bedroom): hier stimmt etwas nicht",
         ),
         ("Gab es heute Fehler?", " Vorfälle."),
-        ("Wer ist der Präsident von Frankreich?", GERMAN.cannot),
-        ("Erzähl mir einen Witz", GERMAN.cannot),
+        ("Wer ist der Präsident von Frankreich?", GERMAN.cannot_answer),
+        ("Erzähl mir einen Witz", GERMAN.cannot_answer),
         ("mach das rückgängig", "In dieser Sitzung gibt es nichts rückgängig zu machen."),
         ("Schließe die Haustür auf", "Nicht getan: lock.unlock ist in dieser Sitzung nicht erlaubt."),
     ],
@@ -261,7 +267,7 @@ async def test_german_is_answered_in_german(house, sentence, answer):
     assert answer in await house(sentence, language="de")
 
 
-async def test_what_was_so_already_is_undone_in_neither_language(house):
+async def test_an_action_without_a_change_is_not_undone_in_either_language(house):
     on = "turn on the kitchen light"
     assert await house(on, on, "undo") == "Undone. Kitchen ceiling light: off"
     ein = "Schalte das Licht in der Küche ein"

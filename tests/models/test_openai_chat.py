@@ -1,4 +1,4 @@
-"""Chat Completions through the official SDK, against a server that speaks the wire format and breaks it."""
+"""Chat Completions through the official SDK, against a fake server that can break the wire format."""
 
 import asyncio
 
@@ -15,10 +15,10 @@ from sash.errors import (
     ModelUnknown,
     ModelUnreachable,
 )
-from sash.models.openai.chat import OpenAIChat
-from sash.models.openai.endpoint import Endpoint
+from sash.models.openai.model import OPENAI_RESERVED_OPTIONS, OpenAIModel
 from sash.ports.model import ModelRequest, Usage, collect
 from sash.ports.tools import ToolSpec
+from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.values.sessions import ModelConfig
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
@@ -33,23 +33,23 @@ TOOL = {
 
 async def answer(wire, request=None, **options):
     options = {"timeout_s": 5, "retries": 0, "api_key": "sk-test", "base_url": f"{wire.url}/v1"} | options
-    model = OpenAIChat(Endpoint("m", **options))
+    model = OpenAIModel("m", **options)
     try:
         return await asyncio.wait_for(
             collect(model.stream(request or ModelRequest(HI)), lambda text: None), WAIT_S
         )
     finally:
-        await model.endpoint.close()
+        await model.close()
 
 
-async def test_text_comes_as_it_is_written_with_what_it_cost():
+async def test_text_is_streamed_and_usage_is_counted():
     seen = []
     async with Wire(
         Reply(chunks=[chunk("Hel"), chunk("lo"), chunk(finish="stop"), usage(100, 10, 64, 4)])
     ) as wire:
-        model = OpenAIChat(Endpoint("m", "sk-test", f"{wire.url}/v1"))
+        model = OpenAIModel("m", api_key="sk-test", base_url=f"{wire.url}/v1")
         result = await collect(model.stream(ModelRequest(HI)), seen.append)
-        await model.endpoint.close()
+        await model.close()
     assert seen == ["Hel", "Hello"]
     assert (result.content, result.stop_reason) == ("Hello", "stop")
     assert result.usage == Usage(100, 10, 64, 4, "m")
@@ -63,7 +63,7 @@ async def test_text_comes_as_it_is_written_with_what_it_cost():
     }
 
 
-async def test_calls_that_are_split_over_many_chunks_are_put_together():
+async def test_fragments_of_tool_calls_are_joined():
     def part(index, **function):
         call_id = {"id": f"call_{index}"} if "name" in function else {}
         return [{"index": index, **call_id, "function": function}]
@@ -84,7 +84,7 @@ async def test_calls_that_are_split_over_many_chunks_are_put_together():
     assert wire.requests[0].body["tools"] == [TOOL]
 
 
-async def test_what_a_model_thinks_is_apart_from_what_it_says():
+async def test_reasoning_is_separate_from_text():
     chunks = [
         chunk(delta={"reasoning_content": "hm"}),
         chunk(delta={"reasoning": "m"}),
@@ -109,7 +109,7 @@ async def test_settings_of_the_session_are_sent():
     }
 
 
-async def test_azure_is_asked_in_its_own_way():
+async def test_azure_gets_its_own_url_and_headers():
     async with Wire(said("ok")) as wire:
         azure = {"azure_endpoint": wire.url, "azure_deployment": "home", "api_version": "2026-01-01"}
         assert (await answer(wire, base_url=None, **azure)).content == "ok"
@@ -118,7 +118,7 @@ async def test_azure_is_asked_in_its_own_way():
     assert asked.headers["api-key"] == "sk-test"
 
 
-async def test_a_busy_server_is_asked_again_when_it_says():
+async def test_a_busy_server_is_asked_again_after_the_time_it_names():
     replies = (failed(429, **{"retry-after-ms": "1"}), failed(500, **{"retry-after-ms": "1"}), said("ok"))
     async with Wire(*replies) as wire:
         assert (await answer(wire, retries=2)).content == "ok"
@@ -131,7 +131,7 @@ async def test_a_busy_server_is_asked_again_when_it_says():
         (failed(401), ModelKeyRefused, "api_key"),
         (failed(403), ModelKeyRefused, "api_key"),
         (failed(404), ModelUnknown, "its name"),
-        (failed(429), ModelQuotaReached, "too often"),
+        (failed(429), ModelQuotaReached, "too many requests"),
         (failed(429, "insufficient_quota"), ModelQuotaReached, "billing"),
         (failed(400, "context_length_exceeded"), ContextTooLong, "max_tokens"),
         (failed(400, "content_filter"), ContentFiltered, "content filter"),
@@ -145,31 +145,31 @@ async def test_a_busy_server_is_asked_again_when_it_says():
         (Reply(chunks=[]), ModelUnreachable, "cut off"),
     ],
 )
-async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
+async def test_errors_name_the_cause_and_the_remedy(reply, error, says):
     async with Wire(reply) as wire:
         with pytest.raises(error, match=says) as raised:
             await answer(wire)
     assert "sk-test" not in raised.value.message
 
 
-async def test_a_server_that_falls_silent_is_given_up():
+async def test_a_silent_server_times_out():
     async with Wire(Reply(chunks=[chunk("so")], then="hang")) as wire:
         with pytest.raises(ModelUnreachable):
             await answer(wire, timeout_s=0.2)
 
 
-async def test_a_server_that_is_not_there_is_said_not_to_be():
+async def test_an_unreachable_server_is_reported():
     async with Wire() as wire:
         pass
     with pytest.raises(ModelUnreachable, match="network"):
         await answer(wire)
 
 
-async def test_a_key_is_never_shown():
-    assert "sk-test" not in repr(Endpoint("m", "sk-test"))
+async def test_the_key_is_not_in_the_repr():
+    assert "sk-test" not in repr(OpenAIModel("m", api_key="sk-test"))
 
 
-async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_call(tmp_path):
+async def test_a_turn_that_was_cut_off_resumes_without_repeating_finished_calls(tmp_path):
     made = []
 
     async def look(arguments, context):
@@ -184,7 +184,7 @@ async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_
     )
     tools = [ToolSpec("look", "Look.", {"type": "object"}, look)]
     async with Wire(*replies) as wire:
-        model = OpenAIChat(Endpoint("m", "sk-test", f"{wire.url}/v1", retries=0))
+        model = OpenAIModel("m", api_key="sk-test", base_url=f"{wire.url}/v1", retries=0)
         async with Runtime(SqliteStore(tmp_path / "sash.db"), model, tools) as runtime:
             session = await runtime.start_session()
             sent = await runtime.send_message(session.id, "how is it?")
@@ -196,13 +196,13 @@ async def test_a_turn_that_is_cut_in_mid_stream_resumes_and_repeats_no_finished_
             result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
             assert made == ["c1"]
             assert result.response.final_message == "All is well."
-        assert model.endpoint._client is None, "a runtime that is closed keeps no connection"
+        assert not model.is_connected, "a closed runtime keeps no connection"
 
 
 async def test_a_turn_is_billed_at_the_price_of_the_model_that_answered(tmp_path):
     counted = usage(1_000_000, 100_000, 400_000) | {"model": "gpt-4o-mini-2024-07-18"}
     async with Wire(Reply(chunks=[chunk("Hello."), chunk(finish="stop"), counted])) as wire:
-        model = OpenAIChat(Endpoint("my-deployment", "sk-test", f"{wire.url}/v1"))
+        model = OpenAIModel("my-deployment", api_key="sk-test", base_url=f"{wire.url}/v1")
         async with Runtime(SqliteStore(tmp_path / "sash.db"), model) as runtime:
             session = await runtime.start_session()
             sent = await runtime.send_message(session.id, "hi")
@@ -214,7 +214,7 @@ async def test_a_turn_is_billed_at_the_price_of_the_model_that_answered(tmp_path
 
 
 def called(*calls):
-    """A chunk with calls as they come: any of index, id, name, arguments."""
+    """A chunk with tool calls that have any of index, id, name and arguments."""
     return chunk(
         calls=[
             {k: v for k, v in call.items() if k in ("index", "id")}
@@ -245,11 +245,11 @@ def called(*calls):
         ],
     ],
 )
-async def test_calls_of_odd_servers_are_kept_apart(chunks):
+async def test_tool_calls_of_odd_servers_stay_separate(chunks):
     async with Wire(Reply(chunks=[*chunks, chunk(finish="tool_calls")])) as wire:
-        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1"))
+        model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1")
         answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
-        await model.endpoint.close()
+        await model.close()
     made = [(c["id"], c["function"]["name"], c["function"]["arguments"] or "{}") for c in answer.tool_calls]
     assert made == [("1", "a", "{}"), ("2", "b", "{}")]
 
@@ -266,21 +266,21 @@ async def test_calls_of_odd_servers_are_kept_apart(chunks):
         (Reply(200, body={"choices": []}), "model_error"),
     ],
 )
-async def test_what_others_say_is_understood(reply, code):
+async def test_errors_of_other_providers_are_recognised(reply, code):
     async with Wire(reply) as wire:
-        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1", retries=0))
+        model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1", retries=0)
         with pytest.raises(ModelError) as error:
             await collect(model.stream(ModelRequest(HI)), lambda text: None)
-        await model.endpoint.close()
+        await model.close()
     assert error.value.code == code
 
 
-async def test_a_key_that_cannot_be_sent_is_a_clear_error():
+async def test_a_key_that_cannot_be_sent_is_reported():
     async with Wire(said("x")) as wire:
-        model = OpenAIChat(Endpoint("m", "ключ", f"{wire.url}/v1", retries=0))
-        with pytest.raises(ModelError, match="cannot be asked"):
+        model = OpenAIModel("m", api_key="ключ", base_url=f"{wire.url}/v1", retries=0)
+        with pytest.raises(ModelError, match="the request to model m failed"):
             await collect(model.stream(ModelRequest(HI)), lambda text: None)
-        await model.endpoint.close()
+        await model.close()
 
 
 @pytest.mark.parametrize(
@@ -293,20 +293,20 @@ async def test_a_key_that_cannot_be_sent_is_a_clear_error():
         {"model": ""},
     ],
 )
-def test_an_endpoint_that_cannot_work_is_refused(options):
+def test_impossible_parameters_are_refused(options):
     with pytest.raises(InvalidInput):
-        Endpoint(**{"model": "m"} | options)
+        OpenAIModel(**{"model": "m"} | options)
 
 
-async def test_text_that_comes_in_parts_is_text():
+async def test_text_in_parts_is_joined():
     async with Wire(Reply(chunks=[chunk([{"type": "text", "text": "Hi"}]), chunk(finish="stop")])) as wire:
-        model = OpenAIChat(Endpoint("m", "k", f"{wire.url}/v1"))
+        model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1")
         answer = await collect(model.stream(ModelRequest(HI)), lambda text: None)
-        await model.endpoint.close()
+        await model.close()
     assert answer.content == "Hi"
 
 
-async def test_options_go_into_the_body_and_nowhere_else():
+async def test_options_go_into_the_body():
     async with Wire(said("ok")) as wire:
         config = ModelConfig(options={"seed": 7, "reasoning_effort": "low", "made_up": 1})
         await answer(wire, ModelRequest([{"role": "user", "content": "hi"}], config=config))
@@ -314,9 +314,17 @@ async def test_options_go_into_the_body_and_nowhere_else():
         assert (sent["seed"], sent["reasoning_effort"], sent["made_up"]) == (7, "low", 1)
 
 
-@pytest.mark.parametrize(
-    "name", ["extra_body", "extra_headers", "extra_query", "timeout", "messages", "prompt"]
-)
-def test_options_that_would_change_what_sash_decides_are_refused(name):
-    with pytest.raises(InvalidInput, match=name):
-        ModelConfig(options={name: {}})
+@pytest.mark.parametrize("name", sorted(OPENAI_RESERVED_OPTIONS))
+async def test_reserved_options_are_refused_before_anything_is_stored(name):
+    async with Runtime(MemoryStore(), OpenAIModel("m")) as runtime:
+        with pytest.raises(InvalidInput, match=name):
+            await runtime.start_session(model=ModelConfig(options={name: {}}))
+        assert not (await runtime.list_sessions()).items
+
+
+async def test_a_session_with_reserved_options_of_another_model_reaches_no_server():
+    async with Wire(said("ok")) as wire:
+        config = ModelConfig(options={"extra_body": {"messages": []}})
+        with pytest.raises(InvalidInput, match="extra_body"):
+            await answer(wire, ModelRequest(HI, config=config))
+        assert wire.requests == []

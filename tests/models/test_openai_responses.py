@@ -1,4 +1,4 @@
-"""The Responses API through the official SDK, against a server that speaks the wire format and breaks it."""
+"""The Responses API through the official SDK, against a fake server that can break the wire format."""
 
 import asyncio
 
@@ -12,8 +12,7 @@ from sash.errors import (
     ModelQuotaReached,
     ModelUnreachable,
 )
-from sash.models.openai.endpoint import Endpoint
-from sash.models.openai.responses import OpenAIResponses
+from sash.models.openai.model import OpenAIModel
 from sash.ports.model import ModelRequest, Usage, collect
 from tests.models.wire import Reply, Wire, failed
 
@@ -43,14 +42,15 @@ def response(status="completed", **fields):
 
 
 async def answer(wire, request=None, on_text=lambda text: None):
-    model = OpenAIResponses(Endpoint("m", "sk-test", f"{wire.url}/v1", timeout_s=5, retries=0))
+    options = {"api_key": "sk-test", "base_url": f"{wire.url}/v1", "timeout_s": 5, "retries": 0}
+    model = OpenAIModel("m", mode="responses", **options)
     try:
         return await asyncio.wait_for(collect(model.stream(request or ModelRequest(HI)), on_text), WAIT_S)
     finally:
-        await model.endpoint.close()
+        await model.close()
 
 
-async def test_text_and_thoughts_come_as_they_are_written_with_what_they_cost():
+async def test_text_and_reasoning_are_streamed_and_usage_is_counted():
     thought = event("reasoning_summary_text.delta", delta="hm", item_id="i", output_index=0, summary_index=0)
     seen = []
     async with Wire(Reply(chunks=[thought, text("Hel"), text("lo"), response()])) as wire:
@@ -63,7 +63,7 @@ async def test_text_and_thoughts_come_as_they_are_written_with_what_they_cost():
     assert asked.body == {"model": "m", "input": HI, "stream": True, "store": False}
 
 
-async def test_calls_and_their_results_are_items():
+async def test_tool_calls_and_their_results_are_items():
     def added(index, name):
         item = {
             "type": "function_call",
@@ -118,7 +118,7 @@ async def test_calls_and_their_results_are_items():
     ]
 
 
-async def test_an_answer_that_was_too_long_says_so():
+async def test_an_answer_that_reached_the_token_limit_stops_with_length():
     async with Wire(
         Reply(chunks=[text("so"), response("incomplete", incomplete_details={"reason": "max_output_tokens"})])
     ) as wire:
@@ -153,13 +153,13 @@ async def test_an_answer_that_was_too_long_says_so():
         (Reply(chunks=[text("so")]), ModelUnreachable, "cut off"),
     ],
 )
-async def test_what_goes_wrong_is_said_so_that_one_can_act(reply, error, says):
+async def test_errors_name_the_cause_and_the_remedy(reply, error, says):
     async with Wire(reply) as wire:
         with pytest.raises(error, match=says):
             await answer(wire)
 
 
-async def test_a_call_that_comes_whole_at_the_end_is_whole():
+async def test_a_complete_tool_call_replaces_its_fragments():
     item = {
         "type": "function_call",
         "id": "f",
@@ -177,7 +177,7 @@ async def test_a_call_that_comes_whole_at_the_end_is_whole():
         assert (call["id"], call["function"]) == ("c1", {"name": "look", "arguments": '{"room": "attic"}'})
 
 
-async def test_usage_without_details_is_usage():
+async def test_usage_without_details_is_counted():
     counts = {"input_tokens": 5, "output_tokens": 2, "total_tokens": 7}
     async with Wire(Reply(chunks=[text("Hi"), response(usage=counts)])) as wire:
         assert (await answer(wire)).usage == Usage(5, 2, model="m")
@@ -191,7 +191,7 @@ async def test_usage_without_details_is_usage():
         ("odd", ModelError),
     ],
 )
-async def test_an_error_in_the_stream_has_its_meaning(code, kind):
+async def test_an_error_event_in_the_stream_is_recognised(code, kind):
     failed_event = {"type": "error", "code": code, "message": "no", "param": None, "sequence_number": 1}
     async with Wire(Reply(chunks=[failed_event])) as wire:
         with pytest.raises(kind):

@@ -1,12 +1,10 @@
-"""A prompt goes out as every chat template takes it."""
+"""Prompts in a format that every chat template accepts."""
 
 from datetime import UTC
 
 from sash import Runtime
-from sash.models.openai.chat import OpenAIChat
-from sash.models.openai.endpoint import Endpoint
-from sash.models.openai.responses import OpenAIResponses
-from sash.ports.prompt import ALL_PARTS, plain
+from sash.models.openai.model import OpenAIModel
+from sash.ports.prompt import MEDIA_PARTS, merge_system_messages
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from tests.models.wire import Reply, Wire, said
@@ -23,11 +21,11 @@ def user(content):
     return {"role": "user", "content": content}
 
 
-def written(*messages, takes=ALL_PARTS):
-    return list(plain(messages, takes))
+def written(*messages, accepted_parts=MEDIA_PARTS):
+    return list(merge_system_messages(messages, accepted_parts))
 
 
-def test_one_system_message_at_the_head_and_none_elsewhere():
+def test_one_system_message_stands_at_the_start_and_none_elsewhere():
     assert written(system("a"), system("b"), user("1"), system("c"), system("d"), user("2")) == [
         system("a\n\nb"),
         user("1"),
@@ -39,39 +37,39 @@ def test_one_system_message_at_the_head_and_none_elsewhere():
     assert written(user("1")) == [user("1")]
 
 
-def test_what_is_volatile_comes_with_the_message_also_in_a_first_turn():
+def test_volatile_system_messages_move_into_the_user_message_also_in_the_first_turn():
     hints = system("hints") | {"volatile": True}
     assert written(system("a"), hints, user("1")) == [system("a"), user("<context>\nhints\n</context>\n\n1")]
 
 
-def test_parts_stay_parts():
+def test_content_parts_are_preserved():
     assert written(user([TEXT, IMAGE])) == [user([TEXT, IMAGE])]
     asked = written(user("1"), system("c"), user([TEXT, IMAGE]))[-1]
     assert asked["content"] == [{"type": "text", "text": "<context>\nc\n</context>\n\n"}, TEXT, IMAGE]
 
 
-def test_what_a_model_cannot_take_is_left_out_and_said_so():
-    [message] = written(user([TEXT, IMAGE]), takes=frozenset())
+def test_a_note_replaces_media_that_the_model_does_not_accept():
+    [message] = written(user([TEXT, IMAGE]), accepted_parts=frozenset())
     assert message["content"][0] == TEXT
     assert "left out" in message["content"][1]["text"]
 
 
-def test_nothing_that_was_given_is_changed():
+def test_the_given_messages_are_not_changed():
     given = [system("a"), user("1"), system("c"), user([TEXT, IMAGE])]
     before = str(given)
-    written(*given, takes=frozenset())
+    written(*given, accepted_parts=frozenset())
     assert str(given) == before
 
 
-async def test_a_turn_reaches_a_server_in_that_form():
+async def test_a_turn_reaches_the_server_in_this_format():
     text = {"type": "response.output_text.delta", "delta": "Hello.", "item_id": "i", "output_index": 0}
     done = {"type": "response.completed", "response": RESPONSE}
-    for make, reply, path in (
-        (OpenAIChat, said("Hello."), "messages"),
-        (OpenAIResponses, Reply(chunks=[text, done]), "input"),
+    for mode, reply, path in (
+        ("chat", said("Hello."), "messages"),
+        ("responses", Reply(chunks=[text, done]), "input"),
     ):
         async with Wire(reply) as wire:
-            model = make(Endpoint("m", "k", f"{wire.url}/v1"))
+            model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1", mode=mode)
             async with Runtime(MemoryStore(), model, clock=FakeClock(), time_zone=UTC) as runtime:
                 session = await runtime.start_session(preferences={"language": "German"})
                 sent = await runtime.send_message(session.id, "what is this?", attachments=[IMAGE])

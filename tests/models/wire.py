@@ -1,4 +1,4 @@
-"""A server that speaks OpenAI's wire format, and breaks it on order: real HTTP on loopback, for the official SDK."""
+"""A fake server with OpenAI's wire format, over real HTTP on loopback. It can break the format on request."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """One HTTP answer. `chunks` go out as server-sent events; `then` is what happens behind them."""
+    """One HTTP response. `chunks` are sent as server-sent events; `then` says what follows: done, cut or hang."""
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
@@ -25,7 +25,7 @@ class Request:
 
 
 class Wire:
-    """Gives its replies one after the other, the last one again and again, and keeps what it was asked."""
+    """Sends its replies in order, repeats the last one, and records the requests."""
 
     def __init__(self, *replies: Reply) -> None:
         self.replies = list(replies)
@@ -122,10 +122,10 @@ def usage(prompt, completion, cached=0, reasoning=0):
 
 
 def said(*texts, **options):
-    """A whole answer."""
+    """A complete answer."""
     return Reply(chunks=[*map(chunk, texts), chunk(finish="stop"), usage(100, 10)], **options)
 
 
 def failed(status, code=None, message="no", **headers):
-    """An error as the API gives it."""
+    """An error response of the API."""
     return Reply(status, headers, {"error": {"message": message, "type": "x", "param": None, "code": code}})

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from sash import Runtime
+from sash.ports.model import Model
 from sash.ports.tools import ToolSpec
 from sash.stores.files.store import FilesStore
 from sash.stores.sqlite.store import SqliteStore
@@ -39,7 +40,7 @@ def script(calls):
     return line
 
 
-class PacedModel:
+class PacedModel(Model):
     """A model that waits before it answers."""
 
     def __init__(self, model, wait):

@@ -1,6 +1,6 @@
 """What the tests of turns say and hear."""
 
-from sash.ports.message_time import untimed
+from sash.ports.prompt import split_time
 
 WAIT_S = 10
 
@@ -25,7 +25,7 @@ async def transcript(runtime, session):
 def said(request):
     """Return what a model is shown of the conversation, without the times."""
     shown = [m for m in request.messages if m["role"] != "system"]
-    return [untimed(m["content"])[1] if m["role"] == "user" else m["content"] for m in shown]
+    return [split_time(m["content"])[1] if m["role"] == "user" else m["content"] for m in shown]
 
 
 def system_texts(request):

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from sash.errors import InvalidInput, ModelFixed
+from sash.errors import InvalidExport, InvalidInput, ModelFixed
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog, ModelFacts
 from sash.ports.model import Answer
@@ -330,10 +330,35 @@ async def test_the_options_of_a_turn_are_added_to_the_session_s(run):
     assert (config.temperature, config.max_output_tokens, config.options) == (0.5, 9, {"a": 1, "b": 2})
 
 
-@pytest.mark.parametrize("option", ["model", "messages", "stream", "max_completion_tokens", "tools"])
-def test_options_may_not_say_what_sash_decides(option):
+@pytest.mark.parametrize("option", ["model", "messages", "stream", "max_output_tokens", "tools"])
+async def test_reserved_options_are_refused_before_anything_is_stored(run, option):
+    runtime = await run(model=ScriptedModel("ok"))
+    reserved = ModelConfig(options={option: "x"})
     with pytest.raises(InvalidInput, match=option):
-        ModelConfig(options={option: "x"})
+        await runtime.start_session(model=reserved)
+    assert not (await runtime.list_sessions()).items
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput, match=option):
+        await runtime.send_message(session.id, "hi", model=reserved)
+    assert await runtime.open_continuations(session.id) == []
+
+
+async def test_a_model_reserves_options_of_its_own(run):
+    class Reserving(ScriptedModel):
+        reserved_options = frozenset({"seed"})
+
+    runtime = await run(model=Reserving("ok"))
+    with pytest.raises(InvalidInput, match="options may not contain seed: Sash sets these itself"):
+        await runtime.start_session(model=ModelConfig(options={"seed": 1, "top_p": 1}))
+
+
+async def test_an_import_with_reserved_options_is_refused(run):
+    runtime = await run(model=ScriptedModel("ok"))
+    session = await runtime.start_session(model=ModelConfig(options={"seed": 1}))
+    exported = await runtime.export_session(session.id)
+    exported["session"]["model"]["options"] = {"messages": []}
+    with pytest.raises(InvalidExport, match="options may not contain messages"):
+        await runtime.import_session(exported, owner="other")
 
 
 async def test_a_model_that_reads_little_gets_a_small_window(run):

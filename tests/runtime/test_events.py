@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import aclosing
 
+from sash.ports.model import Model, TextDelta
 from sash.testing import calling
 from tests.runtime.test_turns import WAIT_S, tool, turn
 
@@ -69,10 +70,8 @@ async def test_events_of_many_turns_reach_many_subscribers_without_gap_or_double
 async def test_partial_text_is_whole_for_who_joins_late(run):
     gate, halfway = asyncio.Event(), asyncio.Event()
 
-    class Slow:
+    class Slow(Model):
         async def stream(self, request):
-            from sash.ports.model import TextDelta
-
             yield TextDelta("Voltage dips ")
             yield TextDelta("were detected ")
             halfway.set()

@@ -12,6 +12,7 @@ import sash.engine.worker
 from sash import Runtime
 from sash.engine.redaction import MARK
 from sash.errors import InvalidExport, InvalidInput, SashError, SessionEnded, ShuttingDown, StoreUnavailable
+from sash.ports.model import Model
 from sash.ports.tools import ToolSpec
 from sash.stores.files.store import FilesStore
 from sash.stores.sqlite.store import SqliteStore
@@ -289,12 +290,12 @@ async def test_a_tool_that_ends_like_a_task_has_failed(run, error, parallel):
 
 
 async def test_a_model_that_ends_like_a_task_fails_the_turn(run):
-    class Model:
+    class Cancelling(Model):
         async def stream(self, request):
             raise asyncio.CancelledError
             yield
 
-    runtime = await run(model=Model())
+    runtime = await run(model=Cancelling())
     session = await runtime.start_session()
     assert (await turn(runtime, session)).status == "failed"
 

@@ -11,11 +11,11 @@ from jsonschema import ValidationError, validate
 from mcp import Client, MCPError
 
 from sash import Runtime
-from sash.app.assembly import make_model
 from sash.app.settings import Settings
 from sash.demo.demo_home import demo_home
 from sash.errors import ContextTooLong
 from sash.models.offline import OfflineModel
+from sash.models.registry import create_model
 from sash.server.mcp.tools import AGENT_TOOLS
 from sash.server.mcp.waiting import WRITES
 from sash.stores.memory import MemoryStore
@@ -52,7 +52,7 @@ class Over:
             async with Client(program(self.folder, **options), mode=era) as client:
                 yield client
         else:
-            model = make_model(Settings(**self.options))
+            model = create_model(Settings(**self.options))
             async with (
                 serving(self.folder, model=model) as served,
                 talking(served.url, era) as client,

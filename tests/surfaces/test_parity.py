@@ -9,8 +9,8 @@ from contextlib import aclosing, asynccontextmanager
 import pytest
 
 from sash import Runtime
-from sash.app.assembly import make_model
 from sash.app.settings import Settings
+from sash.models.registry import create_model
 from sash.stores.sqlite.store import SqliteStore
 from tests.models.wire import Reply, Wire, chunk, said
 from tests.surfaces.serving import WAIT_S, is_final, listen, serving, until
@@ -40,7 +40,7 @@ class ByRuntime:
 
     @asynccontextmanager
     async def open(self):
-        model = make_model(Settings(**settings(self._wire)))
+        model = create_model(Settings(**settings(self._wire)))
         async with Runtime(SqliteStore(self._folder / "sash.db"), model) as self._runtime:
             yield
 
@@ -84,7 +84,9 @@ class ByRest:
 
     @asynccontextmanager
     async def open(self):
-        async with serving(self._folder, model=make_model(Settings(**settings(self._wire)))) as self._served:
+        async with serving(
+            self._folder, model=create_model(Settings(**settings(self._wire)))
+        ) as self._served:
             yield
 
     async def start(self):

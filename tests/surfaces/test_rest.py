@@ -6,6 +6,7 @@ import json
 import httpx
 import pytest
 
+from sash.ports.model import Model, Stop, TextDelta
 from sash.server.protocol import Protocol
 from sash.testing import calling
 from tests.runtime.test_turns import tool
@@ -18,7 +19,7 @@ async def served(tmp_path):
         yield served
 
 
-class Waiting:
+class Waiting(Model):
     """A model that answers when it is told to."""
 
     def __init__(self):
@@ -26,8 +27,6 @@ class Waiting:
         self.asked = asyncio.Event()
 
     async def stream(self, request):
-        from sash.ports.model import Stop, TextDelta
-
         self.asked.set()
         yield TextDelta("Let me see ")
         await self.go.wait()

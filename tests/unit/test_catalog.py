@@ -1,11 +1,11 @@
-"""What is known about models."""
+"""Prices and context windows of models."""
 
 import sys
 
 import pytest
 
 from sash.errors import InvalidInput
-from sash.models.catalog import Catalog, ModelFacts, _listed
+from sash.models.catalog import Catalog, ModelFacts
 from sash.ports.model import Usage
 
 USED = Usage(input_tokens=1_000_000, output_tokens=100_000, cached_tokens=400_000)
@@ -21,17 +21,17 @@ def test_listed_models_have_prices_and_limits():
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18"])
-def test_routers_and_dates_are_seen_through(name):
+def test_prefixes_of_routers_and_dates_are_ignored(name):
     assert Catalog().price(USED, name) == Catalog().price(USED, "gpt-4o-mini")
 
 
-def test_nobody_knows_what_is_not_listed():
+def test_a_model_that_is_not_listed_is_unknown():
     for name in ("my-llama", "", None):
         assert Catalog().price(USED, name) is None
         assert Catalog().context_window(name) is None
 
 
-def test_what_one_knows_better_wins():
+def test_own_facts_win_over_the_list():
     catalog = Catalog(
         {"gpt-4o-mini": ModelFacts(1, 2, 0.5), "mine": ModelFacts(context_window=8192), "half": ModelFacts(1)}
     )
@@ -47,7 +47,7 @@ def test_some_models_are_free():
         assert Catalog().price(USED, name) == 0
 
 
-def test_what_one_knows_of_the_model_that_was_asked_counts_if_another_name_answers():
+def test_own_facts_about_the_requested_name_count_if_the_provider_answers_under_another():
     catalog = Catalog({"mine": ModelFacts(1, 2)})
     assert catalog.price(USED, "mine-2025-01-01", "mine") == pytest.approx(1.2)
     assert catalog.price(USED, "gpt-4o-mini", "mine") == pytest.approx(1.2)
@@ -63,13 +63,13 @@ def test_what_one_knows_of_the_model_that_was_asked_counts_if_another_name_answe
         {"context_window": "8192"},
     ],
 )
-def test_facts_that_cannot_be_are_refused(facts):
+def test_impossible_facts_are_refused(facts):
     with pytest.raises(InvalidInput):
         ModelFacts(**facts)
 
 
 @pytest.mark.parametrize("odd", [-1, 100.5, float("nan"), float("inf"), "7", None, True])
-def test_odd_counts_of_a_provider_become_counts(odd):
+def test_odd_counts_of_a_provider_become_whole_numbers(odd):
     usage = Usage(odd, odd, odd, odd, odd)
     counts = (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.reasoning_tokens)
     assert all(type(count) is int and count >= 0 for count in counts)
@@ -77,11 +77,7 @@ def test_odd_counts_of_a_provider_become_counts(odd):
     assert Usage(input_tokens=10, cached_tokens=50).cached_tokens == 10
 
 
-def test_without_the_list_of_prices_nothing_is_known(monkeypatch):
+def test_without_genai_prices_only_a_few_context_windows_are_known(monkeypatch):
     monkeypatch.setitem(sys.modules, "genai_prices", None)
-    _listed.cache_clear()
-    try:
-        assert Catalog().price(USED, "gpt-4o-mini") is None
-        assert Catalog().context_window("gpt-4.1-mini") == 1_047_576
-    finally:
-        _listed.cache_clear()
+    assert Catalog().price(USED, "gpt-4o-mini") is None
+    assert Catalog().context_window("gpt-4.1-mini") == 1_047_576

@@ -1,4 +1,4 @@
-"""ConversationManager: the last N turns, perfectly intact."""
+"""ConversationManager: the last N turns, word for word."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -95,7 +95,7 @@ def test_the_answer_can_come_later():
     assert manager.get_recent_turns(1)[0]["ai_response"] == "Updated response"
 
 
-def test_an_answer_for_a_turn_that_is_gone_says_so():
+def test_an_answer_for_a_deleted_turn_returns_false():
     manager, ids = filled(5)
     assert manager.update_turn_response(ids[0], "late") is False
     assert manager.update_turn_response("unknown", "late") is False
@@ -160,7 +160,7 @@ def test_bad_input_gets_a_clear_error_and_changes_nothing(verb, arguments):
     assert (manager.get_conversation_history(), manager.get_statistics()) == before
 
 
-def test_what_a_caller_does_to_a_turn_does_not_reach_the_window():
+def test_changes_to_a_returned_turn_do_not_reach_the_window():
     manager = ConversationManager()
     metadata = {"tags": ["a"]}
     manager.add_turn("q", "a", metadata)

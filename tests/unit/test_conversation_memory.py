@@ -1,4 +1,4 @@
-"""ConversationMemoryManager: the seeds' named tests first, then what they leave open."""
+"""ConversationMemoryManager: first the tests that the seeds name, then further ones."""
 
 import asyncio
 import copy
@@ -218,7 +218,7 @@ async def test_messages_are_stored_in_the_order_of_the_calls_even_when_one_takes
     assert contents(await memory.get_messages("c")) == ["after"]
 
 
-async def test_what_a_caller_does_to_the_messages_does_not_reach_the_memory():
+async def test_changes_to_returned_messages_do_not_reach_the_memory():
     memory = ConversationMemoryManager()
     calls, parts = [call("1")], [{"type": "text", "text": "look"}]
     await memory.add_message("c", "user", parts)
@@ -282,7 +282,7 @@ async def test_a_failing_listener_costs_no_message(caplog):
     assert "on_evict failed for conversation c" in caplog.text
 
 
-def test_a_listener_that_would_have_to_be_awaited_is_refused():
+def test_a_coroutine_function_as_on_evict_is_refused():
     async def listener(conversation_id, eviction):
         pass
 
@@ -332,7 +332,7 @@ async def test_the_digest_holds_what_was_evicted():
     assert await memory.digest("c") == ("- I got error code 500 from db.example.com:5432 | config.py line 45")
 
 
-async def test_the_digest_gives_each_turn_its_own():
+async def test_the_digest_has_a_line_for_each_turn():
     memory = ConversationMemoryManager(max_tokens=60)
     await memory.add_message("c", "user", "first question about /etc/one")
     await memory.add_message("c", "assistant", "answer one")
@@ -342,7 +342,7 @@ async def test_the_digest_gives_each_turn_its_own():
     assert await memory.digest("c") == "- first question about /etc/one\n- answer in /etc/two"
 
 
-async def test_what_the_manager_gives_away_cannot_be_changed():
+async def test_returned_values_cannot_be_changed():
     memory = ConversationMemoryManager()
     added = await memory.add_message("c", "user", [{"type": "text", "text": "look", "more": [1, {"a": 2}]}])
     for change in (
@@ -388,7 +388,7 @@ async def test_an_import_respects_the_size_cap():
     assert small.get_all_conversations() == []
 
 
-async def test_an_import_and_a_fork_wait_for_those_who_came_before():
+async def test_an_import_and_a_fork_wait_for_earlier_writers():
     memory = ConversationMemoryManager(max_tokens=None)
     await talk(memory, "hi")
     data = await memory.export("c")
@@ -465,7 +465,7 @@ async def test_a_damaged_export_is_refused_whole(damage):
     assert other.get_all_conversations() == []
 
 
-async def test_a_fork_goes_its_own_way():
+async def test_a_fork_is_independent_of_its_source():
     memory = ConversationMemoryManager()
     await talk(memory, "hi", "hello")
     copy = await memory.fork("c", "branch")
@@ -494,7 +494,7 @@ async def test_options_come_from_the_config():
     assert off.get_stats("c")["max_tokens"] is None
 
 
-async def test_a_conversation_id_is_made_only_when_wanted():
+async def test_a_conversation_id_is_created_only_on_request():
     memory = ConversationMemoryManager.from_config(AgentConfig(auto_create_conversation_id=True))
     first = await memory.add_message(None, "user", "hi")
     second = await memory.add_message(None, "user", "hi")
@@ -611,7 +611,7 @@ async def test_a_senseless_search_is_refused(query, limit):
 
 
 @pytest.mark.parametrize("verb", ["search", "digest", "export", "get_transcript", "get_state"])
-async def test_an_unknown_conversation_is_said_to_be_unknown(verb):
+async def test_an_unknown_conversation_is_reported(verb):
     memory = ConversationMemoryManager()
     arguments = ["x"] if verb == "search" else []
     with pytest.raises(ConversationNotFound) as error:

@@ -1,4 +1,4 @@
-"""The digest: every identifier word for word, within its budget, in linear time."""
+"""The digest: all identifiers verbatim, within the budget, in linear time."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sash import SashError
-from sash.memory.digest import digest, identifiers
+from sash.memory.digest import build_digest, find_identifiers
 from sash.memory.tokens import TokenCounter
 from sash.values.messages import MessageEntry
 
@@ -28,7 +28,7 @@ def turn(question, answer="ok"):
 
 
 def test_the_seed_s_example_keeps_what_a_summary_would_lose():
-    line = digest(turn(SEED), count_text)
+    line = build_digest(turn(SEED), count_text)
     assert "\n" not in line
     for name in ("500", "/api/users/123", "db.example.com:5432", "config.py line 45"):
         assert name in line
@@ -91,27 +91,29 @@ def test_the_seed_s_example_keeps_what_a_summary_would_lose():
     ],
 )
 def test_identifiers_are_found_whole(text, expected):
-    assert identifiers(text) == expected
+    assert find_identifiers(text) == expected
 
 
 def test_a_line_has_the_first_words_and_what_they_do_not_show():
     question = (
         "Please look at light.kitchen because it has been flickering since yesterday evening at 21:30 again"
     )
-    assert digest(turn(question, "Voltage dips to 207 V at 21:30."), count_text) == (
+    assert build_digest(turn(question, "Voltage dips to 207 V at 21:30."), count_text) == (
         "- Please look at light.kitchen because it has been flickering since yesterday evening … | 21:30 · 207 V"
     )
 
 
 def test_a_name_inside_a_longer_one_is_not_taken_for_shown():
-    assert digest(turn("GET /api/users/123 works", "but /api/users/12 is gone"), count_text) == (
+    assert build_digest(turn("GET /api/users/123 works", "but /api/users/12 is gone"), count_text) == (
         "- GET /api/users/123 works | /api/users/12"
     )
 
 
-def test_what_is_too_long_to_quote_is_counted():
+def test_identifiers_that_are_too_long_are_only_counted():
     url = "https://example.com/" + "x" * 1400
-    assert digest(turn("Look", f"at {url} and sensor.power"), count_text) == "- Look | sensor.power · … +1"
+    assert (
+        build_digest(turn("Look", f"at {url} and sensor.power"), count_text) == "- Look | sensor.power · … +1"
+    )
 
 
 def test_tool_calls_are_part_of_the_turn():
@@ -121,10 +123,10 @@ def test_tool_calls_are_part_of_the_turn():
         "function": {"name": "get_history", "arguments": '{"id": "sensor.power"}'},
     }
     messages = [MessageEntry("user", "why?"), MessageEntry("assistant", "", tool_calls=[call])]
-    assert digest([messages], count_text) == "- why? | get_history · sensor.power"
+    assert build_digest([messages], count_text) == "- why? | get_history · sensor.power"
 
 
-def test_of_a_result_that_is_json_the_values_are_kept_and_not_the_keys():
+def test_values_of_a_json_result_are_kept_and_keys_are_not():
     state = {
         "entity_id": "sensor.attic_battery",
         "state": "unavailable",
@@ -139,10 +141,12 @@ def test_of_a_result_that_is_json_the_values_are_kept_and_not_the_keys():
         MessageEntry("tool", json.dumps([state]), tool_call_id="c"),
         MessageEntry("assistant", "It failed with E-42."),
     ]
-    assert digest([turn], count_text) == "- why? | get_states · sensor.attic_battery · /dev/ttyUSB0 · E-42"
+    assert (
+        build_digest([turn], count_text) == "- why? | get_states · sensor.attic_battery · /dev/ttyUSB0 · E-42"
+    )
 
 
-def test_of_a_long_result_the_first_names_are_kept():
+def test_the_first_names_of_a_long_result_are_kept():
     result = json.dumps({"entities": [f"light.lamp_{n}" for n in range(99)]})
     calls = [{"id": "c", "type": "function", "function": {"name": "search", "arguments": "{}"}}]
     turn = [
@@ -150,25 +154,25 @@ def test_of_a_long_result_the_first_names_are_kept():
         MessageEntry("assistant", "", tool_calls=calls),
         MessageEntry("tool", result, tool_call_id="c"),
     ]
-    line = digest([turn], count_text)
+    line = build_digest([turn], count_text)
     assert "light.lamp_0 " in line
     assert line.count("light.lamp") == 12
 
 
 def test_a_message_without_words_has_its_line():
     image = MessageEntry("user", [{"type": "image_url", "image_url": "https://example.com/a.png"}])
-    assert digest([[image]], count_text) == "- (no text)"
-    assert digest([], count_text) == ""
+    assert build_digest([[image]], count_text) == "- (no text)"
+    assert build_digest([], count_text) == ""
 
 
 def test_one_line_a_turn_oldest_first():
     messages = [*turn("first"), *turn("second"), *turn("third")]
-    assert digest(messages, count_text) == "- first\n- second\n- third"
+    assert build_digest(messages, count_text) == "- first\n- second\n- third"
 
 
 def test_the_oldest_lines_go_when_the_budget_is_reached():
     messages = [m for n in range(400) for m in turn(f"question {n} about sensor.room_{n}")]
-    text = digest(messages, count_text)
+    text = build_digest(messages, count_text)
     lines = text.splitlines()
     assert count_text(text) <= 2000
     assert lines[-1] == "- question 399 about sensor.room_399"
@@ -177,7 +181,7 @@ def test_the_oldest_lines_go_when_the_budget_is_reached():
 
 def test_a_turn_too_large_for_the_digest_is_cut_between_identifiers():
     messages = turn("log", " ".join(f"sensor.room_{n}" for n in range(5000)))
-    text = digest(messages, count_text)
+    text = build_digest(messages, count_text)
     assert 1500 < count_text(text) <= 2000
     kept = text.count("sensor.room_")
     assert text.endswith(f"sensor.room_{kept - 1} · … +{5000 - kept}")
@@ -211,16 +215,16 @@ def test_a_turn_too_large_for_the_digest_is_cut_between_identifiers():
     st.sampled_from([" ", ", ", "; ", ".\n", " and "]),
 )
 @settings(max_examples=200, deadline=None)
-def test_every_identifier_survives_whatever_stands_around_it(names, glue):
-    text = digest(turn("What now?", glue.join(names)), count_text)
+def test_every_identifier_survives_in_any_surroundings(names, glue):
+    text = build_digest(turn("What now?", glue.join(names)), count_text)
     for name in names:
         assert name in text or name == "word"
 
 
 @given(st.text(max_size=200) | st.text("ab1-_./: ,()[]\"'`%°C$@#=", max_size=200))
 @settings(max_examples=300, deadline=None)
-def test_what_is_found_stands_in_the_text_and_is_not_torn_from_a_longer_name(text):
-    for name in identifiers(text):
+def test_an_identifier_occurs_in_the_text_and_is_no_part_of_a_longer_name(text):
+    for name in find_identifiers(text):
         assert name in text
         if re.fullmatch(r"[\w.-]+", name):
             assert re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-]\w)", text)
@@ -229,11 +233,11 @@ def test_what_is_found_stands_in_the_text_and_is_not_torn_from_a_longer_name(tex
 def test_hostile_text_costs_linear_time():
     """Linear is a few seconds for all of them; a blow-up would take hours and runs into the time-out."""
     code = """
-from sash.memory.digest import identifiers
+from sash.memory.digest import find_identifiers
 from sash.memory.tokens import count_text
 for unit in ["a", "a.", "a/", "'", '"a', ' "a', "_", "1.", "1", "1,", "-", "aA", "a-", "@a", "a[b]", "x y ",
              "a@", "a:", "é", "C:\\\\ ", "a://", "1 ", "http://a)", ")"]:
-    identifiers("http://" + unit * (500_000 // len(unit)))
+    find_identifiers("http://" + unit * (500_000 // len(unit)))
 count_text((" " * 99_999 + "x") * 5)
 """
     done = subprocess.run([sys.executable, "-c", code], timeout=120)
@@ -241,6 +245,6 @@ count_text((" " * 99_999 + "x") * 5)
 
 
 @pytest.mark.parametrize("max_tokens", [0, -5, 5, "x", None])
-def test_a_budget_for_no_line_is_refused(max_tokens):
+def test_a_budget_below_one_line_is_refused(max_tokens):
     with pytest.raises(SashError):
-        digest(turn("hi"), count_text, max_tokens)
+        build_digest(turn("hi"), count_text, max_tokens)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from sash.engine.recall import RecalledTurn, find_missing, group_turns, rank, render
-from sash.memory.words import beginnings
+from sash.memory.words import extract_stems
 from sash.ports.store import StoredMessage
 from sash.values.messages import MessageEntry
 
@@ -26,11 +26,11 @@ def talk(count, minutes=1):
 
 
 def test_words_lose_their_endings_and_common_ones_are_left_out():
-    assert beginnings("What did I say about the kitchen lights, please?") == ["kitch", "ligh"]
-    assert beginnings("E-500 at port 8123") == ["500", "port", "8123"]
-    assert beginnings("is it on?") == []
-    assert beginnings("Können wir über die Küche für später reden?") == ["kuch", "spat", "rede"]
-    assert len(beginnings(" ".join(f"word{n}" for n in range(99)))) == 12
+    assert extract_stems("What did I say about the kitchen lights, please?") == ["kitch", "ligh"]
+    assert extract_stems("E-500 at port 8123") == ["500", "port", "8123"]
+    assert extract_stems("is it on?") == []
+    assert extract_stems("Können wir über die Küche für später reden?") == ["kuch", "spat", "rede"]
+    assert len(extract_stems(" ".join(f"word{n}" for n in range(99)))) == 12
 
 
 def test_only_what_the_window_lacks_is_missing():

@@ -1,4 +1,4 @@
-"""Token counts: exact for text, the published formulas for all that is around it."""
+"""Token counts: exact for text, published formulas for roles, tools and images."""
 
 import asyncio
 import base64
@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+import tiktoken
 
 from sash import ConversationMemoryManager, SashError
-from sash.memory.images import image_cost, image_size
-from sash.memory.tokens import TokenCounter, count_text, encoding_for_model
+from sash.memory.images import find_image_cost, read_image_size
+from sash.memory.tokens import TokenCounter, count_text, find_encoding
 
 REFERENCE = json.loads(Path(__file__).with_name("token_reference.json").read_text())
 
@@ -48,12 +49,11 @@ def test_counts_equal_tiktoken_s_own_on_varied_strings(encoding):
     assert wrong == []
 
 
-@pytest.mark.parametrize("encoding", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("model", ["gpt-4", "gpt-4o"])
 @pytest.mark.parametrize("text", [" " * 990_000, " \t" * 60_000 + "x", "a\n" + " " * 150_000 + "\n\nb!"])
-def test_long_runs_of_white_space_count_as_tiktoken_counts_them(encoding, text):
-    from sash.memory.tokens import _load
-
-    assert count_text(text, encoding) == len(_load(encoding).encode_ordinary(text))
+def test_long_runs_of_white_space_count_as_tiktoken_counts_them(model, text):
+    counter = TokenCounter(model)
+    assert counter.count_text(text) == len(counter.load().encode_ordinary(text))
 
 
 def test_a_million_spaces_are_counted():
@@ -67,7 +67,7 @@ def test_special_tokens_in_the_text_are_plain_text(text):
 
 
 @pytest.mark.parametrize("text", [None, 7, b"x", ["x"], "\ud800"])
-def test_what_is_not_text_is_refused(text):
+def test_a_value_that_is_not_text_is_refused(text):
     with pytest.raises(SashError):
         count_text(text)
 
@@ -93,7 +93,7 @@ def test_what_is_not_text_is_refused(text):
         ("text-davinci-003", "o200k_base", False),
     ],
 )
-def test_the_encoding_follows_the_model_and_says_whether_it_is_exact(model, encoding, exact):
+def test_the_model_decides_the_encoding_and_whether_counts_are_exact(model, encoding, exact):
     counter = TokenCounter(model)
     assert (counter.encoding, counter.exact) == (encoding, exact)
 
@@ -105,7 +105,7 @@ async def test_the_statistics_say_that_a_count_is_approximate():
 
 
 def test_an_unknown_encoding_is_refused():
-    assert encoding_for_model("claude-5") is None
+    assert find_encoding("claude-5") is None
     with pytest.raises(SashError) as error:
         count_text("x", "p50k_base")
     assert error.value.code == "unknown_encoding"
@@ -193,10 +193,13 @@ WEBP = b"RIFF\0\0\0\0WEBPVP8 \0\0\0\0\0\0\0\x9d\x01\x2a" + struct.pack("<HH", 55
         (data_url(b"\x89PNG\r\n\x1a\n"), (1024, 1024)),
         ("data:", (1024, 1024)),
         ("data:image/png;base64,äöüß", (1024, 1024)),
+        (data_url(b'<svg xmlns="http://www.w3.org/2000/svg" width="' + b"9" * 400 + b'"/>'), (1024, 1024)),
+        (data_url(b"P6\n" + b"9" * 400 + b" 5\n255\n"), (1024, 1024)),
+        (data_url(b"\xff\xd8" + b"\xff\xe0\x00\x00" * 9999), (1024, 1024)),
     ],
 )
 def test_the_size_of_an_image_is_read_from_its_header(url, size):
-    assert image_size(url) == size
+    assert read_image_size(url) == size
 
 
 @pytest.mark.parametrize(
@@ -213,11 +216,11 @@ def test_the_size_of_an_image_is_read_from_its_header(url, size):
         ("gpt-4.1-mini", 1800, 2400, "high", 2353),
     ],
 )
-def test_an_image_costs_what_the_provider_publishes(model, width, height, detail, tokens):
-    assert image_cost(model).tokens(width, height, detail) == tokens
+def test_image_tokens_follow_the_published_formula(model, width, height, detail, tokens):
+    assert find_image_cost(model).count_tokens(width, height, detail) == tokens
 
 
-def test_parts_are_counted_each_in_its_way():
+def test_each_kind_of_part_has_its_own_count():
     counter = TokenCounter("gpt-4o")
     parts = [
         {"type": "text", "text": "What is this?"},
@@ -235,19 +238,19 @@ def test_a_text_is_tokenised_once(monkeypatch):
     counter = TokenCounter()
     counter.load()
     counted = []
-    monkeypatch.setattr("sash.memory.tokens._count", lambda encoding, text: counted.append(text) or 1)
+    monkeypatch.setattr(tiktoken.Encoding, "encode_ordinary", lambda self, text: counted.append(text) or [1])
     for _ in range(5):
         counter.count_text("the same")
     assert counted == ["the same"]
 
 
-def test_what_is_remembered_is_bounded():
+def test_the_cache_is_bounded_and_holds_no_long_text():
     counter = TokenCounter()
     for n in range(5000):
         counter.count_text(str(n))
+    assert 0 < (before := counter.cached_texts) <= 2048
     counter.count_text("x" * 10_000)
-    assert len(counter._counts) <= 2048
-    assert max(map(len, counter._counts)) < 10_000
+    assert counter.cached_texts == before
 
 
 async def test_the_ranks_are_loaded_off_the_event_loop(monkeypatch):
@@ -283,6 +286,11 @@ def test_counting_needs_no_network_and_no_set_up():
 
 
 def test_importing_sash_loads_no_ranks():
-    code = "import sash, sash.memory.tokens as t; print(t._load_once.cache_info().currsize)"
+    code = (
+        "import tiktoken\n"
+        "tiktoken.Encoding.__init__ = None\n"
+        "import sash\n"
+        "print(sash.TokenCounter().is_loaded)\n"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
-    assert done.stdout == "0\n", done.stderr
+    assert done.stdout == "False\n", done.stderr

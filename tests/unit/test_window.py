@@ -234,7 +234,7 @@ def test_the_same_message_twice_is_refused():
         {"evict_to": "1"},
     ],
 )
-def test_a_senseless_limit_is_refused(limits):
+def test_an_impossible_limit_is_refused(limits):
     with pytest.raises(InvalidLimit):
         Limits(**limits)
 
@@ -371,7 +371,7 @@ limits = some_limits()
 
 @given(limits, conversations())
 @settings(max_examples=600, deadline=None)
-def test_the_window_does_what_the_rules_say(limits, conversation):
+def test_the_window_follows_a_plain_model_of_its_rules(limits, conversation):
     window, spec = Window(limits), Spec(limits)
     for new in conversation:
         evicted = [(e.message.id, e.reason) for e in window.add(new)]
@@ -382,7 +382,7 @@ def test_the_window_does_what_the_rules_say(limits, conversation):
 
 @given(limits, conversations())
 @settings(max_examples=200, deadline=None)
-def test_what_holds_for_every_window(limits, conversation):
+def test_invariants_of_every_window(limits, conversation):
     window = Window(limits)
     seen: dict[str, MessageEntry] = {}
     evicted: set[str] = set()
@@ -412,7 +412,7 @@ def test_what_holds_for_every_window(limits, conversation):
 
 @given(limits, st.lists(tokens, max_size=60))
 @settings(max_examples=100, deadline=None)
-def test_without_tags_what_is_left_is_the_end_of_what_came(limits, sizes):
+def test_without_tags_the_window_is_the_end_of_the_conversation(limits, sizes):
     window = Window(limits)
     conversation = [message(tokens=size, id=f"m{n:03}") for n, size in enumerate(sizes)]
     fill(window, *conversation)
@@ -421,7 +421,7 @@ def test_without_tags_what_is_left_is_the_end_of_what_came(limits, sizes):
 
 @given(limits, conversations(), st.integers(0, 60))
 @settings(max_examples=300, deadline=None)
-def test_a_restored_window_goes_on_as_if_nothing_had_happened(limits, conversation, at):
+def test_a_restored_window_behaves_like_the_original(limits, conversation, at):
     window = Window(limits)
     fill(window, *conversation[:at])
     restored = Window.restore(window.snapshot("x"))

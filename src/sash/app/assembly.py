@@ -9,8 +9,8 @@ from sash.engine.event_hub import PARTIAL_INTERVAL_S
 from sash.engine.runtime import Runtime
 from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
+from sash.models.registry import create_model
 from sash.ports.home import Home
-from sash.ports.model import Model
 from sash.ports.store import Store
 from sash.values.clock import Clock, SystemClock
 from sash.values.sessions import Budgets, Defaults, SessionPolicy, WindowLimits
@@ -35,7 +35,7 @@ def make_runtime(
         vocabulary = Vocabulary.load(settings.vocabulary)
     return Runtime(
         make_store(settings, clock),
-        make_model(settings),
+        create_model(settings),
         home=home,
         vocabulary=vocabulary,
         summaries=settings.summaries,
@@ -64,27 +64,6 @@ def make_store(settings: Settings, clock: Clock) -> Store:
     raise InvalidConfig(
         f"store is sqlite, files or memory, not {settings.store.split('@')[-1]!r:.80}", option="store"
     )
-
-
-def make_model(settings: Settings) -> Model | None:
-    """Return the model that the settings name; None is the one that needs no network."""
-    if settings.model is None:
-        return None
-    try:
-        from sash.models.openai.endpoint import Endpoint
-        from sash.models.openai.model import openai_model
-    except ImportError as error:
-        raise InvalidConfig(
-            f"a model needs more packages: pip install 'sash[openai]' ({error})", option="model"
-        ) from error
-    endpoint = Endpoint(
-        settings.model,
-        api_key=settings.api_key or "",
-        base_url=settings.api_base,
-        azure_endpoint=settings.azure_endpoint,
-        api_version=settings.api_version,
-    )
-    return openai_model(endpoint, settings.api_mode)
 
 
 def make_home(settings: Settings, clock: Clock) -> Home | None:

@@ -17,9 +17,9 @@ from itertools import chain
 from typing import Any
 
 from sash.home.briefing import HomeBriefing
-from sash.memory.digest import digest
-from sash.memory.tokens import PER_REPLY, TokenCounter
-from sash.memory.window import Window, groups
+from sash.memory.digest import build_digest
+from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
+from sash.memory.window import Window, split_groups
 from sash.values.messages import MessageEntry, turns
 from sash.values.sessions import Session
 
@@ -102,7 +102,7 @@ class ContextBuilder:
         parts += [self._text(name, text, stable=False) for name, text in tail]
         parts = [part for part in parts if part.tokens]
         messages = tuple(chain.from_iterable([part.messages for part in parts]))
-        return Context(tuple(parts), messages, PER_REPLY + sum([part.tokens for part in parts]), tools)
+        return Context(tuple(parts), messages, TOKENS_PER_REPLY + sum([part.tokens for part in parts]), tools)
 
     def forget(self) -> None:
         """Drop all cached texts, after sessions were erased."""
@@ -147,7 +147,7 @@ class ContextBuilder:
 
     def _transfer(self, window: Window, rendered: Sequence[dict[str, Any]], last_k: int) -> list[Part]:
         older, newer = _split(list(window), last_k)
-        text = digest(turns(older), self._counter.count_text) if older else ""
+        text = build_digest(turns(older), self._counter.count_text) if older else ""
         shown = tuple(rendered[-len(newer) :]) if newer else ()
         return [
             self._text(
@@ -217,7 +217,7 @@ def _sections(*sections: tuple[str, list[str]]) -> str:
 def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry], list[MessageEntry]]:
     """Split a window before its last `last_k` messages, at a user message and between whole groups."""
     newer: list[list[MessageEntry]] = []
-    older = list(groups(messages))
+    older = list(split_groups(messages))
     while older and (sum(map(len, newer)) < last_k or (newer and newer[0][0].role != "user")):
         newer.insert(0, older.pop())
     return list(chain.from_iterable(older)), list(chain.from_iterable(newer))

@@ -14,8 +14,8 @@ from sash.engine.budget import Spending
 from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
-from sash.ports.embedder import Embedder, pack
-from sash.ports.model import Model, ModelRequest, Usage, collect, name_of
+from sash.ports.embedder import Embedder, pack_vector
+from sash.ports.model import Model, ModelRequest, Usage, collect
 from sash.ports.store import Store, StoredMessage, Vector, change_session
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
@@ -114,7 +114,7 @@ class Maintenance:
     ) -> None:
         made = await embedder.embed([_text(turn) for turn in turns])
         vectors = [
-            Vector(turn[0].position, embedder.name, pack(vector))
+            Vector(turn[0].position, embedder.name, pack_vector(vector))
             for turn, vector in zip(turns, made, strict=True)
         ]
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
@@ -124,7 +124,7 @@ class Maintenance:
         session = await self._store.get_session(stale.owner, stale.id)
         messages = _ask_for_summary(session, evicted)
         config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
-        name = config.name or name_of(self._model)
+        name = config.name or self._model.name
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
         cost = self._spending.catalog.price(Usage(counted, SUMMARY_TOKENS), name) or 0.0
         budget = session.budgets.max_cost_per_day_usd

@@ -6,7 +6,7 @@ from typing import Any
 
 from sash.engine.notes import Notes
 from sash.engine.recall import RecalledTurn, recall
-from sash.memory.words import beginnings, plain
+from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store
 from sash.ports.tools import ToolContext, ToolSpec
@@ -29,7 +29,7 @@ def memory_tools(
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         query = arguments["query"]
-        stems = beginnings(query)
+        stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, embedder)
         facts = [f.text for f in session.memory.facts if _matches_any(f.text, stems)]
@@ -61,7 +61,7 @@ def memory_tools(
 
 def _matches_any(text: str, stems: list[str]) -> bool:
     """Return True if the text has any of the stems, or if there are no stems."""
-    return not stems or any(stem in plain(text) for stem in stems)
+    return not stems or any(stem in normalize(text) for stem in stems)
 
 
 def _schema(**texts: str) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from sash.engine.redaction import redact, redact_json
 from sash.errors import InvalidInput, NoteNotFound
-from sash.memory.words import beginnings, words
+from sash.memory.words import extract_stems, split_words
 from sash.ports.store import Store, change_session
 from sash.values.clock import Clock
 from sash.values.sessions import Fact, Pin, Session
@@ -43,7 +43,7 @@ class Notes:
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
         """Drop a fact by its id, or all facts that have every important word of `about`; return them."""
         note = _check_note(about)
-        wanted = beginnings(note) or words(note)
+        wanted = extract_stems(note) or split_words(note)
         gone: list[Fact] = []
 
         def change(session: Session) -> Session:
@@ -91,7 +91,7 @@ class Notes:
 
 
 def _has_all(text: str, wanted: list[str]) -> bool:
-    said = words(text)
+    said = split_words(text)
     return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
 
 

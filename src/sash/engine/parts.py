@@ -1,6 +1,6 @@
 """The parts that all turns of one runtime share."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sash.engine.budget import Spending
 from sash.engine.context import ContextBuilder
@@ -8,6 +8,7 @@ from sash.engine.event_hub import EventHub
 from sash.engine.local_time import LocalTime
 from sash.engine.maintenance import Maintenance
 from sash.engine.policy import ActionRateLimiter
+from sash.engine.redaction import redact_json
 from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
@@ -17,7 +18,7 @@ from sash.memory.window import Window
 from sash.models.catalog import Catalog
 from sash.ports.embedder import Embedder
 from sash.ports.intents import Intents
-from sash.ports.model import Model, name_of
+from sash.ports.model import Model, check_options
 from sash.ports.store import Store, Turn
 from sash.ports.tools import ToolRegistry
 from sash.values.clock import Clock
@@ -64,9 +65,14 @@ class Parts:
         now = self.local_time.format(self.clock.now())
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
 
+    def clean_model(self, config: ModelConfig) -> ModelConfig:
+        """Return a configuration without secrets; refuse options that the model reserves."""
+        check_options(config.options, self.model.reserved_options)
+        return replace(config, options=redact_json(config.options))
+
     def model_name(self, config: ModelConfig) -> str | None:
         """Return the name of the model that a configuration selects."""
-        return config.name or name_of(self.model)
+        return config.name or self.model.name
 
 
 def choose_model(turn: Turn) -> ModelConfig:

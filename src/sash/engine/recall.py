@@ -14,8 +14,8 @@ from datetime import timedelta, tzinfo
 from statistics import fmean, pstdev
 
 from sash.engine.redaction import redact
-from sash.memory.words import beginnings, plain, words
-from sash.ports.embedder import Embedder, pack, similarity
+from sash.memory.words import extract_stems, normalize, split_words
+from sash.ports.embedder import Embedder, compare_vectors, pack_vector
 from sash.ports.store import Store, StoredMessage
 
 HITS_PER_WORD = 50
@@ -65,7 +65,7 @@ async def recall(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
 ) -> list[RecalledTurn]:
     """Find evicted turns that share words with the query, or are similar in meaning, best first."""
-    stems = beginnings(query)
+    stems = extract_stems(query)
     hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
     scores = _scores(hits, stems, query) if hits else {}
     return await _rank_hits(store, owner, session_id, query, scores, embedder)
@@ -85,10 +85,10 @@ async def recall_rare(
     one that is long or a number. A repeated question wants a new answer, so its old turn is left out.
     """
     hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
-    counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
+    counts = _count_stems({hit.position: split_words(hit.message.text) for hit in hits}, unknown)
     times = Counter(stem for counted in counts.values() for stem in counted)
     rare = [stem for stem in unknown if 0 < times[stem] <= RARE]
-    asked = beginnings(query)
+    asked = extract_stems(query)
     enough = min(2, len(asked))
     meant = [
         hit
@@ -146,8 +146,8 @@ async def _find_similar(
     try:
         async with asyncio.timeout(EMBED_TIMEOUT_S):
             [made] = await embedder.embed([query])
-        asked = pack(made)
-        found = await asyncio.to_thread(lambda: {v.position: similarity(asked, v.data) for v in vectors})
+        asked = pack_vector(made)
+        found = await asyncio.to_thread(lambda: {v.position: compare_vectors(asked, v.data) for v in vectors})
     except Exception as error:
         _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
         return {}
@@ -218,7 +218,7 @@ def _text(turn: RecalledTurn, stems: Sequence[str], longest: float, zone: tzinfo
 
 def _cut_around_hit(text: str, stems: Sequence[str]) -> str:
     """Cut a long text around the first hit."""
-    said = plain(text)
+    said = normalize(text)
     hits = [at for stem in stems if (at := said.find(stem)) >= 0]
     start = max(0, min(hits, default=0) - _LONG // 2)
     piece = text[start : start + _LONG]
@@ -227,18 +227,18 @@ def _cut_around_hit(text: str, stems: Sequence[str]) -> str:
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
     """Score messages by BM25; a message of a named speaker counts more."""
-    texts = {hit.position: words(hit.message.text) for hit in hits}
+    texts = {hit.position: split_words(hit.message.text) for hit in hits}
     mean = sum(map(len, texts.values())) / len(texts) or 1
     counts = _count_stems(texts, stems)
     frequency = Counter(stem for counted in counts.values() for stem in counted)
     total = max(len(hits), hits[-1].position)
     weight = {stem: math.log(1 + (total - n + 0.5) / (n + 0.5)) for stem, n in frequency.items()}
-    asked, scores = set(words(query)), {}
+    asked, scores = set(split_words(query)), {}
     for hit in hits:
         length = _K1 * (1 - _B + _B * len(texts[hit.position]) / mean)
         score = sum(weight[s] * n * (_K1 + 1) / (n + length) for s, n in counts[hit.position].items())
         message = hit.message
-        named = {plain(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
+        named = {normalize(message.name)} if message.name else _SPEAKERS.get(message.role, frozenset())
         scores[hit.position] = score * (_SPEAKER if named & asked else 1)
     return scores
 
@@ -252,7 +252,7 @@ def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
     """Return True if a user message has nearly the same words as the present question."""
     if hit.message.role != "user":
         return False
-    said = set(beginnings(hit.message.text))
+    said = set(extract_stems(hit.message.text))
     return len(said.intersection(asked)) >= SAME * len(said.union(asked))
 
 

@@ -3,7 +3,7 @@
 from datetime import datetime, tzinfo
 from typing import Any
 
-from sash.ports.message_time import timed
+from sash.ports.prompt import prepend_time
 from sash.values.messages import MessageEntry
 
 # Providers refuse an empty answer, and some refuse two questions in a row.
@@ -25,7 +25,7 @@ class MessageRenderer:
 
     def render_question(self, content: Any, sent_at: datetime) -> Any:
         """Return the content of a user message with its time."""
-        return timed(content, sent_at, self._zone)
+        return prepend_time(content, sent_at, self._zone)
 
     def fill_empty(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the message; an empty answer gets a placeholder."""

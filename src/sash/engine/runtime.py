@@ -33,7 +33,7 @@ from sash.models.offline import OfflineModel
 from sash.ports.embedder import Embedder
 from sash.ports.home import Home
 from sash.ports.intents import Intents
-from sash.ports.model import Model, close, name_of
+from sash.ports.model import Model, complete_model
 from sash.ports.store import LEASE_S, Store, SweepCounts
 from sash.ports.tools import ToolRegistry, ToolSpec
 from sash.values.clock import Clock, SystemClock
@@ -97,7 +97,8 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         tools: Iterable[ToolSpec] = (),
         **options: Unpack[RuntimeOptions],
     ) -> None:
-        model = OfflineModel() if model is None else model
+        self.model = OfflineModel() if model is None else model
+        model = complete_model(self.model)
         clock, zone = options.get("clock") or SystemClock(), options.get("time_zone")
         self._home_intents: HomeIntents | None = None
         ids = Ulids()
@@ -131,11 +132,6 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
     @property
     def store(self) -> Store:
         return self._parts.store
-
-    @property
-    def model(self) -> Model:
-        """The model that answers unless a session names another."""
-        return self._parts.model
 
     async def __aenter__(self) -> Self:
         await self.open()
@@ -183,9 +179,9 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         self._parts.hub.wake_all()
         if self._parts.home is not None:
             await self._parts.home.close()
-        await close(self._parts.model)
-        if self._parts.embedder is not None:
-            await close(self._parts.embedder)
+        await self._parts.model.close()
+        if close := getattr(self._parts.embedder, "close", None):
+            await close()
         await self.store.close()
 
     async def drain(self, *, grace_s: float = 0.0) -> None:
@@ -292,7 +288,7 @@ def _make_parts(
 ) -> Parts:
     catalog, embedder, zone = options.get("catalog"), options.get("embedder"), options.get("time_zone")
     catalog = Catalog() if catalog is None else catalog
-    counter, local_time = TokenCounter(name_of(model)), LocalTime(clock, zone)
+    counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
     spending = Spending(store, catalog, counter, local_time.today)
     summaries = options.get("summaries", False)
     return Parts(

@@ -8,6 +8,7 @@ from typing import Any
 from sash.engine.redaction import redact_json
 from sash.errors import InvalidExport, SashError
 from sash.memory.window import Window
+from sash.ports.model import check_options
 from sash.ports.store import Bundle
 from sash.values.codec import decode
 from sash.values.continuations import UNDER_WAY, Continuation
@@ -19,7 +20,7 @@ _TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re
 _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
-def read_bundle(data: Any, owner: str) -> Bundle:
+def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bundle:
     """Read an export for an owner. Turns that were running or queued become interrupted."""
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
         raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
@@ -27,6 +28,8 @@ def read_bundle(data: Any, owner: str) -> Bundle:
     try:
         clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
         bundle = decode(Bundle, json.dumps(clean))
+        for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
+            check_options(config.options if config else (), reserved_options)
     except (SashError, TypeError, ValueError, RecursionError) as error:
         raise InvalidExport(f"the export is damaged: {error}") from error
     _check(bundle)

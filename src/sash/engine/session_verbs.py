@@ -7,7 +7,7 @@ from typing import Any
 
 from sash.engine.notes import check_preferences
 from sash.engine.parts import Parts
-from sash.engine.redaction import clean_label, clean_object, redact_json
+from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_import import read_bundle
 from sash.engine.worker import Worker
 from sash.errors import InvalidInput, TooManySessions
@@ -86,8 +86,7 @@ class SessionVerbs:
 
     def _make_session(self, request: StartSession, owner: str) -> Session:
         parts, defaults = self._parts, self.defaults
-        model = request.model or ModelConfig()
-        model = replace(model, options=redact_json(model.options))
+        model = parts.clean_model(request.model or ModelConfig())
         context_window = parts.catalog.context_window(parts.model_name(model))
         now = parts.clock.now()
         return Session(
@@ -230,7 +229,8 @@ class SessionVerbs:
     ) -> Session:
         """Import an exported session for this owner. `adopt` may change it before it is stored."""
         await self._check_room(owner)
-        bundle = await asyncio.to_thread(read_bundle, data, owner)
+        reserved = self._parts.model.reserved_options
+        bundle = await asyncio.to_thread(read_bundle, data, owner, reserved)
         session = await self._parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
         self._parts.windows.drop_owner(owner)
         return session

@@ -9,7 +9,7 @@ from typing import Any
 
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
-from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment, redact_json
+from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
 from sash.engine.worker import ContinuationResult
@@ -89,7 +89,7 @@ class TurnVerbs(SessionVerbs):
             time_budget_ms=sent.time_budget_ms,
             planner_hints=clean_object(sent.planner_hints or {}),
             idempotency_key=None if key is None else clean_label("idempotency_key", key),
-            model=None if model is None else replace(model, options=redact_json(model.options)),
+            model=None if model is None else self._parts.clean_model(model),
             attachments=tuple(map(redact_attachment, sent.attachments)),
             metadata=clean_object(sent.metadata or {}),
         )

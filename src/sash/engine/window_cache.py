@@ -6,7 +6,7 @@ from typing import Any
 
 from sash.home.briefing import HomeBriefing
 from sash.memory.window import Eviction, Window
-from sash.memory.words import plain
+from sash.memory.words import normalize
 from sash.ports.store import Turn
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
@@ -29,7 +29,7 @@ class CachedWindow:
         self.last_prompt: list[dict[str, Any]] | None = None
         self.briefing: HomeBriefing | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
-        self.texts: dict[str, str] = {m.id: plain(m.text) for m in window}
+        self.texts: dict[str, str] = {m.id: normalize(m.text) for m in window}
 
     def drop_briefing(self) -> None:
         """Drop the description of the home, and the changes that stand in the messages."""
@@ -41,7 +41,7 @@ class CachedWindow:
         """Add a message and return the evictions that it caused."""
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
-        self.texts[message.id] = plain(message.text)
+        self.texts[message.id] = normalize(message.text)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from sash.home.history import parse_number
 from sash.home.index import HomeIndex
-from sash.memory.words import words
+from sash.memory.words import split_words
 from sash.ports.home import NO_STATE, Entity
 
 MAX_ENTITIES = 500
@@ -142,7 +142,7 @@ def _rank_entities(index: HomeIndex, message: str) -> list[Entity]:
 def _describe(index: HomeIndex, entity: Entity) -> str:
     """Return the id and the state, and the name only if the id does not already say it."""
     state = index.states.get(entity.id)
-    is_name_needed = not set(words(entity.name)) <= set(words(entity.id.replace("_", " ")))
+    is_name_needed = not set(split_words(entity.name)) <= set(split_words(entity.id.replace("_", " ")))
     name = f" “{entity.name}”" if is_name_needed else ""
     unit = f" {state.unit}" if state and state.unit else ""
     return f"{entity.id}{name} {index.get_state(entity.id)}{unit}"

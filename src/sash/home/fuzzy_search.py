@@ -8,7 +8,7 @@ from functools import lru_cache
 from math import log
 from typing import NamedTuple
 
-from sash.memory.words import plain, stem, telling, words
+from sash.memory.words import extract_keywords, normalize, split_words, stem
 
 # The quality of a match that is not exact.
 STEM_QUALITY = 0.85
@@ -52,7 +52,7 @@ class FuzzySearch:
         self._postings: dict[str, dict[int, float]] = defaultdict(dict)
         for number, weighted_texts in enumerate(texts.values()):
             for text, weight in weighted_texts:
-                for word in words(text):
+                for word in split_words(text):
                     if len(word) > MAX_WORD_CHARS:
                         continue
                     posting = self._postings[word]
@@ -112,8 +112,8 @@ class FuzzySearch:
     def _split(self, query: str) -> tuple[list[str], list[str]]:
         """Return the words of a query without common words such as "the", and all its words."""
         text = _CONTRACTION.sub("", query[:MAX_QUERY_CHARS])
-        all_words = [word for word in words(text) if len(word) <= MAX_WORD_CHARS]
-        not_common = frozenset(telling(text))
+        all_words = [word for word in split_words(text) if len(word) <= MAX_WORD_CHARS]
+        not_common = frozenset(extract_keywords(text))
         return [word for word in all_words if word in not_common or self._is_short_name(word)], all_words
 
     def _count_matches(self, word: str) -> int:
@@ -183,7 +183,7 @@ class FuzzySearch:
 
 
 def _normalize_name(text: str) -> str:
-    return "".join(words(text)) or plain(text)
+    return "".join(split_words(text)) or normalize(text)
 
 
 def _list_deletions(word: str) -> set[str]:

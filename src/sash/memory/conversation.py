@@ -1,4 +1,4 @@
-"""The last N turns of one conversation, perfectly intact. Synchronous, and safe to share between threads."""
+"""The last N turns of one conversation, word for word. Synchronous and thread-safe."""
 
 import json
 import threading
@@ -18,7 +18,7 @@ MAX_TURNS = 100
 
 @dataclass(frozen=True, slots=True)
 class PastTurn:
-    """A turn as who asks for the history is told of it; without an answer it has none yet."""
+    """A turn of the history. `ai_response` is None until the answer is known."""
 
     id: str
     user_message: str
@@ -28,7 +28,7 @@ class PastTurn:
 
 
 class ConversationManager:
-    """Keeps the last `max_turns` turns word for word, and deletes the oldest: first in, first out."""
+    """Keeps the last `max_turns` turns word for word, and deletes the oldest turn first."""
 
     def __init__(
         self,
@@ -51,26 +51,30 @@ class ConversationManager:
         ai_response: str | None = None,
         metadata: dict[str, Any] | None = None,
     ) -> str:
-        """Add a turn, push out the oldest if the window is full, and return the turn's id."""
-        self._check("user_message", user_message)
+        """Add a turn, delete the oldest one if the window is full, and return the id of the new turn."""
+        self._check_string("user_message", user_message)
         if ai_response is not None:
-            self._check("ai_response", ai_response)
-        own = self._check_metadata(metadata)
+            self._check_string("ai_response", ai_response)
+        copied = self._copy_metadata(metadata)
         with self._lock:
             now = self._clock.now()
             turn_id = self._ulids.new(now)
-            self._turns.append(PastTurn(turn_id, user_message, ai_response, stamp(now), own))
+            self._turns.append(PastTurn(turn_id, user_message, ai_response, format_timestamp(now), copied))
             self._total += 1
         return turn_id
 
     def update_turn_response(self, turn_id: str, ai_response: str) -> bool:
-        """Set the answer of a turn, as when it was streamed; False if the turn is not in the window."""
-        self._check("turn_id", turn_id)
-        self._check("ai_response", ai_response)
+        """Set the answer of a turn, for example after streaming.
+
+        Returns:
+            False if the turn is not in the window.
+        """
+        self._check_string("turn_id", turn_id)
+        self._check_string("ai_response", ai_response)
         with self._lock:
-            for n, turn in enumerate(self._turns):
+            for index, turn in enumerate(self._turns):
                 if turn.id == turn_id:
-                    self._turns[n] = replace(turn, ai_response=ai_response)
+                    self._turns[index] = replace(turn, ai_response=ai_response)
                     return True
         return False
 
@@ -87,22 +91,22 @@ class ConversationManager:
     def get_conversation_history(
         self, format_as_text: bool = False, include_metadata: bool = True
     ) -> list[dict[str, Any]] | str:
-        """Return the turns in the window, oldest first, as dicts or as text to read."""
+        """Return the turns in the window, oldest first, as dicts or as text."""
         with self._lock:
             turns = list(self._turns)
         if format_as_text:
-            return as_text(turns, include_metadata)
-        return as_dicts(turns, include_metadata)
+            return turns_to_text(turns, include_metadata)
+        return turns_to_dicts(turns, include_metadata)
 
     def get_recent_turns(self, n: int = 5) -> list[dict[str, Any]]:
-        """Return the `n` newest turns, oldest of them first."""
-        check_newest(n)
+        """Return the `n` newest turns, oldest first."""
+        check_turn_count(n)
         with self._lock:
             turns = list(self._turns)
-        return as_dicts(turns[max(0, len(turns) - n) :])
+        return turns_to_dicts(turns[max(0, len(turns) - n) :])
 
     def get_statistics(self) -> dict[str, Any]:
-        """Return how many turns there are, were, and are gone."""
+        """Return the numbers of current, deleted and all turns, and the times of the oldest and newest."""
         with self._lock:
             turns, total = self._turns, self._total
             return {
@@ -115,25 +119,25 @@ class ConversationManager:
             }
 
     def clear_conversation(self) -> None:
-        """Delete all turns; `total_turns_ever` goes on counting."""
+        """Delete all turns. `total_turns_ever` keeps its value."""
         with self._lock:
             self._turns.clear()
 
-    def _check(self, what: str, value: Any) -> None:
+    def _check_string(self, name: str, value: Any) -> None:
         if type(value) is not str:
-            raise InvalidInput(f"{what} must be a string, got {type(value).__name__}")
+            raise InvalidInput(f"{name} must be a string, got {type(value).__name__}")
         check_size(len(check_text(value).encode()), self._max_message_bytes)
 
-    def _check_metadata(self, metadata: Any) -> dict[str, Any]:
+    def _copy_metadata(self, metadata: Any) -> dict[str, Any]:
         if not isinstance(metadata, dict | None):
             raise InvalidInput(f"metadata must be a dict, got {type(metadata).__name__}")
-        own: dict[str, Any] = copy_json(metadata or {})
-        check_size(len(json.dumps(own)), self._max_message_bytes)
-        return own
+        copied: dict[str, Any] = copy_json(metadata or {})
+        check_size(len(json.dumps(copied)), self._max_message_bytes)
+        return copied
 
 
 def check_max_turns(max_turns: Any) -> int:
-    """Refuse a window that has no turn or too many."""
+    """Return `max_turns` if it is from 1 to 100. Else raise `InvalidLimit`."""
     if type(max_turns) is not int or not 1 <= max_turns <= MAX_TURNS:
         raise InvalidLimit(
             f"max_turns must be a whole number from 1 to {MAX_TURNS}, got {max_turns!r}", limit="max_turns"
@@ -141,20 +145,20 @@ def check_max_turns(max_turns: Any) -> int:
     return max_turns
 
 
-def check_newest(n: Any) -> int:
-    """Refuse a number of turns that is none."""
+def check_turn_count(n: Any) -> int:
+    """Return `n` if it is 0 or more. Else raise `InvalidLimit`."""
     if type(n) is not int or n < 0:
         raise InvalidLimit(f"n must be 0 or more, got {n!r}", limit="n")
     return n
 
 
-def stamp(at: datetime) -> str:
-    """Write a time as the history has it."""
+def format_timestamp(at: datetime) -> str:
+    """Return a time in UTC as ISO 8601 with milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def as_dicts(turns: Iterable[PastTurn], include_metadata: bool = True) -> list[dict[str, Any]]:
-    """Return turns as JSON values."""
+def turns_to_dicts(turns: Iterable[PastTurn], include_metadata: bool = True) -> list[dict[str, Any]]:
+    """Convert turns to JSON values."""
     fields = list(map(asdict, turns))
     if not include_metadata:
         for turn in fields:
@@ -162,12 +166,12 @@ def as_dicts(turns: Iterable[PastTurn], include_metadata: bool = True) -> list[d
     return fields
 
 
-def as_text(turns: Iterable[PastTurn], include_metadata: bool = True) -> str:
-    """Return turns as text to read."""
-    return "\n\n".join(_as_text(turn, include_metadata) for turn in turns)
+def turns_to_text(turns: Iterable[PastTurn], include_metadata: bool = True) -> str:
+    """Convert turns to text."""
+    return "\n\n".join(_turn_to_text(turn, include_metadata) for turn in turns)
 
 
-def _as_text(turn: PastTurn, include_metadata: bool) -> str:
+def _turn_to_text(turn: PastTurn, include_metadata: bool) -> str:
     lines = [f"User: {turn.user_message}"]
     if turn.ai_response is not None:
         lines.append(f"AI: {turn.ai_response}")

@@ -1,8 +1,8 @@
-"""What is left of evicted turns: one line each, with every identifier word for word, at no cost.
+"""The digest of evicted turns: one line for each turn, with its identifiers verbatim, without a model.
 
-Extractive: nothing is rephrased. A line has the turn's first words, and then each error code, path, host,
-entity id, number with its unit and quoted string that the first words did not show; of a result that is JSON
-the first names among its values. The oldest lines go when the digest would outgrow its budget; the transcript
+The digest is extractive: nothing is rephrased. A line has the turn's first words. Then it lists every further
+error code, path, host, entity id, number with its unit and quoted string. Of a JSON result it lists only the
+first names among the values. If the digest exceeds its budget, its oldest lines are dropped; the transcript
 still has them.
 """
 
@@ -19,13 +19,13 @@ DIGEST_TOKENS = 2000
 
 _FIRST_WORDS = 12
 _FIRST_CHARS = 90
-_LONGEST = 1000
+_MAX_IDENTIFIER_LENGTH = 1000
 _NOTE_TOKENS = 16
-_LEAST_TOKENS = 2 * _NOTE_TOKENS
+_MIN_TOKENS = 2 * _NOTE_TOKENS
 
-# A word is cut at blanks, quotes, brackets and commas, so that a name is always taken whole; 1,000 and
-# rows[0] stay together. Everything else is a form of more than one word, tried first. At each place a pattern
-# looks at a bounded stretch or at one word, so that a hostile text costs linear time.
+# A word ends at blanks, quotes, brackets and commas, so that a name is always taken whole; 1,000 and rows[0]
+# stay together. The other patterns match several words and are tried first. At each position a pattern reads
+# a bounded stretch or one word, so that a hostile text costs linear time.
 _BREAKS = r"\s,;\"'`<>(){}\[\]|“”«»…"
 _WORD = rf"[^{_BREAKS}]+(?:,(?<=\d,)(?=\d)[^{_BREAKS}]+|\[[\w-]{{1,40}}\][^{_BREAKS}]*)*"
 _START = rf"(?<![^{_BREAKS}=:])"
@@ -56,110 +56,114 @@ _identifier = re.compile(
         )
     )
 )
-_telling = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
+_identifying = re.compile(r"\d|[/\\_@#$=~]|\w[.:]\w|^--?\w|[a-z][A-Z]|^[A-Z]{2,}$")
 _timestamp = re.compile(r"\d{4}-\d\d-\d\d(?:[T ]|$)")
-_MAX_OF_A_RESULT = 12
+_MAX_NAMES_PER_RESULT = 12
 _NOT_A_NAME = frozenset({"and/or", "e.g", "i.e", "OK"})
 _TRAILING = ".,;:!?"
 
 
-def identifiers(text: str) -> list[str]:
-    """Return what in the text would be wrong if it were paraphrased, each once, in order."""
-    return list(dict.fromkeys(_identifiers(text)))
+def find_identifiers(text: str) -> list[str]:
+    """Return the parts of a text that a paraphrase would make wrong, each once, in order."""
+    return list(dict.fromkeys(_iterate_identifiers(text)))
 
 
-def _identifiers(text: str) -> Iterator[str]:
+def _iterate_identifiers(text: str) -> Iterator[str]:
     for match in _identifier.finditer(text):
         found = match.group().rstrip(_TRAILING)
         if match["url"]:
-            found = _balanced(found)
+            found = _strip_closing_brackets(found)
         elif match["word"]:
             found = found if found.startswith("::") else found.lstrip(":=")
-            if found in _NOT_A_NAME or not _telling.search(found) or not any(map(str.isalnum, found)):
+            if found in _NOT_A_NAME or not _identifying.search(found) or not any(map(str.isalnum, found)):
                 continue
         yield found
 
 
-def _balanced(url: str) -> str:
-    """Leave off the brackets that close what the URL stands in."""
+def _strip_closing_brackets(url: str) -> str:
+    """Remove trailing brackets that were opened before the URL."""
     for opening, closing in (("(", ")"), ("[", "]")):
         unopened = max(0, url.count(closing) - url.count(opening))
-        at_the_end = len(url) - len(url.rstrip(closing))
-        url = url[: len(url) - min(unopened, at_the_end)].rstrip(_TRAILING)
+        trailing = len(url) - len(url.rstrip(closing))
+        url = url[: len(url) - min(unopened, trailing)].rstrip(_TRAILING)
     return url
 
 
-def digest(
+def build_digest(
     evicted: Sequence[Sequence[MessageEntry]],
     count_text: Callable[[str], int],
     max_tokens: int = DIGEST_TOKENS,
 ) -> str:
-    """Return a line for each turn, of what was evicted of it: the newest lines that fit into `max_tokens`."""
-    if check_limit("max_tokens", max_tokens) < _LEAST_TOKENS:
-        raise InvalidLimit(f"a digest needs max_tokens of at least {_LEAST_TOKENS}, got {max_tokens}")
+    """Return a line for each turn, made from its evicted messages: the newest that fit into `max_tokens`.
+
+    Raises:
+        InvalidLimit: `max_tokens` is too small for one line.
+    """
+    if check_limit("max_tokens", max_tokens) < _MIN_TOKENS:
+        raise InvalidLimit(f"a digest needs max_tokens of at least {_MIN_TOKENS}, got {max_tokens}")
     lines: list[str] = []
     budget = max_tokens - _NOTE_TOKENS
-    for left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):
-        line = _line(turn)
+    for turns_left, turn in zip(range(len(evicted), 0, -1), reversed(evicted), strict=True):
+        line = _build_line(turn)
         cost = count_text(line) + 1
         if cost > budget:
             line = _shorten(line, count_text, budget) if not lines else ""
             if not line:
-                lines.append(f"- ({left} earlier turn{'s' * (left > 1)}, see the transcript)")
+                lines.append(f"- ({turns_left} earlier turn{'s' * (turns_left > 1)}, see the transcript)")
                 break
         lines.append(line)
         budget -= cost
     return "\n".join(reversed(lines))
 
 
-def _line(turn: Sequence[MessageEntry]) -> str:
+def _build_line(turn: Sequence[MessageEntry]) -> str:
     words = turn[0].text.split() or ["(no text)"]
     first = " ".join(words[:_FIRST_WORDS])
     if len(first) > _FIRST_CHARS:
         first = first[:_FIRST_CHARS].rsplit(" ", 1)[0]
     if len(words) > _FIRST_WORDS or len(first) < len(" ".join(words)):
         first += " …"
-    seen = set(identifiers(first))
-    names = dict.fromkeys(item for item in _turn_identifiers(turn) if item not in seen)
-    shown = [item for item in names if len(item) <= _LONGEST]
+    seen = set(find_identifiers(first))
+    names = dict.fromkeys(item for item in _iterate_turn_identifiers(turn) if item not in seen)
+    shown = [item for item in names if len(item) <= _MAX_IDENTIFIER_LENGTH]
     if len(shown) < len(names):
         shown.append(f"… +{len(names) - len(shown)}")
     return f"- {first} | {' · '.join(shown)}" if shown else f"- {first}"
 
 
-def _turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
+def _iterate_turn_identifiers(turn: Sequence[MessageEntry]) -> Iterator[str]:
     for message in turn:
-        if message.role == "tool" and (values := _values(message.text)) is not None:
-            found = dict.fromkeys(item for value in values for item in _identifiers(value))
-            yield from islice((item for item in found if not _is_bare(item)), _MAX_OF_A_RESULT)
+        if message.role == "tool" and (values := _read_json_texts(message.text)) is not None:
+            found = dict.fromkeys(item for value in values for item in _iterate_identifiers(value))
+            yield from islice((item for item in found if not _is_number_or_time(item)), _MAX_NAMES_PER_RESULT)
         else:
-            yield from _identifiers(message.text)
+            yield from _iterate_identifiers(message.text)
         for call in message.tool_calls:
             yield call["function"]["name"]
             arguments = call["function"]["arguments"]
-            for value in _values(arguments) or [arguments]:
-                yield from _identifiers(value)
+            for value in _read_json_texts(arguments) or [arguments]:
+                yield from _iterate_identifiers(value)
 
 
-def _values(text: str) -> list[str] | None:
-    """Return the texts in a result that is JSON: its keys are the tool's words, and not what was found."""
+def _read_json_texts(text: str) -> list[str] | None:
+    """Return the strings among the values of a JSON text, without keys. None if the text is not JSON."""
     try:
-        waiting, values = [json.loads(text)], []
+        pending, values = [json.loads(text)], []
     except (ValueError, RecursionError):
         return None
-    while waiting:
-        value = waiting.pop()
+    while pending:
+        value = pending.pop()
         if isinstance(value, str):
             values.append(value)
         elif isinstance(value, dict):
-            waiting += reversed(value.values())
+            pending += reversed(value.values())
         elif isinstance(value, list):
-            waiting += reversed(value)
+            pending += reversed(value)
     return values
 
 
-def _is_bare(item: str) -> bool:
-    """Whether an identifier out of a result is only a number or a time, of which results have plenty."""
+def _is_number_or_time(item: str) -> bool:
+    """Whether an identifier is only a number or a time. Results have too many of these."""
     return not any(map(str.isalpha, item)) or _timestamp.match(item) is not None
 
 

@@ -1,13 +1,13 @@
-"""Conversations with a sliding window, in memory: what stays in the window stays word for word.
+"""Conversations with a sliding window, in memory. Messages in the window stay word for word.
 
-The manager owns the clock, the ids and the token counts, and leaves what is evicted to `window`. Evicted
-messages stay in the transcript, where `search` finds them and the `digest` is made from them.
+The manager owns the clock, the ids and the token counts. `window` decides what is evicted. Evicted messages
+stay in the transcript: `search` finds them, and `digest` is made from them.
 """
 
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from inspect import iscoroutinefunction
@@ -24,13 +24,14 @@ from sash.errors import (
     MessageTooLarge,
     SashError,
 )
-from sash.memory.digest import DIGEST_TOKENS, digest
+from sash.memory.digest import DIGEST_TOKENS, build_digest
 from sash.memory.tokens import TokenCounter
-from sash.memory.window import Eviction, Limits, Window, groups
+from sash.memory.window import Eviction, Limits, Window, split_groups
+from sash.memory.windowed_transcript import WindowedTranscript, find_messages
 from sash.values.clock import Clock, SystemClock
 from sash.values.config import AgentConfig
 from sash.values.ids import Ulids
-from sash.values.messages import AgentState, ConversationWindow, MessageEntry, built_in_tags, turns
+from sash.values.messages import AgentState, ConversationWindow, MessageEntry, built_in_tags
 from sash.values.validation import (
     MAX_MESSAGE_BYTES,
     check_conversation_id,
@@ -41,19 +42,19 @@ from sash.values.validation import (
     check_tags,
 )
 
-MANY_CONVERSATIONS = 100
-NEARLY_FULL = 95.0
+MAX_HEALTHY_CONVERSATIONS = 100
+MAX_HEALTHY_UTILIZATION = 95.0
 EXPORT_FORMAT = "sash.memory.conversation"
 EXPORT_VERSION = 1
 
-# Counting more than this is done in a thread: it would hold up the event loop for milliseconds.
-_LARGE = 32 << 10
+# Larger messages are counted in a thread, because that would block the event loop for milliseconds.
+_MAX_INLINE_BYTES = 32 << 10
 
 _logger = logging.getLogger(__name__)
 
 
 class Added(NamedTuple):
-    """What became of a message: where it is, and which ones it pushed out of the window."""
+    """The result of `add_message`: the stored message, and the messages that it pushed out of the window."""
 
     conversation_id: str
     message: MessageEntry
@@ -61,50 +62,22 @@ class Added(NamedTuple):
     over_budget: bool
 
 
-class _Conversation:
-    """A transcript with its window, and for each message in the window what makes a fresh dict of it."""
+class _WriteQueue:
+    """The writers that wait for one conversation, in order of arrival."""
 
-    __slots__ = ("fresh", "transcript", "window")
-
-    def __init__(self, window: Window, transcript: list[MessageEntry] | None) -> None:
-        self.window = window
-        self.transcript = transcript
-        self.fresh = {message.id: _freshener(message) for message in window}
-
-    @property
-    def messages(self) -> Collection[MessageEntry]:
-        return self.window if self.transcript is None else self.transcript
-
-    def describe(self, message: MessageEntry) -> dict[str, Any]:
-        return message.to_dict() | {"in_window": message.id in self.window}
-
-    def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
-        evicted = self.window.add(message)
-        if self.transcript is not None:
-            self.transcript.append(message)
-        self.fresh[message.id] = _freshener(message)
-        for eviction in evicted:
-            del self.fresh[eviction.message.id]
-        return evicted
-
-
-class _Queue:
-    """Those who wait to write to one conversation."""
-
-    __slots__ = ("lock", "waiting")
+    __slots__ = ("lock", "waiting_count")
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
-        self.waiting = 0
+        self.waiting_count = 0
 
 
 class ConversationMemoryManager:
-    """Keeps conversations apart and each within its window.
+    """Keeps conversations apart, and each one within its window.
 
-    Messages of one conversation are stored in the order in which `add_message` was called, also by
-    concurrent tasks of one event loop. `on_evict` is called with the conversation id for every message that
-    leaves a window.
-    With `keep_transcript=False` evicted messages are forgotten, and memory is bounded by the windows.
+    Messages of one conversation are stored in the order of the `add_message` calls, also if several tasks of
+    one event loop call it. `on_evict` is called with the conversation id for every evicted message. With
+    `keep_transcript=False` evicted messages are forgotten, so that the windows bound the memory.
     """
 
     def __init__(
@@ -129,17 +102,17 @@ class ConversationMemoryManager:
         self._auto_create = check_flag("auto_create_conversation_id", auto_create_conversation_id)
         self._keep_transcript = check_flag("keep_transcript", keep_transcript)
         if on_evict is not None and (not callable(on_evict) or iscoroutinefunction(on_evict)):
-            raise InvalidInput("on_evict is called and not awaited: give a plain function")
+            raise InvalidInput("on_evict must be a plain function, not a coroutine function")
         self._on_evict = on_evict
         self._clock = clock or SystemClock()
         self._ulids = Ulids()
         self._counter = TokenCounter(model)
-        self._conversations: dict[str, _Conversation] = {}
-        self._queues: dict[str, _Queue] = {}
+        self._conversations: dict[str, WindowedTranscript] = {}
+        self._queues: dict[str, _WriteQueue] = {}
 
     @classmethod
     def from_config(cls, config: AgentConfig, **options: Any) -> Self:
-        """Build a manager from the agent's options; `options` go to the constructor as they are."""
+        """Build a manager from the agent's configuration. `options` go to the constructor unchanged."""
         if not isinstance(config, AgentConfig):
             raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(
@@ -164,76 +137,77 @@ class ConversationMemoryManager:
     ) -> Added:
         """Add a message and slide the window. A refused message changes nothing.
 
-        `tool_calls` has the OpenAI form. Without a `conversation_id` a new conversation is begun, if
-        the manager was built with `auto_create_conversation_id`.
+        `tool_calls` has OpenAI's format. A `conversation_id` of None starts a new conversation if the manager
+        was built with `auto_create_conversation_id`.
         """
         if conversation_id is None and self._auto_create:
             conversation_id = str(uuid4())
         conversation_id = check_conversation_id(conversation_id)
-        message = self._draft(role, content, tags, tool_calls, tool_call_id, name)
+        message = self._build_message(role, content, tags, tool_calls, tool_call_id, name)
         size = message.size
         check_size(size, self._max_message_bytes)
-        if self._counter.ready and size <= _LARGE and conversation_id not in self._queues:
+        if self._counter.is_loaded and size <= _MAX_INLINE_BYTES and conversation_id not in self._queues:
             _set_token_count(message, self._count(message))
             return self._store(conversation_id, message)
-        async with self._queue(conversation_id):
+        async with self._hold(conversation_id):
             _set_token_count(message, await asyncio.to_thread(self._count, message))
             return self._store(conversation_id, message)
 
     async def get_messages(
         self, conversation_id: str, tag_filter: Iterable[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the window as a model's API takes it; the dicts are the caller's to change.
+        """Return the window in OpenAI's format. The caller may change the dicts.
 
-        A `tag_filter` keeps the messages that have any of the tags, a tool call always with its results,
-        and every system message.
+        A `tag_filter` keeps system messages and messages with any of the tags. Tool calls keep their results.
         """
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         if conversation is None:
             return []
         if tag_filter is None:
-            return list(map(call, conversation.fresh.values()))
+            return list(map(call, conversation.renderers.values()))
         wanted = check_tags(tag_filter)
         return [
             message.to_openai()
-            for group in groups(conversation.window)
+            for group in split_groups(conversation.window)
             if any(m.role == "system" or not wanted.isdisjoint(m.tags) for m in group)
             for message in group
         ]
 
     async def get_transcript(self, conversation_id: str) -> list[MessageEntry]:
-        """Return everything that was said, whether it is still in the window or not."""
+        """Return all messages, also the evicted ones, oldest first."""
         return list(self._get(conversation_id).messages)
 
     async def get_state(self, conversation_id: str) -> AgentState:
-        """Return the conversation's window as a value, for a graph's state or a store."""
+        """Return the conversation's window as a value, for the state of a graph or for a store."""
         window = self._get(conversation_id).window
         return AgentState(conversation_id, window.snapshot(conversation_id))
 
     async def reset_conversation(self, conversation_id: str) -> None:
-        """Forget the conversation, transcript and all."""
-        async with self._queue(check_conversation_id(conversation_id)):
+        """Delete the conversation and its transcript."""
+        async with self._hold(check_conversation_id(conversation_id)):
             self._conversations.pop(conversation_id, None)
 
     async def search(self, conversation_id: str, query: str, limit: int = 10) -> list[dict[str, Any]]:
-        """Find messages that hold every word of `query`, also in tool calls, also evicted; newest first."""
+        """Return messages that contain every word of `query`, newest first.
+
+        Evicted messages and tool calls are searched too.
+        """
         if type(query) is not str or not query.strip():
             raise InvalidInput(f"query must be a non-empty string, got {query!r}")
         check_limit("limit", limit)
         conversation = self._get(conversation_id)
         newest_first = list(conversation.messages)[::-1]
-        found = await asyncio.to_thread(_find, newest_first, query.casefold().split(), limit)
+        found = await asyncio.to_thread(find_messages, newest_first, query.casefold().split(), limit)
         return list(map(conversation.describe, found))
 
     async def digest(self, conversation_id: str, max_tokens: int = DIGEST_TOKENS) -> str:
-        """Return one line for each evicted turn: its first words, and every identifier verbatim."""
+        """Return one line for each evicted turn: its first words, and all its identifiers verbatim."""
         conversation = self._get(conversation_id)
-        gone = ([m for m in turn if m.id not in conversation.window] for turn in turns(conversation.messages))
-        evicted = [turn for turn in gone if turn]
-        return await asyncio.to_thread(digest, evicted, self._counter.count_text, max_tokens)
+        evicted = conversation.get_evicted_turns()
+        return await asyncio.to_thread(build_digest, evicted, self._counter.count_text, max_tokens)
 
     async def export(self, conversation_id: str) -> dict[str, Any]:
-        """Return the whole conversation as JSON values; `import_` is the way back."""
+        """Return the whole conversation as JSON values. `import_` restores it."""
         conversation = self._get(conversation_id)
         window = conversation.window.snapshot(conversation_id)
         return {
@@ -246,30 +220,30 @@ class ConversationMemoryManager:
         }
 
     async def import_(self, data: Mapping[str, Any], conversation_id: str | None = None) -> str:
-        """Bring an exported conversation back, under its own or another id; return the id.
+        """Restore an exported conversation under its own or another id, and return the id.
 
-        The window is cut where it was. Tokens are counted anew, as this manager's model counts them.
+        The window keeps its messages. Their tokens are counted again for this manager's model.
         """
-        new_id = _exported_id(data, conversation_id)
-        async with self._queue(new_id):
-            self._check_free(new_id)
+        new_id = _check_export_header(data, conversation_id)
+        async with self._hold(new_id):
+            self._check_id_is_free(new_id)
             conversation = await asyncio.to_thread(self._read_export, new_id, data)
             self._conversations[new_id] = conversation
         return new_id
 
     async def fork(self, conversation_id: str, new_conversation_id: str | None = None) -> str:
-        """Copy a conversation as it is now, so that both go on apart; return the copy's id."""
+        """Copy a conversation and return the id of the copy. Later changes affect one of the two only."""
         source = self._get(conversation_id)
         new_id = str(uuid4()) if new_conversation_id is None else check_conversation_id(new_conversation_id)
-        async with self._queue(new_id):
-            self._check_free(new_id)
+        async with self._hold(new_id):
+            self._check_id_is_free(new_id)
             transcript = None if source.transcript is None else list(source.transcript)
-            window = self._restore(source.window.snapshot(new_id))
-            self._conversations[new_id] = _Conversation(window, transcript)
+            window = self._restore_window(source.window.snapshot(new_id))
+            self._conversations[new_id] = WindowedTranscript(window, transcript)
         return new_id
 
     def get_stats(self, conversation_id: str) -> dict[str, Any]:
-        """Return how full the window is and what is in it; `exists` is False for an unknown id."""
+        """Return counts of the window and the transcript. `exists` is False for an unknown id."""
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         window = Window(self._limits) if conversation is None else conversation.window
         return {
@@ -293,20 +267,20 @@ class ConversationMemoryManager:
         return list(self._conversations)
 
     def health(self) -> list[str]:
-        """Return what deserves a look, and log it: too many conversations, windows nearly full."""
+        """Return warnings about too many conversations and nearly full windows, and log them."""
         warnings = []
-        if len(self._conversations) > MANY_CONVERSATIONS:
+        if len(self._conversations) > MAX_HEALTHY_CONVERSATIONS:
             warnings.append(f"Too many active conversations: {len(self._conversations)}")
         warnings += [
             f"Window nearly full: {conversation_id}"
             for conversation_id in self._conversations
-            if self.get_stats(conversation_id)["utilization"] > NEARLY_FULL
+            if self.get_stats(conversation_id)["utilization"] > MAX_HEALTHY_UTILIZATION
         ]
         for warning in warnings:
             _logger.warning(warning)
         return warnings
 
-    def _draft(
+    def _build_message(
         self,
         role: str,
         content: Any,
@@ -315,11 +289,11 @@ class ConversationMemoryManager:
         tool_call_id: str | None,
         name: str | None,
     ) -> MessageEntry:
-        """Build the message, all but its token count; that it can be built is the check of its form."""
+        """Build the message without its token count. Building it validates it."""
         built_in = built_in_tags(role, bool(tool_calls))
         now = self._clock.now()
         return MessageEntry(
-            role,  # type: ignore[arg-type]  # MessageEntry says which roles there are
+            role,  # type: ignore[arg-type]  # MessageEntry checks the role
             "" if content is None and tool_calls else content,
             now,
             0,
@@ -336,18 +310,18 @@ class ConversationMemoryManager:
     def _store(self, conversation_id: str, message: MessageEntry) -> Added:
         conversation = self._conversations.get(conversation_id)
         if conversation is None:
-            conversation = _Conversation(Window(self._limits), [] if self._keep_transcript else None)
+            conversation = WindowedTranscript(Window(self._limits), [] if self._keep_transcript else None)
         evicted = conversation.add(message)
         self._conversations[conversation_id] = conversation
         window = conversation.window
         debug = _logger.isEnabledFor(logging.DEBUG)
         if evicted and (debug or self._on_evict is not None):
-            self._report(conversation_id, evicted)
+            self._report_evictions(conversation_id, evicted)
         if debug and message.role == "assistant":
             self._log_window(conversation_id, window)
         return Added(conversation_id, message, evicted, window.over_budget)
 
-    def _report(self, conversation_id: str, evicted: tuple[Eviction, ...]) -> None:
+    def _report_evictions(self, conversation_id: str, evicted: tuple[Eviction, ...]) -> None:
         for eviction in evicted:
             _logger.debug(
                 "Evicted: conv=%s, role=%s, tokens=%d, reason=%s",
@@ -372,24 +346,24 @@ class ConversationMemoryManager:
             window.utilization,
         )
 
-    def _get(self, conversation_id: str) -> _Conversation:
+    def _get(self, conversation_id: str) -> WindowedTranscript:
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         if conversation is None:
             raise ConversationNotFound(
-                f"no conversation {conversation_id!r}: get_all_conversations() lists those that exist",
+                f"no conversation {conversation_id!r}: get_all_conversations() lists the existing ones",
                 conversation_id=conversation_id,
             )
         return conversation
 
-    def _check_free(self, conversation_id: str) -> None:
+    def _check_id_is_free(self, conversation_id: str) -> None:
         if conversation_id in self._conversations:
             raise ConversationExists(
                 f"conversation {conversation_id!r} exists: reset it first, or choose another id",
                 conversation_id=conversation_id,
             )
 
-    def _read_export(self, new_id: str, data: Mapping[str, Any]) -> _Conversation:
-        """Build an exported conversation, or say why it cannot be built."""
+    def _read_export(self, new_id: str, data: Mapping[str, Any]) -> WindowedTranscript:
+        """Build a conversation from an export. Raise `InvalidExport` if that is impossible."""
         try:
             if not isinstance(data["messages"], list) or not isinstance(data["turn_starts"], list):
                 raise InvalidExport("messages and turn_starts must be lists")
@@ -401,16 +375,16 @@ class ConversationMemoryManager:
             kept = tuple(message for message, flag in zip(messages, flags, strict=True) if flag)
             starts = tuple(check_label("turn_starts", item) for item in data["turn_starts"])
             state = ConversationWindow(new_id, kept, evicted_count=data["evicted_count"], turn_starts=starts)
-            window = self._restore(state)
+            window = self._restore_window(state)
         except MessageTooLarge:
             raise
         except (SashError, KeyError, TypeError) as error:
             raise InvalidExport(f"the export is damaged: {error}") from error
         if len(window) != len(kept) or len({message.id for message in messages}) != len(messages):
-            raise InvalidExport("the export is damaged: a message twice, or a call without its result")
-        return _Conversation(window, messages if self._keep_transcript else None)
+            raise InvalidExport("the export is damaged: a message occurs twice, or a tool call has no result")
+        return WindowedTranscript(window, messages if self._keep_transcript else None)
 
-    def _restore(self, state: ConversationWindow) -> Window:
+    def _restore_window(self, state: ConversationWindow) -> Window:
         limits = self._limits
         return Window.restore(
             replace(
@@ -423,46 +397,28 @@ class ConversationMemoryManager:
         )
 
     @asynccontextmanager
-    async def _queue(self, conversation_id: str) -> AsyncIterator[None]:
-        """Wait for those who came to this conversation before, and make those after wait."""
-        queue = self._queues.setdefault(conversation_id, _Queue())
-        queue.waiting += 1
+    async def _hold(self, conversation_id: str) -> AsyncIterator[None]:
+        """Hold the conversation for one writer. Writers proceed in order of arrival."""
+        queue = self._queues.setdefault(conversation_id, _WriteQueue())
+        queue.waiting_count += 1
         try:
             async with queue.lock:
                 yield
         finally:
-            queue.waiting -= 1
-            if not queue.waiting:
+            queue.waiting_count -= 1
+            if not queue.waiting_count:
                 del self._queues[conversation_id]
 
 
-def _freshener(message: MessageEntry) -> Callable[[], dict[str, Any]]:
-    """Return what makes a new dict of the message at each call; a flat one is copied in C."""
-    if type(message.content) is str and not message.tool_calls:
-        return message.to_openai().copy
-    return message.to_openai
-
-
 def _set_token_count(message: MessageEntry, count: int) -> None:
-    """Complete a message that nobody else has seen yet."""
+    """Complete a message that is not shared yet."""
     object.__setattr__(message, "token_count", count)
 
 
-def _find(messages: list[MessageEntry], words: list[str], limit: int) -> list[MessageEntry]:
-    found: list[MessageEntry] = []
-    for message in messages:
-        calls = (f"{c['function']['name']} {c['function']['arguments']}" for c in message.tool_calls)
-        text = "\n".join((message.text, *calls)).casefold()
-        if all(word in text for word in words):
-            found.append(message)
-            if len(found) == limit:
-                break
-    return found
-
-
-def _exported_id(data: Any, conversation_id: str | None) -> str:
+def _check_export_header(data: Any, conversation_id: str | None) -> str:
+    """Check format and version of an export, and return the id of the conversation."""
     if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
-        raise InvalidExport("not a conversation that Sash exported: `format` is missing or foreign")
+        raise InvalidExport("this is not a conversation that Sash exported: `format` is missing or wrong")
     if (type(data.get("version")), data.get("version")) != (int, EXPORT_VERSION):
         raise InvalidExport(
             f"the export has version {data.get('version')!r}, this Sash reads {EXPORT_VERSION}: "

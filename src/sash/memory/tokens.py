@@ -1,8 +1,8 @@
-"""Exact token counts for OpenAI models, offline: the rank files ship inside the package.
+"""Exact token counts for OpenAI models, offline. The package contains the rank files.
 
-The text of a message is counted exactly. What a provider wraps around it (roles, tool calls, tool
-schemas, images) follows its published formulas. For a model whose tokeniser nobody publishes the
-count is that of o200k_base, and `exact` says False.
+The text of a message is counted exactly. Roles, tool calls, tool schemas and images follow the published
+formulas of the provider. A model without a published tokeniser is counted with o200k_base, and `exact` is
+False.
 """
 
 import base64
@@ -20,13 +20,13 @@ from typing import Any
 import tiktoken
 
 from sash.errors import InvalidInput, UnknownEncoding
-from sash.memory.images import image_cost, image_tokens
+from sash.memory.images import count_image_tokens, find_image_cost
 from sash.values.validation import check_text
 
 DEFAULT_ENCODING = "o200k_base"
 
-# The pattern that splits text before the byte pairs are merged, and the checksum of the rank file:
-# both are the definition of an encoding, as published with tiktoken (see data/NOTICE).
+# The definition of each encoding as published with tiktoken (see data/NOTICE): the pattern that splits a text
+# before the byte pairs are merged, and the checksum of the rank file.
 _ENCODINGS = {
     "cl100k_base": (
         r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -41,32 +41,32 @@ _ENCODINGS = {
     ),
 }
 
-# Chat format: <|start|>role<|sep|>…<|end|> around a message, and the opening of the reply.
-_PER_MESSAGE = 4
-_PER_NAME = 1
-_PER_TOOL_CALL = 3
-PER_REPLY = 3
-# An audio second is 10 tokens; without decoding it, a part is taken as 30 seconds.
-_PER_AUDIO = 300
+# The chat format adds <|start|>role<|sep|>…<|end|> to each message, and opens the reply.
+_TOKENS_PER_MESSAGE = 4
+_TOKENS_PER_NAME = 1
+_TOKENS_PER_TOOL_CALL = 3
+TOKENS_PER_REPLY = 3
+# A second of audio costs 10 tokens. Audio is not decoded; every part counts as 30 seconds.
+_TOKENS_PER_AUDIO = 300
 
-# tiktoken's Rust side panics on a run of about a million white-space characters.
+# tiktoken's Rust code panics on a run of about a million white-space characters.
 _LONG_RUN = 100_000
-_blanks = re.compile(r"\s+")
-_REMEMBERED = 2048
-_REMEMBERED_CHARS = 4096
+_white_space = re.compile(r"\s+")
+_MAX_CACHED_TEXTS = 2048
+_MAX_CACHED_LENGTH = 4096
 
 _loading = threading.Lock()
 
 
 def count_text(text: str, encoding: str = DEFAULT_ENCODING) -> int:
-    """Return the exact number of tokens of `text`; special tokens in it count as plain text."""
+    """Return the exact number of tokens of `text`. Special tokens count as ordinary text."""
     if isinstance(text, str):
         check_text(text)
-    return _count(_load(encoding), text)
+    return _count_tokens(_load_encoding(encoding), text)
 
 
-def encoding_for_model(model: str) -> str | None:
-    """Return the encoding of an OpenAI model, or None for a model that is not known."""
+def find_encoding(model: str) -> str | None:
+    """Return the name of the encoding of an OpenAI model, or None for an unknown model."""
     if not isinstance(model, str):
         raise InvalidInput(f"model must be a string, got {type(model).__name__}")
     name = model.lower().rpartition("/")[2]
@@ -81,35 +81,40 @@ def encoding_for_model(model: str) -> str | None:
 class TokenCounter:
     """Counts text, messages and tool schemas for one model.
 
-    The ranks are loaded on first use, which takes a fraction of a second: from an event loop, call
-    `load` in a thread first (`ready` says whether it is still to be done).
+    The first use loads the rank file, which takes a fraction of a second. In an event loop, call `load` in a
+    thread before (`is_loaded` is True afterwards).
     """
 
     def __init__(self, model: str | None = None) -> None:
-        known = DEFAULT_ENCODING if model is None else encoding_for_model(model)
+        known = DEFAULT_ENCODING if model is None else find_encoding(model)
         self.encoding = known or DEFAULT_ENCODING
         self.exact = known is not None
-        self._image = image_cost((model or "").rpartition("/")[2])
+        self._image_cost = find_image_cost((model or "").rpartition("/")[2])
         self._encoding: tiktoken.Encoding | None = None
         self._counts: dict[str, int] = {}
 
     @property
-    def ready(self) -> bool:
-        """Whether the ranks are loaded, so that counting does not block."""
+    def is_loaded(self) -> bool:
+        """Whether the rank file is loaded, so that counting does not block."""
         return self._encoding is not None
 
+    @property
+    def cached_texts(self) -> int:
+        """Number of texts whose counts are cached."""
+        return len(self._counts)
+
     def load(self) -> tiktoken.Encoding:
-        """Load the ranks, once a process."""
-        self._encoding = _load(self.encoding)
+        """Load the rank file. All counters of a process share it."""
+        self._encoding = _load_encoding(self.encoding)
         return self._encoding
 
     def count_text(self, text: str) -> int:
-        """Count text; what was counted lately and is not too long is remembered."""
+        """Count the tokens of a text. The counts of recent short texts are cached."""
         count = self._counts.get(text)
         if count is None:
-            count = _count(self._encoding or self.load(), text)
-            if len(text) <= _REMEMBERED_CHARS:
-                if len(self._counts) >= _REMEMBERED:
+            count = _count_tokens(self._encoding or self.load(), text)
+            if len(text) <= _MAX_CACHED_LENGTH:
+                if len(self._counts) >= _MAX_CACHED_TEXTS:
                     self._counts.clear()
                 self._counts[text] = count
         return count
@@ -120,26 +125,26 @@ class TokenCounter:
         tool_calls: Iterable[Mapping[str, Any]] = (),
         name: str | None = None,
     ) -> int:
-        """Count one message with what the chat format wraps around it."""
-        total = _PER_MESSAGE
+        """Count one message, with the tokens that the chat format adds."""
+        total = _TOKENS_PER_MESSAGE
         if isinstance(content, str):
             total += self.count_text(content)
         else:
             total += sum(map(self._count_part, content))
         for call in tool_calls:
             function = call["function"]
-            total += _PER_TOOL_CALL + self.count_text(function["name"])
+            total += _TOKENS_PER_TOOL_CALL + self.count_text(function["name"])
             total += self.count_text(function["arguments"])
         if name:
-            total += _PER_NAME + self.count_text(name)
+            total += _TOKENS_PER_NAME + self.count_text(name)
         return total
 
     def count_messages(
         self, messages: Iterable[Mapping[str, Any]], tools: Iterable[Mapping[str, Any]] = ()
     ) -> int:
-        """Count a whole request in OpenAI form: messages, tool schemas, the opening of the reply."""
+        """Count a whole request in OpenAI's format: messages, tool schemas, start of the reply."""
         return (
-            PER_REPLY
+            TOKENS_PER_REPLY
             + self.count_tools(tools)
             + sum(
                 self.count_message(m.get("content") or "", m.get("tool_calls") or (), m.get("name"))
@@ -148,7 +153,7 @@ class TokenCounter:
         )
 
     def count_tools(self, tools: Iterable[Mapping[str, Any]]) -> int:
-        """Count tool schemas in OpenAI form, by the formula that OpenAI's cookbook gives."""
+        """Count tool schemas in OpenAI's format, with the formula of OpenAI's cookbook."""
         functions = [tool.get("function", tool) for tool in tools]
         if not functions:
             return 0
@@ -161,7 +166,7 @@ class TokenCounter:
         )
 
     def _count_schema(self, schema: Any) -> int:
-        """Count what a JSON schema says, and the schemas in it, in the cookbook's way."""
+        """Count a JSON schema and the schemas inside it, with the formula of the cookbook."""
         if not isinstance(schema, Mapping):
             return 0
         properties = schema.get("properties") or {}
@@ -183,30 +188,30 @@ class TokenCounter:
         if kind in ("text", "input_text", "output_text"):
             return self.count_text(part.get("text") or "")
         if kind in ("image_url", "input_image"):
-            return image_tokens(part.get("image_url") or "", part.get("detail"), self._image)
+            return count_image_tokens(part.get("image_url") or "", part.get("detail"), self._image_cost)
         if kind == "input_audio":
-            return _PER_AUDIO
+            return _TOKENS_PER_AUDIO
         return self.count_text(json.dumps(part, ensure_ascii=False))
 
 
-def _count(encoding: tiktoken.Encoding, text: str) -> int:
+def _count_tokens(encoding: tiktoken.Encoding, text: str) -> int:
     if not isinstance(text, str):
         raise InvalidInput(f"text must be a string, got {type(text).__name__}")
-    if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _blanks.finditer(text)):
-        # The same pattern and merges, with the splitting done by the `regex` module.
+    if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _white_space.finditer(text)):
+        # Same pattern and merges, but the `regex` module splits the text.
         return len(encoding._encode_only_native_bpe(text))  # noqa: SLF001
     return len(encoding.encode_ordinary(text))
 
 
-def _load(name: str) -> tiktoken.Encoding:
+def _load_encoding(name: str) -> tiktoken.Encoding:
     if not isinstance(name, str):
-        raise UnknownEncoding(f"an encoding is named by a string, got {type(name).__name__}")
+        raise UnknownEncoding(f"the name of an encoding must be a string, got {type(name).__name__}")
     with _loading:
-        return _load_once(name)
+        return _read_encoding(name)
 
 
 @cache
-def _load_once(name: str) -> tiktoken.Encoding:
+def _read_encoding(name: str) -> tiktoken.Encoding:
     if name not in _ENCODINGS:
         raise UnknownEncoding(f"no encoding {name!r}: use one of {', '.join(_ENCODINGS)}")
     pattern, checksum = _ENCODINGS[name]

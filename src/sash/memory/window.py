@@ -1,4 +1,4 @@
-"""The sliding window: which messages a model still sees, and which one goes next.
+"""The sliding window: which messages the model still sees, and which one is evicted next.
 
 A pure data structure: it knows no clock, no tokeniser and no store. Messages come in with their token
 count, evictions come out. Adding costs O(1), reading O(window).
@@ -8,8 +8,8 @@ the results of those calls. Groups wait in three queues, and leave in this order
 first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
 messages (while `preserve_system`), `pinned` groups (a pinned answer with its question), and the turn being
 added: its groups are queued when the next turn begins. A limit by turns evicts whole turns, in that order.
-With a low-water mark, and by turns, the window then opens on a question: some providers refuse a call of
-tools that nobody has asked for.
+With a low-water mark, and by turns, the window then opens on a question: some providers refuse a prompt that
+starts with an answer.
 """
 
 from collections import OrderedDict
@@ -23,19 +23,19 @@ from sash.values.validation import check_window
 
 Reason = Literal["max_tokens", "max_turns", "unanswered"]
 
-# The queues, in the order in which they are emptied; what is kept is in none.
+# The queues, in the order in which they are emptied. Kept groups are in none of them.
 _EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
 
-# The question of a restored turn that has lost it.
-_GONE = ""
+# The question id of a restored turn whose question was evicted.
+_EVICTED_QUESTION = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a window may grow, and how far it shrinks once it has grown too large.
+    """The maximum size of a window, and the size to which an eviction reduces it.
 
-    None is no limit. `evict_to` is the low-water mark as a share of the limit: below 1 the window is
-    cut deeper but more rarely, so that the head of the prompt stays the same for many turns.
+    None means no limit. `evict_to` is the low-water mark as a share of the limit. Below 1, evictions remove
+    more messages but happen less often, so the head of the prompt stays the same for many turns.
     """
 
     max_tokens: int | None = 4000
@@ -48,7 +48,7 @@ class Limits:
 
 
 class Eviction(NamedTuple):
-    """One message that left the window, and why."""
+    """A message that left the window, and the reason."""
 
     message: MessageEntry
     reason: Reason
@@ -65,10 +65,10 @@ class _Group:
 
 
 class _Turn:
-    """The groups of one turn that can still be evicted; `rank` is that of its most important one.
+    """The groups of one turn that can still be evicted. `rank` is the rank of its most important group.
 
-    `question` is the id of the user message, whether it is still there or not; what comes before the first
-    user message has none, and does not count as a turn.
+    `question` is the id of the user message, even after its eviction. Messages before the first user message
+    have no question, and do not count as a turn.
     """
 
     __slots__ = ("groups", "question", "rank")
@@ -95,12 +95,12 @@ class Window:
 
     @classmethod
     def restore(cls, state: ConversationWindow) -> Self:
-        """Build the window that `snapshot` described. Nothing is evicted: the cut is part of the state."""
+        """Build the window that `snapshot` described. Nothing is evicted."""
         window = cls(Limits(state.max_tokens, state.max_turns, state.evict_to, state.preserve_system))
         starts = set(state.turn_starts)
         for message in state.messages:
             if message.id in starts:
-                window._begin_turn(_GONE)
+                window._begin_turn(_EVICTED_QUESTION)
             window._insert(message, [])
         window.evicted_count = state.evicted_count
         return window
@@ -117,7 +117,7 @@ class Window:
             evict_to=limits.evict_to,
             preserve_system=limits.preserve_system,
             evicted_count=self.evicted_count,
-            turn_starts=tuple(self.turn_starts()),
+            turn_starts=tuple(self.find_turn_starts()),
         )
 
     def __len__(self) -> int:
@@ -131,18 +131,18 @@ class Window:
 
     @property
     def over_budget(self) -> bool:
-        """Whether the window holds more than `max_tokens`: after an `add`, of what may not be evicted."""
+        """Whether the window exceeds `max_tokens`, because the remaining messages may not be evicted."""
         limit = self.limits.max_tokens
         return limit is not None and self.tokens > limit
 
     @property
     def utilization(self) -> float:
-        """How full the window is, in percent; 0 without a limit by tokens."""
+        """Used share of `max_tokens` in percent; 0 without that limit."""
         limit = self.limits.max_tokens
         return 100 * self.tokens / limit if limit else 0.0
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
-        """Add a message and return what it pushed out. A refused message changes nothing."""
+        """Add a message and return the evictions that it caused. A refused message changes nothing."""
         evicted: list[Eviction] = []
         self._insert(message, evicted)
         limits = self.limits
@@ -159,9 +159,9 @@ class Window:
 
     def _insert(self, message: MessageEntry, evicted: list[Eviction]) -> None:
         if message.id in self._messages:
-            raise DuplicateMessage(f"message {message.id} is in the window already")
+            raise DuplicateMessage(f"message {message.id} is already in the window")
         if message.role == "tool":
-            self._answer(message)
+            self._add_result(message)
         else:
             if self._last is not None and self._last.unanswered:
                 self._drop_unanswered(self._last, evicted)
@@ -172,13 +172,13 @@ class Window:
         self._messages[message.id] = message
         self.tokens += message.token_count
 
-    def _answer(self, result: MessageEntry) -> None:
-        """Join a tool result to the group of its call, which is the last one or none."""
+    def _add_result(self, result: MessageEntry) -> None:
+        """Add a tool result to the group of its call. Only the last group can have open calls."""
         group = self._last
         if group is None or not group.unanswered or result.tool_call_id not in group.unanswered:
             raise OrphanToolResult(
-                f"no open tool call {result.tool_call_id!r}: add the assistant message with its tool_calls "
-                "first, and each result once, before any other message",
+                f"no open tool call {result.tool_call_id!r}: first add the assistant message with its "
+                "tool_calls, then each result once, before any other message",
                 tool_call_id=result.tool_call_id,
             )
         group.unanswered.remove(result.tool_call_id)
@@ -194,7 +194,7 @@ class Window:
         self._remove(group, "unanswered", evicted)
 
     def _begin_turn(self, question: str) -> None:
-        """Let the turn that ends here be evicted from now on, and open the next one."""
+        """End the current turn, so that it can be evicted, and start the next one."""
         ended = self._turn
         if kept := [group for group in ended.groups if group.rank == _KEPT]:
             self._keep(kept, ended)
@@ -210,7 +210,7 @@ class Window:
 
     @staticmethod
     def _keep(kept: list[_Group], turn: _Turn) -> None:
-        """Put groups out of reach of eviction; an answer with its question, lest a window open on it."""
+        """Exclude groups from eviction, an answer with its question: a window must not open on an answer."""
         if any(group.messages[0].role == "assistant" for group in kept):
             kept += [group for group in turn.groups if group.messages[0].id == turn.question]
         for group in kept:
@@ -232,7 +232,7 @@ class Window:
                 self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
 
     def _shed_leading_answers(self, reason: Reason, evicted: list[Eviction]) -> None:
-        """Let the window open on a question, not on a greeting or on what is left of an older turn."""
+        """Evict leading answers, so that the window opens on a question."""
         while True:
             preserved = self.limits.preserve_system
             first = next((m for m in self if not (preserved and m.role == "system")), None)
@@ -257,8 +257,8 @@ class Window:
             self.tokens -= message.token_count
             evicted.append(Eviction(message, reason))
 
-    def turn_starts(self) -> Iterator[str]:
-        """Name the first message left of each turn whose user message was evicted before the rest."""
+    def find_turn_starts(self) -> Iterator[str]:
+        """Return the id of the first remaining message of each turn that has lost its user message."""
         for queue in self._turns:
             for turn in queue:
                 if turn.question is not None and turn.question not in self._messages:
@@ -272,8 +272,8 @@ class Window:
         return _EPHEMERAL if "ephemeral" in tags else _ORDINARY
 
 
-def groups(messages: Iterable[MessageEntry]) -> Iterator[list[MessageEntry]]:
-    """Split messages into what is kept or left out together: a call with its results, or one message."""
+def split_groups(messages: Iterable[MessageEntry]) -> Iterator[list[MessageEntry]]:
+    """Split messages into groups: a tool call with its results, or a single message."""
     group: list[MessageEntry] = []
     for message in messages:
         if message.role == "tool" and group:

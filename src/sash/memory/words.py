@@ -1,26 +1,29 @@
-"""The words of a text, as they are compared when somebody looks for them, and which of them it is about."""
+"""Words of a text in normal form, for searching and comparing."""
 
 import re
 import unicodedata
 
+MAX_KEYWORDS = 12
+
 _word = re.compile(r"[^\W_]+")
 
 
-def words(text: str) -> list[str]:
-    """Return the words of a text in their order, without regard to case and accents."""
-    return _word.findall(plain(text))
+def split_words(text: str) -> list[str]:
+    """Return the words of a text in order, in normal form."""
+    return _word.findall(normalize(text))
 
 
-def plain(text: str) -> str:
-    """Return a text in lower case and without accents, as SQLite's index has it."""
+def normalize(text: str) -> str:
+    """Return a text in lower case and without accents, as SQLite's full-text index stores it."""
     lower = text.lower()
     if lower.isascii():
         return lower
     return "".join(c for c in unicodedata.normalize("NFD", lower) if not unicodedata.combining(c))
 
 
-# Words that nobody means, in the languages that are spoken most to houses.
-_COMMON_WORDS = """
+# Words without a topic, in the languages of most homes: English, German, French, Spanish, Italian, Dutch.
+_STOP_WORDS = frozenset(
+    split_words("""
 about after again also because been before being between both could does doing down each from have having
 here into just like make more most much need only other over please same should show some such tell than
 that their them then there these they this those through turn under until very want what when where which
@@ -37,21 +40,20 @@ mir nun nur sie und uns vom von vor war wem wen wer wie wir zum zur aux ces est 
 pas que qui ses son sur tes toi ton une con del ese eso fue hay las los mas muy por ser sin sus una uno che
 chi col cui dal dei gli han hai lei lui mio nel non per più poi sei sta suo tra aan bij dan dat dit een hem
 het hij hoe kan mag met nog ons ook tot uit van wat zij
-"""
-_COMMON = frozenset(words(_COMMON_WORDS))
-MAX_WORDS = 12
+    """)
+)
 
 
-def beginnings(text: str) -> list[str]:
-    """Return the words that a text is about, without their endings, in the order in which they come."""
-    return list(dict.fromkeys(map(stem, telling(text))))[:MAX_WORDS]
+def extract_keywords(text: str) -> list[str]:
+    """Return the words that say what a text is about, in order."""
+    return [word for word in split_words(text) if len(word) > 2 and word not in _STOP_WORDS]
 
 
-def telling(text: str) -> list[str]:
-    """Return the words that a text is about, in their order."""
-    return [word for word in words(text) if len(word) > 2 and word not in _COMMON]
+def extract_stems(text: str) -> list[str]:
+    """Return the stems of a text's keywords, in order, without duplicates, at most `MAX_KEYWORDS`."""
+    return list(dict.fromkeys(map(stem, extract_keywords(text))))[:MAX_KEYWORDS]
 
 
 def stem(word: str) -> str:
-    """Cut off the ending, of words that are long enough to have one; a name with digits has none."""
+    """Cut the ending off a word of more than 4 letters. A name with digits stays whole."""
     return word[: max(4, len(word) - 2)] if word.isalpha() else word

@@ -1,46 +1,51 @@
-"""Several models, of which the first that can answer does."""
+"""A model that asks other models in turn until one answers."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.ports.model import Delta, Model, ModelRequest, close, name_of, names_of
+from sash.ports.model import Delta, Model, ModelRequest
 
 _logger = logging.getLogger(__name__)
 
 
-class FallbackModel:
-    """Asks one model after the other; one that has begun to answer is not replaced, lest it be heard twice.
+class FallbackModel(Model):
+    """Asks the models in order and returns the first answer.
 
-    A session's choice of model is for the first; the others have their own names. What a content filter has
-    refused is not offered to the next.
+    A model that fails after its first delta is not replaced, because the user would see two answers. A prompt
+    that a content filter refused is not sent to the next model. A session's `ModelConfig.name` applies to the
+    first model only; the others use their own names.
     """
 
     def __init__(self, models: Sequence[Model]) -> None:
         if not models:
-            raise InvalidInput("a fallback needs at least one model")
+            raise InvalidInput("FallbackModel needs at least one model")
         self._models = tuple(models)
 
     @property
     def name(self) -> str | None:
-        return name_of(self._models[0])
+        return self._models[0].name
 
     @property
     def names(self) -> tuple[str | None, ...]:
-        return tuple(name for model in self._models for name in names_of(model))
+        return tuple(name for model in self._models for name in model.names)
+
+    @property
+    def reserved_options(self) -> frozenset[str]:
+        return frozenset().union(*(model.reserved_options for model in self._models))
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         *others, last = self._models
         for model in others:
-            begun = False
+            has_started = False
             try:
                 async for delta in model.stream(request):
-                    begun = True
+                    has_started = True
                     yield delta
                 return
             except ModelError as error:
-                if begun or isinstance(error, ContentFiltered):
+                if has_started or isinstance(error, ContentFiltered):
                     raise
                 _logger.warning("%s: the next model is asked", error.message)
             request = replace(request, config=replace(request.config, name=None))
@@ -49,4 +54,4 @@ class FallbackModel:
 
     async def close(self) -> None:
         for model in self._models:
-            await close(model)
+            await model.close()

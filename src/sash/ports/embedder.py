@@ -1,5 +1,6 @@
-"""The embedder port: texts become vectors, and texts of like meaning become vectors of like direction."""
+"""The embedder port: texts become vectors. Texts of similar meaning get vectors of similar direction."""
 
+from abc import abstractmethod
 from array import array
 from collections.abc import Sequence
 from math import isfinite, sqrt
@@ -8,24 +9,38 @@ from typing import Protocol
 
 
 class Embedder(Protocol):
-    """Makes vectors of texts. Vectors of two embedders with the same `name` can be compared."""
+    """Turns texts into vectors. A subclass inherits a `close` that does nothing."""
 
     @property
-    def name(self) -> str: ...
+    @abstractmethod
+    def name(self) -> str:
+        """Vectors of two embedders can be compared if the embedders have the same name."""
+        ...
 
-    async def embed(self, texts: Sequence[str]) -> list[list[float]]: ...
+    @abstractmethod
+    async def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Return one vector for each text, in the same order. Raise a `ModelError` if that fails."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections. A later call may open them again."""
+        return
 
 
-def pack(vector: Sequence[float]) -> bytes:
-    """Write a vector of length 1 as bytes; one of anything but numbers is refused."""
+def pack_vector(vector: Sequence[float]) -> bytes:
+    """Scale a vector to length 1 and return it as bytes.
+
+    Raises:
+        ValueError: a component is not a finite number.
+    """
     length = sqrt(sum(map(mul, vector, vector))) or 1.0
     if not isfinite(length):
-        raise ValueError("a vector has a number that is none")
+        raise ValueError("the vector has a component that is not a finite number")
     return array("f", [x / length for x in vector]).tobytes()
 
 
-def similarity(one: bytes, other: bytes) -> float:
-    """Return the cosine of the angle between two vectors that were packed; 0 if they cannot be compared."""
+def compare_vectors(one: bytes, other: bytes) -> float:
+    """Return the cosine similarity of two packed vectors. It is 0 if they differ in length."""
     if len(one) != len(other):
         return 0.0
     return float(sum(map(mul, array("f", one), array("f", other))))

@@ -1,20 +1,24 @@
-"""The model port: a request goes in, deltas of text, reasoning and tool calls come out as they are made."""
+"""The model port: a request goes in, a stream of deltas (text, reasoning, tool calls, usage) comes out."""
 
-from collections.abc import AsyncIterator, Callable
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from sash.errors import InvalidInput
 from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
 MAX_TOKENS = 1 << 40
+# Options with these names would contradict the fields of a request.
+RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "temperature", "max_output_tokens"})
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What a model is asked: messages and tools in OpenAI form, for reading only.
+    """One request to a model. Messages and tools have OpenAI's chat format; the model must not change them.
 
-    A system message that is there for this turn only is marked `volatile`.
+    A system message with the key `volatile` belongs to this turn only.
     """
 
     messages: list[dict[str, Any]]
@@ -34,21 +38,21 @@ class ReasoningDelta:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallDelta:
-    """A piece of the tool call number `index`: pieces are joined, but a `whole` one stands for itself.
+    """A fragment of the tool call number `index`. Fragments are joined; a complete delta replaces them.
 
-    Some servers give all calls the same number: another id is another call.
+    Some servers give every call the same index. A different id therefore starts a new call.
     """
 
     index: int
     id: str = ""
     name: str = ""
     arguments: str = ""
-    whole: bool = False
+    is_complete: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens as the provider counted them, and which model they are to be paid for."""
+    """Tokens as the provider counted them, and the name of the model that the provider bills."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -57,21 +61,23 @@ class Usage:
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Take what a server says with a grain of salt: counts are whole numbers, and not below 0."""
+        """Replace impossible values: servers send fractions, negative counts and nulls."""
         for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
-            object.__setattr__(self, name, _count(getattr(self, name)))
+            object.__setattr__(self, name, _to_count(getattr(self, name)))
         if self.cached_tokens > self.input_tokens:
             object.__setattr__(self, "cached_tokens", self.input_tokens)
         if not isinstance(self.model, str):
             object.__setattr__(self, "model", "")
 
 
-def _count(value: Any) -> int:
+def _to_count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and 0 <= value < MAX_TOKENS else 0
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
+    """The end of an answer. Every complete stream has one."""
+
     reason: str
 
 
@@ -80,7 +86,7 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a model's deltas add up to; `local` if no model was asked."""
+    """The sum of a model's deltas. `local` is True if Sash answered without a model."""
 
     content: str = ""
     tool_calls: tuple[dict[str, Any], ...] = ()
@@ -91,38 +97,74 @@ class Answer:
 
 
 class Model(Protocol):
-    """Anything that answers a request as a stream of deltas."""
+    """A language model. A subclass implements `stream` and inherits defaults for the rest."""
 
-    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]: ...
+    @property
+    def name(self) -> str | None:
+        """The model that answers when a session names none. None, the default, if it has no name."""
+        return None
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        """The names of all models that may answer, the usual one first. The default is `name` alone."""
+        return (self.name,)
+
+    @property
+    def reserved_options(self) -> frozenset[str]:
+        """Names that `ModelConfig.options` must not contain, because Sash sets these parameters itself."""
+        return RESERVED_OPTIONS
+
+    @abstractmethod
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        """Answer a request. Raise a `ModelError` if that fails."""
+        ...
+
+    async def close(self) -> None:
+        """Close connections. A later request may open them again. The default does nothing."""
+        return
 
 
-def name_of(model: Model) -> str | None:
-    """Return the name of the model that answers if a session names none, if it has one."""
-    return getattr(model, "name", None)
+class _StreamOnly(Model):
+    """A model whose object may lack members of the protocol, apart from `stream`."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    @property
+    def name(self) -> str | None:
+        name: str | None = getattr(self._model, "name", None)
+        return name
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        deltas: AsyncIterator[Delta] = self._model.stream(request)
+        return deltas
+
+    async def close(self) -> None:
+        if close := getattr(self._model, "close", None):
+            await close()
 
 
-def names_of(model: Model) -> tuple[str | None, ...]:
-    """Return the names of all models that may answer."""
-    names: tuple[str | None, ...] = getattr(model, "names", None) or (name_of(model),)
-    return names
+def complete_model(model: Any) -> Model:
+    """Return a model with all members of the protocol. An object that only has `stream` gets the defaults."""
+    return model if Model in type(model).__mro__ else _StreamOnly(model)
 
 
-def text_of(message: dict[str, Any]) -> str:
-    """Return the words of a message."""
+def check_options(options: Iterable[str], reserved_options: frozenset[str]) -> None:
+    """Raise `InvalidInput` if a reserved name is among the options."""
+    if refused := reserved_options.intersection(options):
+        raise InvalidInput(f"options may not contain {', '.join(sorted(refused))}: Sash sets these itself")
+
+
+def extract_text(message: dict[str, Any]) -> str:
+    """Return the text of a message. Images and recordings have none."""
     content = message["content"]
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
-async def close(model: object) -> None:
-    """Let go of a model's connections, if it has any; it may be asked again, and makes new ones then."""
-    if (end := getattr(model, "close", None)) is not None:
-        await end()
-
-
 async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) -> Answer:
-    """Add deltas up to an answer; `on_text` sees the text as it grows."""
+    """Add deltas up to an answer. Call `on_text` with the whole text so far whenever text arrives."""
     content, reasoning, usage, stop = "", "", Usage(), "stop"
     calls: list[dict[str, Any]] = []
     latest: dict[int, dict[str, Any]] = {}
@@ -152,7 +194,7 @@ async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) 
 def _add_to_call(call: dict[str, Any], delta: ToolCallDelta) -> None:
     function = call["function"]
     call["id"] = call["id"] or delta.id
-    if delta.whole:
+    if delta.is_complete:
         function |= {"name": delta.name, "arguments": delta.arguments}
         return
     if delta.name != function["name"]:

@@ -1,53 +1,96 @@
-"""A prompt as every server takes it."""
+"""The text format of a prompt: system messages, context blocks and message times.
 
+The engine writes this format. Model adapters convert or read it.
+"""
+
+import re
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, tzinfo
+from functools import lru_cache
 from typing import Any
 
-from sash.ports.model import text_of
+from sash.ports.model import extract_text
 
-ALL_PARTS = frozenset({"image_url", "input_audio"})
+MEDIA_PARTS = frozenset({"image_url", "input_audio"})
+
+_context_and_time = re.compile(
+    r"(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S
+)
 
 
-def plain(messages: Sequence[dict[str, Any]], takes: frozenset[str]) -> Iterator[dict[str, Any]]:
-    """Write messages as every server takes them: one system message at the head, and none elsewhere.
+def merge_system_messages(
+    messages: Sequence[dict[str, Any]], accepted_parts: frozenset[str]
+) -> Iterator[dict[str, Any]]:
+    """Rewrite messages so that one system message stands at the start and none elsewhere.
 
-    Many chat templates refuse a system message behind the first. What Sash tells a model later, the time and
-    the like, therefore comes with the user's message; so does what is `volatile` in a first turn.
+    Many chat templates refuse any other system message. Later system messages, and volatile ones, move into a
+    context block of the next user message. A note replaces every media part that is not in `accepted_parts`.
     """
-    head: list[str] = []
+    system: list[str] = []
     context: list[str] = []
-    begun = False
+    is_after_start = False
     for message in messages:
         if message["role"] == "system":
-            (context if begun or message.get("volatile") else head).append(text_of(message))
+            belongs_to_turn = is_after_start or message.get("volatile")
+            (context if belongs_to_turn else system).append(extract_text(message))
             continue
-        if head:
-            yield {"role": "system", "content": "\n\n".join(head)}
-            head = []
-        begun = True
-        content = _content(message["content"], takes)
+        if system:
+            yield {"role": "system", "content": "\n\n".join(system)}
+            system = []
+        is_after_start = True
+        content = _replace_media(message["content"], accepted_parts)
         if context and message["role"] == "user":
-            content = with_context("\n\n".join(context), content)
+            content = prepend_context("\n\n".join(context), content)
             context = []
         yield message if content is message["content"] else message | {"content": content}
-    if head:
-        yield {"role": "system", "content": "\n\n".join(head)}
+    if system:
+        yield {"role": "system", "content": "\n\n".join(system)}
 
 
-def with_context(context: str, content: Any) -> Any:
-    """Return a message with something that Sash tells the model before it."""
+def prepend_context(context: str, content: Any) -> Any:
+    """Return a user message's content with a context block before it."""
     quoted = context.replace("</context>", "< /context>")
-    text = f"<context>\n{quoted}\n</context>\n\n"
-    return text + content if isinstance(content, str) else [{"type": "text", "text": text}, *content]
+    block = f"<context>\n{quoted}\n</context>\n\n"
+    return block + content if isinstance(content, str) else [{"type": "text", "text": block}, *content]
 
 
-def _content(content: Any, takes: frozenset[str]) -> Any:
-    """Leave out the parts that a model does not take."""
-    if isinstance(content, str) or all(part["type"] in takes | {"text"} for part in content):
+def prepend_time(content: Any, at: datetime, zone: tzinfo | None) -> Any:
+    """Return a user message's content with the time before it. The zone None is that of the machine.
+
+    The time is a fixed part of the message, so that later prompts only grow and stay cached.
+    """
+    prefix = _format_time(int(at.timestamp()) // 60, zone)
+    if isinstance(content, str):
+        return prefix + content
+    parts = [dict(part) for part in content]
+    first_text = next((part for part in parts if part["type"] == "text"), None)
+    if first_text is None:
+        return [{"type": "text", "text": prefix}, *parts]
+    first_text["text"] = prefix + first_text["text"]
+    return parts
+
+
+def split_time(text: str) -> tuple[str | None, str]:
+    """Return the time of a user message and its text, without context block and time.
+
+    The time is None if the text has no such prefix.
+    """
+    found = _context_and_time.match(text)
+    return (found[1], text[found.end() :]) if found else (None, text)
+
+
+@lru_cache(maxsize=1024)
+def _format_time(minute: int, zone: tzinfo | None) -> str:
+    return f"[{datetime.fromtimestamp(minute * 60, UTC).astimezone(zone):%a %Y-%m-%d %H:%M}] "
+
+
+def _replace_media(content: Any, accepted_parts: frozenset[str]) -> Any:
+    accepted = accepted_parts | {"text"}
+    if isinstance(content, str) or all(part["type"] in accepted for part in content):
         return content
-    return [part if part["type"] in takes | {"text"} else _left_out(part["type"]) for part in content]
+    return [part if part["type"] in accepted else _note_omission(part["type"]) for part in content]
 
 
-def _left_out(kind: str) -> dict[str, Any]:
-    what = "an image" if kind == "image_url" else "a recording"
-    return {"type": "text", "text": f"({what} that this model cannot take was left out)"}
+def _note_omission(kind: str) -> dict[str, Any]:
+    medium = "an image" if kind == "image_url" else "a recording"
+    return {"type": "text", "text": f"({medium} that this model cannot take was left out)"}

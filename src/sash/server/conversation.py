@@ -21,7 +21,14 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.intents.approval_words import parse_approval
-from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
+from sash.memory.conversation import (
+    PastTurn,
+    check_max_turns,
+    check_turn_count,
+    format_timestamp,
+    turns_to_dicts,
+    turns_to_text,
+)
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.requests import Approve, SendMessage
@@ -118,7 +125,7 @@ class Conversations:
         """Return the turns in the window, oldest first; with `format_text` as one text to read."""
         caller.need("read")
         past = await self._past(caller, conversation_id)
-        render = as_text if format_text else as_dicts
+        render = turns_to_text if format_text else turns_to_dicts
         return {
             "turns": render(past.turns, include_metadata),
             "total_turns": len(past.turns),
@@ -151,9 +158,9 @@ class Conversations:
     async def recent(self, caller: Caller, conversation_id: str, n: int = 5) -> dict[str, Any]:
         """Return the `n` newest turns, oldest of them first."""
         caller.need("read")
-        check_newest(n)
+        check_turn_count(n)
         turns = (await self._past(caller, conversation_id)).turns
-        newest = as_dicts(turns[max(0, len(turns) - n) :])
+        newest = turns_to_dicts(turns[max(0, len(turns) - n) :])
         return {"status": "success", "recent_turns": newest, "count": len(newest), "requested": n}
 
     async def update(
@@ -357,7 +364,9 @@ def _extra(turn: ContinuationShown) -> dict[str, Any]:
 
 def _past_turn(turn: Continuation) -> PastTurn:
     answer = None if turn.response is None else turn.response.final_message
-    return PastTurn(turn.id, turn.request.message, answer, stamp(turn.created_at), turn.request.metadata)
+    return PastTurn(
+        turn.id, turn.request.message, answer, format_timestamp(turn.created_at), turn.request.metadata
+    )
 
 
 def _total(session: Session) -> int:

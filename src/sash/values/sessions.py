@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model_validator
 
-from sash.errors import InvalidInput, InvalidLimit
+from sash.errors import InvalidLimit
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
 from sash.values.validation import check_json, check_text, whole
@@ -48,13 +48,6 @@ DENYLIST = (
 )
 # Domains that open the home to people.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# Parameters that Sash sets itself, so that `ModelConfig.options` must not.
-OWN_OPTIONS = frozenset(
-    {"model", "messages", "input", "prompt", "instructions", "tools", "functions", "function_call", "stream"}
-    | {"stream_options", "store", "temperature", "n", "background", "conversation", "previous_response_id"}
-    | {"max_tokens", "max_completion_tokens", "max_output_tokens"}
-    | {"extra_body", "extra_headers", "extra_query", "timeout"}
-)
 # The model reads the window with every call, so it gets one part in this many of the model's context.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
@@ -65,12 +58,6 @@ CONTINUATION_RETENTION_HOURS = 24
 _OLDER_KEYS = {"area": "area", "one_question": "is_one_question", "turns_before": "turns_before"}
 
 
-def _check_options(options: dict[str, Any]) -> dict[str, Any]:
-    if taken := OWN_OPTIONS.intersection(options):
-        raise InvalidInput(f"options may not have {', '.join(sorted(taken))}: Sash decides on these")
-    return options
-
-
 @validated()
 class ModelConfig:
     """The model of a session or a turn, and its parameters. None leaves the choice to the runtime."""
@@ -78,7 +65,7 @@ class ModelConfig:
     name: Label | None = None
     temperature: Number | None = None
     max_output_tokens: Limit | None = None
-    options: Annotated[JsonObject, AfterValidator(_check_options)] = field(default_factory=dict)
+    options: JsonObject = field(default_factory=dict)
 
 
 @validated()

@@ -2,12 +2,13 @@
 
 import asyncio
 
-from sash.app.assembly import make_home, make_model
+from sash.app.assembly import make_home
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
+from sash.models.registry import create_model
 from sash.ports.home import Connected, Disconnected, Home, HomeEvent
-from sash.ports.model import ModelRequest, close, collect
+from sash.ports.model import ModelRequest, collect
 from sash.values.clock import SystemClock
 from sash.values.sessions import ModelConfig
 
@@ -23,15 +24,14 @@ async def check_model(settings: Settings) -> Finding:
         return Finding("model", "ok", "offline, needs no network", "for a real one set model and api_key")
     name = settings.model
     try:
-        model = make_model(settings)
-        assert model is not None
+        model = create_model(settings)
         words = [{"role": "user", "content": "Say: ok"}]
         request = ModelRequest(words, [], ModelConfig(max_output_tokens=FEW_TOKENS))
         try:
             async with asyncio.timeout(MODEL_S):
                 await collect(model.stream(request), lambda text: None)
         finally:
-            await close(model)
+            await model.close()
     except TimeoutError:
         return Finding("model", "wrong", f"{name} did not answer within {MODEL_S:g} s", "check api_base")
     except SashError as error:

@@ -9,7 +9,7 @@ from rich.rule import Rule
 from rich.table import Table
 from rich.text import Text
 
-from sash.memory.digest import identifiers
+from sash.memory.digest import find_identifiers
 from sash.memory.manager import ConversationMemoryManager
 from sash.memory.window import Eviction
 from sash.values.messages import MessageEntry, turns
@@ -92,7 +92,7 @@ def _comparison(evicted: list[MessageEntry], digest: str) -> Table:
     table.add_column("identifier", footer="cost")
     table.add_column("Sash's digest", footer="$0.00, no model was called", style="green")
     table.add_column("a model's summary", footer=f"${COST_OF_A_SUMMARY:.2f} each time", style="red")
-    names = dict.fromkeys(name for message in evicted for name in identifiers(message.text))
+    names = dict.fromkeys(name for message in evicted for name in find_identifiers(message.text))
     for name in names:
         table.add_row(Text(name), _kept(name in digest), _kept(name in SUMMARY))
     return table

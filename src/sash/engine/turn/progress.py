@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sash.ports.prompt import with_context
+from sash.ports.prompt import prepend_context
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill, Stats, sum_bills
 from sash.values.steps import (
@@ -166,7 +166,7 @@ class Progress:
                 self.recalled = text
             case HomeChanged(text):
                 question, self.home_changes = self.messages[0], text
-                self.messages[0] = question | {"content": with_context(text, question["content"])}
+                self.messages[0] = question | {"content": prepend_context(text, question["content"])}
             case Interrupted(lost_bills=bills):
                 for bill in bills:
                     self.add_bill(bill)

@@ -16,8 +16,7 @@ from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
-from sash.memory.digest import DIGEST_TOKENS, digest
-from sash.ports.model import names_of
+from sash.memory.digest import DIGEST_TOKENS, build_digest
 from sash.ports.store import Cut, Evicted, Turn, TurnEnd, after_turn, ended
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import MessageEntry, built_in_tags, turns
@@ -44,7 +43,7 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        names = (parts.model_name(choose_model(turn)), *names_of(parts.model)[1:])
+        names = (parts.model_name(choose_model(turn)), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self.unwritten: TurnEnd | None = None
@@ -208,7 +207,7 @@ def add_messages(
     evicted = tuple(eviction.message for eviction in evictions)
     cut = Cut(
         tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions),
-        tuple(window.window.turn_starts()),
+        tuple(window.window.find_turn_starts()),
         _extend_digest(parts, session, evicted),
     )
     return WindowChange(entries, evicted, cut)
@@ -257,7 +256,7 @@ def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntr
     prompt more often than the cut does.
     """
     count_text = parts.counter.count_text
-    new = digest(turns(evicted), count_text)
+    new = build_digest(turns(evicted), count_text)
     lines = deque((*session.memory.digest.splitlines(), *new.splitlines()))
     total = sum(count_text(line) + 1 for line in lines)
     if total > DIGEST_TOKENS:

@@ -12,7 +12,7 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
-from sash.memory.words import beginnings
+from sash.memory.words import extract_stems
 from sash.ports.store import Turn
 from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
@@ -109,7 +109,7 @@ class TurnContext:
         if not window.evicted_count or self._progress.recalled is not None:
             return
         message = self._continuation.request.message
-        unknown = find_missing(beginnings(message), self._window.texts.values())
+        unknown = find_missing(extract_stems(message), self._window.texts.values())
         if not unknown and parts.embedder is None:
             return
         try:

@@ -1,4 +1,4 @@
-"""The model that is there without a key and without a network."""
+"""The offline model: answers without a key and without a network."""
 
 from sash.models.offline.model import OfflineModel
 

@@ -1,8 +1,7 @@
-"""The model that is there without a key and without a network: it understands a little, and says so.
+"""The offline model: deterministic, free, without a key and without a network.
 
-It answers the same way every time. Questions about the conversation and about the house it answers by the
-tools that it is given, from what they return; everything else needs a language model, and it says so. It
-calls nothing that changes the house.
+It answers questions about the conversation and the home with the tools that it is given, and only from what
+they return. It refuses everything else, because that needs a language model. It never changes the home.
 """
 
 import json
@@ -10,179 +9,184 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any, NamedTuple
 
 from sash.models.catalog import OFFLINE
-from sash.models.offline.answers import Found, Results, answer, entities_of, found_in, is_told
+from sash.models.offline.answers import AnswerInput, compose_answer
+from sash.models.offline.entity_matching import find_missing_names, select_entities
+from sash.models.offline.phrases import UNAVAILABLE, choose_phrases
+from sash.models.offline.recollections import is_answered_by_fact
 from sash.models.offline.sentence import (
-    Wish,
-    entity_id,
-    hours,
-    is_about_own,
-    meant,
-    missing,
-    names,
-    read,
+    PUNCTUATION,
+    Sentence,
+    extract_names,
+    find_entity_id,
+    is_about_speaker,
+    parse_sentence,
+    read_hours,
 )
-from sash.models.offline.speech import UNAVAILABLE, speech
-from sash.ports.message_time import untimed
-from sash.ports.model import Delta, ModelRequest, Stop, TextDelta, ToolCallDelta, Usage, text_of
+from sash.models.offline.tool_output import ToolOutput, get_entities, get_found_entities, read_outputs
+from sash.ports.model import (
+    Delta,
+    Model,
+    ModelRequest,
+    Stop,
+    TextDelta,
+    ToolCallDelta,
+    Usage,
+    extract_text,
+)
+from sash.ports.prompt import split_time
 
-MAX_DIAGNOSED = 3
-# A result that is larger than some kilobytes is cut.
+# The runtime cuts results of more than a few kilobytes, so each call asks for little.
 MAX_FOUND = 30
 MAX_READ = 10
 MAX_BATTERIES = 25
 MAX_HISTORIES = 8
 MAX_ENTRIES = 40
+MAX_DIAGNOSES = 3
 
 
-class _Call(NamedTuple):
+class _ToolCall(NamedTuple):
     name: str
     arguments: dict[str, Any]
 
 
-class OfflineModel:
-    """A model with no network: deterministic, free, and modest."""
+class OfflineModel(Model):
+    """A model without a network. It parses plain sentences and calls reading tools to answer them."""
 
     name = OFFLINE
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        turn = _turn(request.messages)
-        time, said = untimed(text_of(turn[0]))
-        wish = read(said)
-        results = [(m["name"], _read(m["content"])) for m in turn if m["role"] == "tool"]
-        tools = {tool["function"]["name"] for tool in request.tools}
-        call = _next_call(wish, results, tools)
+        turn = _get_turn(request.messages)
+        time, text = split_time(extract_text(turn[0]))
+        sentence, outputs = parse_sentence(text), read_outputs(turn)
+        tools = frozenset(tool["function"]["name"] for tool in request.tools)
+        call = _plan_call(sentence, outputs, tools)
         if call is not None and call.name in tools:
-            yield ToolCallDelta(0, f"offline-{len(results) + 1}", call.name, json.dumps(call.arguments))
-        else:
-            call = None
-            earlier = request.messages[: -len(turn)]
-            before = [message for message in earlier if message["role"] in ("user", "assistant")]
-            found = Found(results, turn[0], time, before, frozenset(tools))
-            yield TextDelta(answer(wish, found, speech(request.messages)))
+            yield ToolCallDelta(0, f"offline-{len(outputs) + 1}", call.name, json.dumps(call.arguments))
+            yield Usage(model=OFFLINE)
+            yield Stop("tool_calls")
+            return
+        earlier = [m for m in request.messages[: -len(turn)] if m["role"] in ("user", "assistant")]
+        given = AnswerInput(sentence, outputs, turn[0]["content"], time, earlier, tools)
+        yield TextDelta(compose_answer(given, choose_phrases(request.messages)))
         yield Usage(model=OFFLINE)
-        yield Stop("tool_calls" if call else "stop")
+        yield Stop("stop")
 
 
-def _turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages from the last one of the user on."""
-    last = max(n for n, message in enumerate(messages) if message["role"] == "user")
-    return messages[last:]
+def _get_turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages from the user's last one on."""
+    start_index = max(index for index, message in enumerate(messages) if message["role"] == "user")
+    return messages[start_index:]
 
 
-def _next_call(wish: Wish, results: Results, tools: set[str]) -> _Call | None:
-    """Return the tool to call next, or None if there is nothing more to find out."""
-    done = [name for name, _ in results]
-    if "call_service" in done or "undo_last_action" in done:
+def _plan_call(sentence: Sentence, outputs: list[ToolOutput], tools: frozenset[str]) -> _ToolCall | None:
+    """Return the next tool call, or None if the answer needs no more."""
+    called = [output.tool for output in outputs]
+    if "call_service" in called or "undo_last_action" in called:
         return None
-    if is_about_own(wish.said) and not done and "recall" in tools:
-        return _Call("recall", {"query": wish.said.strip(" ?.!,:")})
-    if "recall" in done and (wish.kind == "said" or is_told(wish, results)):
+    if is_about_speaker(sentence.text) and not called and "recall" in tools:
+        return _ToolCall("recall", {"query": sentence.text.strip(PUNCTUATION)})
+    if "recall" in called and (sentence.kind == "recall" or is_answered_by_fact(sentence, outputs)):
         return None
-    plan = _PLANS.get(wish.kind)
-    return plan(wish, [result for result in results if result[0] != "recall"]) if plan else None
+    plan = _PLANS.get(sentence.kind)
+    return plan(sentence, [output for output in outputs if output.tool != "recall"]) if plan else None
 
 
-def _look_back(wish: Wish, results: Results) -> _Call | None:
-    return _Call("recall", {"query": wish.about})
+def _plan_recall(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    return _ToolCall("recall", {"query": sentence.subject})
 
 
-def _find_away(wish: Wish, results: Results) -> _Call | None:
-    return None if results else _search(wish.about, state=UNAVAILABLE)
+def _plan_unavailable(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    return None if outputs else _search(sentence.subject, state=UNAVAILABLE)
 
 
-def _find_batteries(wish: Wish, results: Results) -> _Call | None:
-    """Find the batteries, then their levels, and the last known ones of those that have none just now."""
-    if not results:
-        return _search(wish.about)
-    if len(results) == 1:
-        found = [e["entity_id"] for e in found_in(results)]
-        return _Call("get_states", {"entity_ids": found[:MAX_BATTERIES]}) if found else None
-    silent = [e["entity_id"] for e in entities_of(results[-1][1]) if e.get("state") == UNAVAILABLE]
-    if len(results) > 2 or not silent:
+def _plan_batteries(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    """Find the batteries, then read their levels, then the history of those without a level."""
+    if not outputs:
+        return _search(sentence.subject)
+    if len(outputs) == 1:
+        found = [e["entity_id"] for e in get_found_entities(outputs)]
+        return _ToolCall("get_states", {"entity_ids": found[:MAX_BATTERIES]}) if found else None
+    unavailable = [e["entity_id"] for e in get_entities(outputs[-1].value) if e.get("state") == UNAVAILABLE]
+    if len(outputs) > 2 or not unavailable:
         return None
-    return _Call("get_history", {"entity_ids": silent[:MAX_HISTORIES], "hours": 24 * 7})
+    return _ToolCall("get_history", {"entity_ids": unavailable[:MAX_HISTORIES], "hours": 24 * 7})
 
 
-def _read_logbook(wish: Wish, results: Results) -> _Call | None:
-    """Read what happened, in the house or to a thing."""
-    arguments: dict[str, Any] = {"hours": hours(wish.said), "limit": MAX_ENTRIES}
-    if not names(wish.about):
-        return None if results else _Call("get_logbook", arguments)
-    if not results:
-        return _search(wish.about)
-    if len(results) > 1 or not (found := _meant(wish, results)):
+def _plan_logbook(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    """Read the logbook of the home, or of the entities that the sentence means."""
+    arguments: dict[str, Any] = {"hours": read_hours(sentence.text), "limit": MAX_ENTRIES}
+    if not extract_names(sentence.subject):
+        return None if outputs else _ToolCall("get_logbook", arguments)
+    if not outputs:
+        return _search(sentence.subject)
+    if len(outputs) > 1 or not (found := _select_matching(sentence, outputs)):
         return None
-    return _Call("get_logbook", arguments | {"entity_ids": [e["entity_id"] for e in found[:MAX_READ]]})
+    entity_ids = [e["entity_id"] for e in found[:MAX_READ]]
+    return _ToolCall("get_logbook", arguments | {"entity_ids": entity_ids})
 
 
-def _diagnose(wish: Wish, results: Results) -> _Call | None:
-    """Look at what was asked about; if nothing is wrong with it, at the next that the words fit as well."""
-    if written := entity_id(wish.about):
-        return None if results else _Call("diagnose_entity", {"entity_id": written})
-    if not results:
-        return _search(wish.about)
-    diagnoses = [result for name, result in results if name == "diagnose_entity"]
-    healthy = all(isinstance(d, dict) and d.get("status") == "healthy" for d in diagnoses)
-    found = _meant(wish, results)[:MAX_DIAGNOSED]
-    if healthy and len(diagnoses) < len(found):
-        return _Call("diagnose_entity", {"entity_id": found[len(diagnoses)]["entity_id"]})
-    if wish.kind == "why" and healthy and len(found) == 1 and results[-1][0] == "diagnose_entity":
-        return _Call("get_logbook", {"entity_ids": [found[0]["entity_id"]], "hours": 24})
+def _plan_diagnosis(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    """Diagnose the first entity that the sentence may mean, and the next one while all are healthy."""
+    if entity_id := find_entity_id(sentence.subject):
+        return None if outputs else _ToolCall("diagnose_entity", {"entity_id": entity_id})
+    if not outputs:
+        return _search(sentence.subject)
+    diagnoses = [output.value for output in outputs if output.tool == "diagnose_entity"]
+    are_healthy = all(isinstance(d, dict) and d.get("status") == "healthy" for d in diagnoses)
+    found = _select_matching(sentence, outputs)[:MAX_DIAGNOSES]
+    if are_healthy and len(diagnoses) < len(found):
+        return _ToolCall("diagnose_entity", {"entity_id": found[len(diagnoses)]["entity_id"]})
+    is_last_step = outputs[-1].tool == "diagnose_entity"
+    if sentence.kind == "why" and are_healthy and len(found) == 1 and is_last_step:
+        return _ToolCall("get_logbook", {"entity_ids": [found[0]["entity_id"]], "hours": 24})
     return None
 
 
-def _sum_up(wish: Wish, results: Results) -> _Call | None:
-    timeframe = {1: "1h", 24: "24h"}.get(hours(wish.said), "7d")
-    return None if results else _Call("analyze_errors", {"timeframe": timeframe})
+def _plan_errors(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    timeframe = {1: "1h", 24: "24h"}.get(read_hours(sentence.text), "7d")
+    return None if outputs else _ToolCall("analyze_errors", {"timeframe": timeframe})
 
 
-def _look_for(wish: Wish, results: Results) -> _Call | None:
-    return None if results else _search(wish.about)
+def _plan_order(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    return None if outputs else _search(sentence.subject)
 
 
-def _look_up(wish: Wish, results: Results) -> _Call | None:
-    if results:
-        return _read_found(wish, results) if results[-1][0] == "search_index" else None
-    written = entity_id(wish.about)
-    return _Call("get_states", {"entity_ids": [written]}) if written else _search(wish.about)
-
-
-def _read_found(wish: Wish, results: Results) -> _Call | None:
-    """Read the states of what was found, if they are not known or nobody knows what they are called."""
-    found = meant(wish.about, found_in(results))[:MAX_READ]
-    unclear = [
+def _plan_question(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
+    """Search, then read the states that the search did not return in full."""
+    if not outputs:
+        if entity_id := find_entity_id(sentence.subject):
+            return _ToolCall("get_states", {"entity_ids": [entity_id]})
+        return _search(sentence.subject)
+    if outputs[-1].tool != "search_index":
+        return None
+    found = select_entities(sentence.subject, get_found_entities(outputs))[:MAX_READ]
+    # A search result lacks the device class, which names the states of a binary sensor.
+    unread = [
         e["entity_id"] for e in found if "state" not in e or e["entity_id"].startswith("binary_sensor.")
     ]
-    return _Call("get_states", {"entity_ids": unclear}) if unclear else None
+    return _ToolCall("get_states", {"entity_ids": unread}) if unread else None
 
 
-def _meant(wish: Wish, results: Results) -> list[dict[str, Any]]:
-    """Return what a sentence speaks of; nothing if what was found is only near it."""
-    result = results[0][1]
-    if not isinstance(result, dict) or missing(wish, result):
+def _select_matching(sentence: Sentence, outputs: list[ToolOutput]) -> list[dict[str, Any]]:
+    """Return the entities that the sentence means; none if the search found only similar ones."""
+    value = outputs[0].value
+    if not isinstance(value, dict) or find_missing_names(sentence, value):
         return []
-    return meant(wish.about, entities_of(result))
+    return select_entities(sentence.subject, get_entities(value))
 
 
-def _search(query: str, **narrowed: str) -> _Call:
-    return _Call("search_index", {"query": query, "limit": MAX_FOUND} | narrowed)
+def _search(query: str, **filters: str) -> _ToolCall:
+    return _ToolCall("search_index", {"query": query, "limit": MAX_FOUND} | filters)
 
 
-def _read(content: str) -> Any:
-    try:
-        return json.loads(content)
-    except ValueError:
-        return content
-
-
-_PLANS: dict[str, Callable[[Wish, Results], _Call | None]] = {
-    "said": _look_back,
-    "away": _find_away,
-    "batteries": _find_batteries,
-    "happened": _read_logbook,
-    "why": _diagnose,
-    "wrong": _diagnose,
-    "errors": _sum_up,
-    "order": _look_for,
-    "question": _look_up,
+_PLANS: dict[str, Callable[[Sentence, list[ToolOutput]], _ToolCall | None]] = {
+    "recall": _plan_recall,
+    "unavailable": _plan_unavailable,
+    "batteries": _plan_batteries,
+    "logbook": _plan_logbook,
+    "why": _plan_diagnosis,
+    "diagnosis": _plan_diagnosis,
+    "errors": _plan_errors,
+    "order": _plan_order,
+    "question": _plan_question,
 }

@@ -1,32 +1,42 @@
-"""What a sentence asks for, as far as its words tell without a language model: in English and in German."""
+"""Parsing of a sentence without a language model, in English and in German."""
 
 import re
-from collections.abc import Callable, Iterable
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable
+from typing import Literal, NamedTuple
 
-from sash.memory.words import plain, stem, telling, words
+from sash.memory.words import extract_keywords, normalize, split_words
 
 Kind = Literal[
-    "said", "help", "time", "away", "batteries", "happened", "why", "wrong", "errors", "order", "question", ""
+    "recall",
+    "help",
+    "time",
+    "unavailable",
+    "batteries",
+    "logbook",
+    "why",
+    "diagnosis",
+    "errors",
+    "order",
+    "question",
+    "",
 ]
 
+# Longer texts are not requests about one thing; the limit also bounds the time of the patterns.
+MAX_LENGTH = 1000
+PUNCTUATION = " ?.!,:"
 
-# Nobody asks for a thing at greater length.
-LONGEST = 1000
 
-
-class Wish(NamedTuple):
-    """What is wanted, and the words that say of what."""
+class Sentence(NamedTuple):
+    """A parsed sentence: what kind of request it is, what it is about, and its text."""
 
     kind: Kind
-    about: str = ""
-    said: str = ""
+    subject: str = ""
+    text: str = ""
 
 
-Form = Callable[[str], Wish | None]
+Rule = Callable[[str], Sentence | None]
 
-
-_said_before = re.compile(
+_ASKS_ABOUT_EARLIER = re.compile(
     r"\b(?:what did (?:i|we|you) (?:say|tell|ask|talk|decide|mention|agree)(?: you| me| to you)?"
     r"|did (?:i|we|you) (?:say|mention|tell you)(?: anything| something)?"
     r"|when did (?:i|we|you) (?:say|mention|talk)|what do you (?:remember|know)|do you remember"
@@ -36,69 +46,69 @@ _said_before = re.compile(
     r"(?: about| of| on| that| regarding| über| an)?\b(?P<about>.*)",
     re.I | re.S,
 )
-_help = re.compile(
+_ASKS_FOR_HELP = re.compile(
     r"\W*(?:help|help me|\?+|hilfe|hilf mir|what can (?:you do|i (?:say|ask|do))(?: here)?"
     r"|was (?:kannst du|kann ich (?:sagen|fragen|tun)))\W*",
     re.I,
 )
-_time = re.compile(
+_ASKS_FOR_TIME = re.compile(
     r"\bwhat (?:time|day|date|weekday)(?: of the week)? is (?:it|today)\b"
     r"|\bwhat(?:['’]s| is) (?:the )?(?:time|date|day|weekday)\b|\bwelcher (?:wochen)?tag\b|\bwelches datum\b"
     r"|\bwie (?:spät|viel uhr)\b|\bwieviel uhr\b",
     re.I,
 )
-_away = re.compile(
+_ASKS_FOR_UNAVAILABLE = re.compile(
     r"\W*(?:what|which|show|list|(?:is|are)(?: there)? any|any|was|welche|zeig|gibt es|ist irgend)"
     r".*\b(?:unavailable|offline|unreachable|dead|not (?:available|reachable|responding|connected|working)"
     r"|nicht (?:verfügbar|erreichbar|verbunden)|ausgefallen)\b",
     re.I,
 )
-_battery = re.compile(r"\b(?:batter(?:y|ies)|batterien?|akkus?)\b", re.I)
-LOW = re.compile(r"\b(?:low|empty|flat|weak|dead|die|leer|schwach|niedrig|fast leer)\b", re.I)
-_happened = re.compile(
+_BATTERY = re.compile(r"\b(?:batter(?:y|ies)|batterien?|akkus?)\b", re.I)
+LOW_BATTERY = re.compile(r"\b(?:low|empty|flat|weak|dead|die|leer|schwach|niedrig|fast leer)\b", re.I)
+_ASKS_FOR_EVENTS = re.compile(
     r"\b(?:what(?:['’]s| has| have| was| is)? (?:been )?(?:i missed|happened|happening|going on)"
     r"|did (?:anything|something) happen|any news|what(?:['’]s| is) new|what did i miss|logbook|logbuch"
     r"|was (?:ist|war)\b(?=.*\b(?:passiert|geschehen|los)\b))(?P<about>.*)",
     re.I | re.S,
 )
-# How something was is not told by how it is; "was" is also what a German question begins with.
-_past = re.compile(
+# The current state does not answer these questions. "was" alone may also start a German question.
+_ASKS_ABOUT_PAST = re.compile(
     r"^\s*(?:when (?:did|was|were|has|have)|what did|did|were|has|have|wann (?:wurde|war|hat|ist|haben|sind)"
     r"|war|waren|wurden?|hat|haben|was(?= (?:the|my|our|any|anybody|somebody|there)\b))\b(?P<about>.*)",
     re.I | re.S,
 )
-_why = re.compile(
+_ASKS_WHY = re.compile(
     r"\b(?:why (?:is|does|did|do|are|was|were|has|have|isn['’]t|won['’]t|doesn['’]t|didn['’]t)"
     r"|(?:warum|wieso|weshalb) \w+)\b(?P<about>.*)",
     re.I | re.S,
 )
-_wrong = re.compile(
+_ASKS_FOR_DIAGNOSIS = re.compile(
     r"\b(?:diagnos(?:e|iere)|what(?:['’]s| is) (?:wrong|the (?:matter|problem)) with"
     r"|what happened (?:to|with)|problems? with|check|was (?:ist (?:los )?mit|stimmt (?:nicht )?mit)"
     r"|(?:über)?prüfe?)\b(?P<about>.*)",
     re.I | re.S,
 )
-_errors = re.compile(
+_ASKS_FOR_ERRORS = re.compile(
     r"\b(?:errors?|problems?|incidents?|faults?|warnings?|anything wrong|what(?:['’]s| is) wrong"
     r"|fehler|probleme?|störung(?:en)?|warnung(?:en)?)\b",
     re.I,
 )
-_order = re.compile(
+_ORDER = re.compile(
     r"\s*(?:(?:please|bitte|can you|could you|kannst du)\W+)*(?:turn|switch|set|dim|open|close|shut|lock"
     r"|unlock|start|stop|pause|activate|deactivate|raise|lower|mute|arm|disarm|schalte?|mache?|stelle?|dimme?|öffne"
     r"|schließe?|sperre?|verriegele?|entriegele?|starte?|stoppe?|aktiviere?)\b(?P<about>.*)",
     re.I | re.S,
 )
-_question = re.compile(
+_QUESTION = re.compile(
     r"\?\s*$|^\s*(?:is|are|was|were|which|what|how|where|who|show|list|tell me|status|state of|ist|sind"
     r"|wie|wo|welche\w*|zeige?|liste)\b",
     re.I,
 )
-_asks_to_see = re.compile(
+_SHOW_ME = re.compile(
     r"^\s*(?:please |bitte )?(?:show|list|tell|give|zeige?|liste?)\b(?: me| us| mir| uns)?", re.I
 )
-_own = re.compile(r"\b(?:my|our|mein|meine|meinen|unser|unsere)\b", re.I)
-_WHEN = re.compile(
+_POSSESSIVE = re.compile(r"\b(?:my|our|mein|meine|meinen|unser|unsere)\b", re.I)
+_TIME_SPAN = re.compile(
     r"\b(?:(?:in|over|during|for|within) the (?:last|past) (?:\d+ |few )?(?:minutes?|hours?|days?|night|week)"
     r"|(?:last|this|yesterday) (?:night|morning|afternoon|evening|week|hour)|yesterday|today|tonight"
     r"|overnight|right now|just now|at the moment|at night|while i was (?:away|out|asleep|gone)|recently"
@@ -106,13 +116,12 @@ _WHEN = re.compile(
     r"|(?:heute|gestern)(?: (?:nacht|früh|morgen|abend|mittag))?)\b",
     re.I,
 )
-_id = re.compile(r"(?<![\w.])[a-z][a-z_]*\.[a-z0-9_]+(?![\w.])")
-_several = re.compile(r"\b(?:and|or|und|oder)\b|,", re.I)
-_token = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_ENTITY_ID = re.compile(r"(?<![\w.])[a-z][a-z_]*\.[a-z0-9_]+(?![\w.])")
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
-# What is said of a thing, and is none.
-_ASKING = frozenset(
-    words("""
+# Words that say something about a thing but never name one.
+_NOT_A_NAME = frozenset(
+    split_words("""
     open opened opening closed close closing shut locked lock unlocked running run working work works
     playing play paused charging charged home away cleaning docked armed disarmed turned turn switched
     switch left bright dark warm cold hot cool wet dry high low full empty long many often far current
@@ -127,218 +136,156 @@ _ASKING = frozenset(
     brennt leuchtet steht macht tut gesaugt schalte mach mache stelle zeig zeige
     """)
 )
-_SHORT = frozenset(
-    words("""
+_SHORT_WORDS = frozenset(
+    split_words("""
     is it on off in at to of by my me we i a an do be so or if no up as am us he go ok es im zu er du ja
     wo ob da um s t d m re ve ll
     """)
 )
 
 
-def read(said: str) -> Wish:
-    """Say what a sentence wants; what is not understood has no kind."""
-    said = said[:LONGEST]
-    return next(filter(None, (form(said) for form in _FORMS)), Wish(""))._replace(said=said)
+def parse_sentence(text: str) -> Sentence:
+    """Parse a sentence. Its kind is empty if no rule applies."""
+    text = text[:MAX_LENGTH]
+    return next(filter(None, (rule(text) for rule in _RULES)), Sentence(""))._replace(text=text)
 
 
-def is_about_own(said: str) -> bool:
-    """Whether a sentence asks for what somebody has told of himself."""
-    return _own.search(said) is not None
+def is_about_speaker(text: str) -> bool:
+    """Whether a sentence asks about something of the speaker ("my", "our")."""
+    return _POSSESSIVE.search(text) is not None
 
 
-def entity_id(text: str) -> str | None:
-    """Return the id of an entity that is written in a text."""
-    found = _id.search(text)
+def is_about_last_night(text: str) -> bool:
+    return re.search(r"\b(?:last night|overnight|nacht)\b", text, re.I) is not None
+
+
+def find_entity_id(text: str) -> str | None:
+    """Return the first entity id that is written in a text."""
+    found = _ENTITY_ID.search(text)
     return found[0] if found else None
 
 
-def hours(said: str) -> int:
-    """Return how far back a sentence speaks of."""
-    if re.search(r"\b(?:week|7 days|woche|7 tagen?)\b", said, re.I):
+def read_hours(text: str) -> int:
+    """Return how many hours back a sentence asks about; 24 if it does not say."""
+    if re.search(r"\b(?:week|7 days|woche|7 tagen?)\b", text, re.I):
         return 24 * 7
-    return 1 if re.search(r"\b(?:last hour|past hour|1 hour|letzten? stunde)\b", said, re.I) else 24
+    return 1 if re.search(r"\b(?:last hour|past hour|1 hour|letzten? stunde)\b", text, re.I) else 24
 
 
-def is_of_the_night(said: str) -> bool:
-    """Whether a sentence speaks of last night."""
-    return re.search(r"\b(?:last night|overnight|nacht)\b", said, re.I) is not None
+def extract_names(text: str) -> list[str]:
+    """Return the words of a text that may name a thing, in normal form."""
+    return [name for token in _TOKEN.findall(text) if (name := _to_name(token))]
 
 
-def names(text: str) -> list[str]:
-    """Return the words of a text that may name a thing, as they are compared."""
-    return [key for token in _token.findall(text) if (key := _name(token))]
-
-
-def phrase(text: str, word: str) -> str:
-    """Return the words around one that together name a thing, as they were said."""
+def find_phrase(text: str, name: str) -> str:
+    """Return the run of naming words around a name, as the user wrote them."""
     run: list[str] = []
-    for token in [*_token.findall(text), ""]:
-        if _name(token):
+    for token in [*_TOKEN.findall(text), ""]:
+        if _to_name(token):
             run.append(token)
             continue
-        if word in map(_key, run):
+        if name in map(_normalize_token, run):
             break
         run = []
-    return " ".join(run) or word
+    return " ".join(run) or name
 
 
-def missing(wish: Wish, found: dict[str, Any]) -> list[str]:
-    """Return the words that name a thing and that the first of what was found has not.
-
-    At the end of "why did the light flicker" there is what it did.
-    """
-    asked, unmatched = names(wish.about), set(found.get("unmatched") or ())
-    lacking = [word for word in asked if word in unmatched]
-    if _several.search(wish.about):
-        return [word for word in lacking if not is_known(word, found.get("entities", ()))]
-    if wish.kind == "why" and len(lacking) < len(asked):
-        while asked and asked[-1] in unmatched:
-            lacking.remove(asked.pop())
-    return lacking
-
-
-def meant(about: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what is spoken of, of what was found: of one thing, or of each of several."""
-    parts = [part for part in _several.split(about) if names(part)]
-    if len(parts) < 2:
-        return _fits_best(about, entities)
-    found = [entity for part in parts for entity in _fits_best(part, _by_fitting(part, entities))]
-    return list({entity["entity_id"]: entity for entity in found}.values())
-
-
-def _by_fitting(about: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what has any of the words in its name, that with the most first."""
-    fitting = {entity["entity_id"]: len(_fitting(names(about), entity)) for entity in entities}
-    having = [entity for entity in entities if fitting[entity["entity_id"]]]
-    return sorted(having, key=lambda entity: -fitting[entity["entity_id"]])
-
-
-def _fits_best(about: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return that which has as many of the words as the first, or just that name.
-
-    What the first was found by may be known only to who has found it: then it stands for itself.
-    """
-    asked = names(about)
-    best = _fitting(asked, entities[0]) if entities else frozenset()
-    if not best:
-        return entities[:1] if len(asked) > 1 else entities
-    alike = [entity for entity in entities if best <= _fitting(asked, entity)]
-    called_so = [entity for entity in alike if is_called(about, entity)]
-    return called_so or _without_rules(about, alike)
-
-
-def is_called(about: str, entity: dict[str, Any]) -> bool:
-    """Whether a text has all words of an entity's name."""
-    said, called = words(about), words(str(entity.get("name") or ""))
-    return bool(called) and all(any(_alike(word, one) for one in said) for word in called)
-
-
-def is_known(word: str, entities: Iterable[dict[str, Any]]) -> bool:
-    """Whether some entity has a word in its name, its area or its id."""
-    return any(_fitting([word], entity) for entity in entities)
-
-
-def _without_rules(about: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leave out automations and the like, unless there is nothing else or they are asked for."""
-    rules = ("automation", "scene", "script")
-    if any(_alike(rule, word) for rule in (*rules, "szene", "skript") for word in words(about)):
-        return entities
-    return [e for e in entities if e["entity_id"].partition(".")[0] not in rules] or entities
-
-
-def _fitting(asked: Iterable[str], entity: dict[str, Any]) -> frozenset[str]:
-    text = f"{entity.get('name', '')} {entity.get('area', '')} {entity['entity_id'].replace('_', ' ')}"
-    has = words(text)
-    return frozenset(word for word in asked if any(_alike(word, one) for one in has))
-
-
-def _alike(one: str, other: str) -> bool:
-    """Whether two words are the same but for their endings."""
-    if min(len(one), len(other)) < 4:
-        return one == other
-    return one.startswith(stem(other)) or other.startswith(stem(one))
-
-
-def _name(token: str) -> str:
-    """Return a word as it is compared if it may name a thing; nothing if it may not."""
-    key = _key(token)
-    if key in _ASKING or key.isdecimal() or (len(key) > 4 and key.endswith("ly")):
+def _to_name(token: str) -> str:
+    """Return a word in normal form if it may name a thing, else an empty string."""
+    word = _normalize_token(token)
+    if word in _NOT_A_NAME or word.isdecimal() or (len(word) > 4 and word.endswith("ly")):
         return ""
-    is_short_name = 0 < len(key) <= 2 and key not in _SHORT
-    return key if is_short_name or telling(key) else ""
+    is_short_name = 0 < len(word) <= 2 and word not in _SHORT_WORDS
+    return word if is_short_name or extract_keywords(word) else ""
 
 
-def _key(token: str) -> str:
-    return re.split(r"['’]", plain(token))[0]
+def _normalize_token(token: str) -> str:
+    return re.split(r"['’]", normalize(token))[0]
 
 
-def _about(text: str) -> str:
-    return " ".join(_WHEN.sub(" ", text).split()).strip(" ?.!,:")
+def _trim_subject(text: str) -> str:
+    """Remove time spans and punctuation from the subject of a sentence."""
+    return " ".join(_TIME_SPAN.sub(" ", text).split()).strip(PUNCTUATION)
 
 
-def _of(kind: Kind, pattern: re.Pattern[str]) -> Form:
-    def form(said: str) -> Wish | None:
-        found = pattern.search(said)
-        return Wish(kind, _about(found.groupdict().get("about") or "")) if found else None
+def _match(kind: Kind, pattern: re.Pattern[str]) -> Rule:
+    """Return a rule that applies wherever the pattern is found."""
 
-    return form
+    def apply(text: str) -> Sentence | None:
+        found = pattern.search(text)
+        return Sentence(kind, _trim_subject(found.groupdict().get("about") or "")) if found else None
 
-
-def _is_said(said: str) -> Wish | None:
-    found = _said_before.search(said)
-    return Wish("said", found["about"].strip(" ?.!,:")) if found else None
+    return apply
 
 
-def _is_help(said: str) -> Wish | None:
-    return Wish("help") if _help.fullmatch(said) else None
+def _match_with_subject(kind: Kind, pattern: re.Pattern[str]) -> Rule:
+    """Return a rule that applies if the pattern is found and its subject may name a thing."""
+    match = _match(kind, pattern)
+
+    def apply(text: str) -> Sentence | None:
+        found = match(text)
+        return found if found and _names_something(found.subject) else None
+
+    return apply
 
 
-def _is_time(said: str) -> Wish | None:
-    return Wish("time") if _time.search(said) and not names(_about(_time.sub("", said))) else None
+def _names_something(subject: str) -> bool:
+    return bool(extract_names(subject) or find_entity_id(subject))
 
 
-def _is_away(said: str) -> Wish | None:
-    return Wish("away", " ".join(names(said))) if _away.match(said) and not _why.search(said) else None
+def _parse_recall(text: str) -> Sentence | None:
+    found = _ASKS_ABOUT_EARLIER.search(text)
+    return Sentence("recall", found["about"].strip(PUNCTUATION)) if found else None
 
 
-def _is_batteries(said: str) -> Wish | None:
-    others = [word for word in names(said) if not _battery.fullmatch(word) and not LOW.fullmatch(word)]
-    asked = _battery.search(said) and not others and not _order.match(said)
-    return Wish("batteries", "battery") if asked else None
+def _parse_help(text: str) -> Sentence | None:
+    return Sentence("help") if _ASKS_FOR_HELP.fullmatch(text) else None
 
 
-def _naming(kind: Kind, pattern: re.Pattern[str]) -> Form:
-    """A form that needs a thing."""
-    search = _of(kind, pattern)
-
-    def form(said: str) -> Wish | None:
-        found = search(said)
-        return found if found and (names(found.about) or entity_id(found.about)) else None
-
-    return form
+def _parse_time(text: str) -> Sentence | None:
+    if not _ASKS_FOR_TIME.search(text) or extract_names(_trim_subject(_ASKS_FOR_TIME.sub("", text))):
+        return None
+    return Sentence("time")
 
 
-def _is_order(said: str) -> Wish | None:
-    found = _order.match(said)
-    return Wish("order", found["about"].strip(" ?.!,:")) if found and names(found["about"]) else None
+def _parse_unavailable(text: str) -> Sentence | None:
+    if not _ASKS_FOR_UNAVAILABLE.match(text) or _ASKS_WHY.search(text):
+        return None
+    return Sentence("unavailable", " ".join(extract_names(text)))
 
 
-def _is_question(said: str) -> Wish | None:
-    about = _about(_asks_to_see.sub("", said))
-    return Wish("question", about) if _question.search(said) and (names(about) or entity_id(about)) else None
+def _parse_batteries(text: str) -> Sentence | None:
+    if not _BATTERY.search(text) or _ORDER.match(text):
+        return None
+    names = extract_names(text)
+    is_general = all(_BATTERY.fullmatch(name) or LOW_BATTERY.fullmatch(name) for name in names)
+    return Sentence("batteries", "battery") if is_general else None
 
 
-_FORMS = (
-    _is_said,
-    _is_help,
-    _is_time,
-    _is_away,
-    _is_batteries,
-    _naming("why", _why),
-    _naming("wrong", _wrong),
-    _of("happened", _happened),
-    _of("errors", _errors),
-    _naming("happened", _past),
-    _is_order,
-    _is_question,
+def _parse_order(text: str) -> Sentence | None:
+    found = _ORDER.match(text)
+    if not found or not extract_names(found["about"]):
+        return None
+    return Sentence("order", found["about"].strip(PUNCTUATION))
+
+
+def _parse_question(text: str) -> Sentence | None:
+    subject = _trim_subject(_SHOW_ME.sub("", text))
+    return Sentence("question", subject) if _QUESTION.search(text) and _names_something(subject) else None
+
+
+# The first rule that applies wins.
+_RULES: tuple[Rule, ...] = (
+    _parse_recall,
+    _parse_help,
+    _parse_time,
+    _parse_unavailable,
+    _parse_batteries,
+    _match_with_subject("why", _ASKS_WHY),
+    _match_with_subject("diagnosis", _ASKS_FOR_DIAGNOSIS),
+    _match("logbook", _ASKS_FOR_EVENTS),
+    _match("errors", _ASKS_FOR_ERRORS),
+    _match_with_subject("logbook", _ASKS_ABOUT_PAST),
+    _parse_order,
+    _parse_question,
 )

@@ -1,1 +1,1 @@
-"""OpenAI, Azure and compatible servers, through the official SDK."""
+"""Models of OpenAI, Azure and compatible servers, through the official SDK."""

@@ -1,23 +1,148 @@
-"""Which of OpenAI's two APIs a model is asked by."""
+"""The OpenAI model: one class for OpenAI, Azure and every compatible server."""
 
-from typing import Literal
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Literal, Protocol
 
-from sash.errors import InvalidInput
-from sash.models.openai.chat import OpenAIChat
-from sash.models.openai.endpoint import Endpoint
-from sash.models.openai.responses import OpenAIResponses
-from sash.ports.model import Model
+import httpx2
+import openai
+
+from sash.errors import InvalidInput, ModelError
+from sash.models.openai.chat_completions import ChatCompletionsFormat
+from sash.models.openai.endpoint import RETRIES, TIMEOUT_S, Endpoint
+from sash.models.openai.error_mapping import raise_cut_off, raise_model_error
+from sash.models.openai.responses import ResponsesFormat
+from sash.models.openai.wire_format import WireFormat
+from sash.ports.model import RESERVED_OPTIONS, Delta, Model, ModelRequest, Stop, check_options
+from sash.ports.prompt import MEDIA_PARTS, merge_system_messages
 
 Mode = Literal["auto", "chat", "responses"]
 
+# Request parameters that Sash sets itself, and arguments of the SDK that change the request as a whole.
+OPENAI_RESERVED_OPTIONS = RESERVED_OPTIONS | {
+    "background",
+    "conversation",
+    "extra_body",
+    "extra_headers",
+    "extra_query",
+    "function_call",
+    "functions",
+    "input",
+    "instructions",
+    "max_completion_tokens",
+    "max_tokens",
+    "n",
+    "previous_response_id",
+    "prompt",
+    "store",
+    "stream_options",
+    "timeout",
+}
 
-def openai_model(endpoint: Endpoint, mode: Mode = "auto") -> Model:
-    """Return a model at an endpoint. `auto` is Responses at OpenAI itself, and Chat Completions elsewhere."""
-    if mode == "auto":
-        at_openai = endpoint.base_url is None and endpoint.azure_endpoint is None
-        mode = "responses" if at_openai else "chat"
-    if mode == "chat":
-        return OpenAIChat(endpoint)
-    if mode == "responses":
-        return OpenAIResponses(endpoint)
-    raise InvalidInput(f"mode is auto, chat or responses, not {mode!r}")
+_WIRE_FORMATS: dict[str, WireFormat] = {"chat": ChatCompletionsFormat(), "responses": ResponsesFormat()}
+
+
+class OpenAISettings(Protocol):
+    """The settings from which `create_model` builds a model."""
+
+    @property
+    def api_key(self) -> str | None: ...
+    @property
+    def api_base(self) -> str | None: ...
+    @property
+    def api_mode(self) -> Mode: ...
+    @property
+    def azure_endpoint(self) -> str | None: ...
+    @property
+    def api_version(self) -> str | None: ...
+
+
+class OpenAIModel(Model):
+    """A model of OpenAI, Azure (`azure_endpoint`), or a server with OpenAI's format (`base_url`).
+
+    The mode `auto` uses the Responses API at OpenAI itself and Chat Completions elsewhere. Azure also needs
+    an `api_version`. A local server needs no key. `timeout_s` is the longest silence of the server. A failed
+    request is repeated up to `retries` times. Media parts that are not in `accepted_parts` become a note.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        api_key: str = "",
+        base_url: str | None = None,
+        azure_endpoint: str | None = None,
+        azure_deployment: str | None = None,
+        api_version: str | None = None,
+        mode: Mode = "auto",
+        timeout_s: float = TIMEOUT_S,
+        retries: int = RETRIES,
+        accepted_parts: frozenset[str] = MEDIA_PARTS,
+    ) -> None:
+        self._endpoint = Endpoint(
+            model, api_key, base_url, azure_endpoint, azure_deployment, api_version, timeout_s, retries
+        )
+        self._accepted_parts = accepted_parts
+        if mode == "auto":
+            mode = "responses" if self._endpoint.is_openai else "chat"
+        if mode not in _WIRE_FORMATS:
+            raise InvalidInput(f"mode must be auto, chat or responses, not {mode!r}")
+        self.mode = mode
+        self._wire_format = _WIRE_FORMATS[mode]
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self._endpoint.model!r})"
+
+    @property
+    def name(self) -> str:
+        return self._endpoint.model
+
+    @property
+    def is_connected(self) -> bool:
+        return self._endpoint.is_connected
+
+    @property
+    def reserved_options(self) -> frozenset[str]:
+        return OPENAI_RESERVED_OPTIONS
+
+    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
+        """Answer a request. An answer that ends without a `Stop` counts as cut off."""
+        # A session that was started with another model may have options that are reserved here.
+        check_options(request.config.options, self.reserved_options)
+        model = request.config.name or self._endpoint.azure_deployment or self._endpoint.model
+        messages = list(merge_system_messages(request.messages, self._accepted_parts))
+        request = replace(request, messages=messages)
+        has_started = has_ended = False
+        try:
+            events = await self._wire_format.start(await self._endpoint.connect(), request, model)
+            async with events:
+                async for event in events:
+                    has_started = True
+                    for delta in self._wire_format.read(event, model):
+                        has_ended = has_ended or isinstance(delta, Stop)
+                        yield delta
+        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+            if has_started and isinstance(error, openai.APIConnectionError):
+                raise_cut_off(model, cause=error)
+            raise_model_error(error, model)
+        if not has_started and "event-stream" not in events.response.headers.get("content-type", ""):
+            raise ModelError(
+                f"model {model} sent no stream: check the address (api_base), and that the server can stream"
+            )
+        if not has_ended:
+            raise_cut_off(model)
+
+    async def close(self) -> None:
+        await self._endpoint.close()
+
+
+def create_model(name: str, settings: OpenAISettings) -> OpenAIModel:
+    """Create the model that the settings describe. The registry calls this."""
+    return OpenAIModel(
+        name,
+        api_key=settings.api_key or "",
+        base_url=settings.api_base,
+        azure_endpoint=settings.azure_endpoint,
+        api_version=settings.api_version,
+        mode=settings.api_mode,
+    )

@@ -5,7 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
-from sash.memory.words import words
+from sash.memory.words import split_words
 from sash.ports.store import (
     Artifact,
     BegunTurn,
@@ -206,13 +206,13 @@ class Ledgers:
         return sorted(found, key=lambda item: item[0])
 
     def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
-        wanted = set(words(query))
+        wanted = set(split_words(query))
         found = [
             ledger.stored(message, position)
             for ledger in self._ledgers.values()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
-            if wanted and wanted <= set(words(message.text))
+            if wanted and wanted <= set(split_words(message.text))
         ]
         return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 from itertools import groupby, islice
 from operator import itemgetter
 
-from sash.memory.words import plain, words
+from sash.memory.words import normalize, split_words
 
 # A beginning is looked up by its first letters, and what was found there is looked at.
 _KEY = 4
@@ -19,14 +19,14 @@ class WordIndex:
 
     def add(self, position: int, text: str) -> None:
         """Take in what was said at a position; positions come in their order."""
-        for word in set(words(text)):
+        for word in set(split_words(text)):
             self._at[word[:_KEY]].append((position, word))
 
     def replace(self, position: int, old: str, new: str) -> None:
         """Take in that something else was said at a position that is known."""
-        for key in {word[:_KEY] for word in words(old)}:
+        for key in {word[:_KEY] for word in split_words(old)}:
             del self._at[key][self._place(key, position)]
-        for word in set(words(new)):
+        for word in set(split_words(new)):
             place = self._place(word[:_KEY], position)
             self._at[word[:_KEY]].insert(place.start, (position, word))
 
@@ -39,7 +39,7 @@ class WordIndex:
 
     def newest(self, beginning: str, limit: int) -> set[int]:
         """Return the last positions with a word that begins so."""
-        beginning = plain(beginning)
+        beginning = normalize(beginning)
         short = beginning[:_KEY]
         keys = [short] if len(short) == _KEY else [key for key in self._at if key.startswith(short)]
         found: set[int] = set()

@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Sequence
 
-from sash.memory.words import plain, words
+from sash.memory.words import normalize, split_words
 from sash.ports.store import StoredMessage
 from sash.stores.sqlite import rows
 
@@ -22,7 +22,7 @@ class _Match:
         self.position = position
         self.continuation_id = continuation_id
         self.body = body
-        self.words = words(text or "")
+        self.words = split_words(text or "")
         self.firsts = {word[:_PREFIX] for word in self.words}
 
 
@@ -57,7 +57,7 @@ def recall_messages(
 
 
 def _matching(matches: Sequence[_Match], beginning: str, limit: int) -> list[_Match]:
-    wanted = plain(beginning)
+    wanted = normalize(beginning)
     first = wanted[:_PREFIX]
     return [
         m
@@ -83,7 +83,7 @@ def _newest_matches(
     db: sqlite3.Connection, key: int, beginnings: Sequence[str], limit: int, said: bool
 ) -> list[_Match]:
     place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
-    letters = dict.fromkeys(plain(beginning)[:_PREFIX].replace('"', "") for beginning in beginnings)
+    letters = dict.fromkeys(normalize(beginning)[:_PREFIX].replace('"', "") for beginning in beginnings)
     any_of = " OR ".join(f'"{first}" *' for first in letters)
     where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
     return [

@@ -1,4 +1,4 @@
-"""The words of the model that is none: what it says, in English and in German, and what states are called."""
+"""The sentences of the offline model and the names of states, in English and in German."""
 
 import re
 from dataclasses import dataclass, field
@@ -10,79 +10,83 @@ UNAVAILABLE = "unavailable"
 
 
 @dataclass(frozen=True, slots=True)
-class Speech:
-    """What is said in one language; `either` are the states on and off by the class of a sensor."""
+class Phrases:
+    """Everything that the offline model says in one language.
 
-    cannot: str
-    no_images: str
+    `on_off_names` are the names of the states on and off, by the device class of a sensor. `reason_rules`
+    translate the reason why a tool did nothing: a pattern, and the sentence that replaces it.
+    """
+
+    cannot_answer: str
+    cannot_see_media: str
     help: str
-    now: str
+    current_time: str
     weekdays: tuple[str, ...]
-    short_day: int
-    nothing_so_called: str
-    nothing_so: str
-    nothing_fits: str
-    nearest: str
-    more: str
-    fine: str
-    not_fine: str
-    away: str
-    no_value: str
-    causes: str
-    to_do: str
+    weekday_length: int
+    nothing_found: str
+    unknown_name: str
+    no_match: str
+    closest_matches: str
+    and_more: str
+    is_healthy: str
+    needs_attention: str
+    is_unavailable: str
+    has_no_value: str
+    likely_causes: str
+    recommendations: str
     also: str
-    logged: str
-    which: str
-    only_one: str
-    not_done: str
-    none_away: str
-    all_away: str
-    none_low: str
-    low: str
-    unknown_level: str
-    last_level: str
-    nothing_happened: str
-    happened: str
-    noted: str
-    nothing_said: str
+    in_logbook: str
+    ask_which: str
+    ask_if_meant: str
+    nothing_done: str
+    none_unavailable: str
+    list_unavailable: str
+    no_low_battery: str
+    low_batteries: str
+    unknown_levels: str
+    last_known_level: str
+    no_entries: str
+    entries: str
+    noted_fact: str
+    nothing_recalled: str
     lately: str
-    speakers: dict[str, str]
+    speaker_names: dict[str, str]
     dry_run: str
-    not_seen: str
-    unseen: str
+    effect_not_seen: str
+    effect_not_checked: str
     incidents: str
-    states: dict[str, str] = field(default_factory=dict)
-    either: dict[str, tuple[str, str]] = field(default_factory=dict)
-    reasons: tuple[tuple[str, str], ...] = ()
+    state_names: dict[str, str] = field(default_factory=dict)
+    on_off_names: dict[str, tuple[str, str]] = field(default_factory=dict)
+    reason_rules: tuple[tuple[str, str], ...] = ()
 
-    def state(self, state: Any, device_class: str = "") -> str:
-        """Return what a state is called."""
-        if state in ("on", "off") and device_class in self.either:
-            return self.either[device_class][state == "off"]
-        return self.states.get(str(state), str(state))
+    def name_state(self, state: Any, device_class: str = "") -> str:
+        """Return the name of a state."""
+        if state in ("on", "off") and device_class in self.on_off_names:
+            return self.on_off_names[device_class][state == "off"]
+        return self.state_names.get(str(state), str(state))
 
-    def reason(self, text: str) -> str:
-        """Return why something was not done, in this language if it is known there."""
-        for pattern, said in self.reasons:
+    def translate_reason(self, text: str) -> str:
+        """Translate the reason why a tool did nothing. A reason without a rule stays as it is."""
+        for pattern, translation in self.reason_rules:
             if found := re.search(pattern, text):
-                return found.expand(said)
+                return found.expand(translation)
         return text
 
 
 _DETECTED = ("carbon_monoxide", "gas", "heat", "light", "motion", "occupancy", "smoke", "sound", "vibration")
 _OPENED = ("door", "garage_door", "opening", "window")
 
-ENGLISH = Speech(
-    cannot=(
+ENGLISH = Phrases(
+    cannot_answer=(
         "I cannot answer that without a language model, and none is configured. I can look up what the tools "
         "know, find what was said before (“what did I say about …?”), and keep facts (“remember that …”). To "
         "talk freely, configure a model and its key."
     ),
-    no_images=(
+    cannot_see_media=(
         "I cannot look at images or listen to recordings without a language model, and none is configured."
     ),
     help=(
-        "No language model is configured, so that I understand plain sentences only. For example:\n"
+        "No language model is configured, so I understand plain sentences only. For example:\n"
         "- “Is the front door locked?”, “Which lights are on?”, “How warm is it in the bedroom?”\n"
         "- “Turn on the kitchen light”, “Undo that” (if actions are allowed)\n"
         "- “What is unavailable?”, “Which batteries are low?”, “What happened last night?”\n"
@@ -90,43 +94,43 @@ ENGLISH = Speech(
         "- “Remember that …”, “What did I say about …?”\n"
         "To talk freely, configure a model and its key."
     ),
-    now="It is {day}, {time}.",
+    current_time="It is {day}, {time}.",
     weekdays=("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
-    short_day=3,
-    nothing_so_called="I find nothing by that name in the house.",
-    nothing_so="I know no {}.",
-    nothing_fits="I find nothing that fits {}.",
-    nearest="The nearest: {}.",
-    more="and {} more",
-    fine="{} is fine",
-    not_fine="{} needs attention",
-    away="{} is not available",
-    no_value="{} has no value",
-    causes="Likely causes: {}.",
-    to_do="What to do: {}.",
+    weekday_length=3,
+    nothing_found="I find nothing by that name in the house.",
+    unknown_name="I cannot find “{}” in the house.",
+    no_match="Nothing in the house matches {}.",
+    closest_matches="The closest: {}.",
+    and_more="and {} more",
+    is_healthy="{} is fine",
+    needs_attention="{} needs attention",
+    is_unavailable="{} is not available",
+    has_no_value="{} has no value",
+    likely_causes="Likely causes: {}.",
+    recommendations="What to do: {}.",
     also="Also: {}",
-    logged="In the logbook: {}.",
-    which="Which one do you mean: {}? Nothing was done.",
-    only_one="Do you mean {}? Nothing was done: please say it with that name.",
-    not_done="Nothing was done.",
-    none_away="Nothing like that is unavailable.",
-    all_away="Not available: {}.",
-    none_low="No battery is known to be low.",
-    low="Low: {}.",
-    unknown_level="Without a level just now: {}.",
-    last_level="{}, which was {} last",
-    nothing_happened="The logbook has nothing about that.",
-    happened="{shown} of {total} entries in the logbook of the last {hours} hours:",
-    noted="I was asked to remember: {}",
-    nothing_said="I find nothing about that in what was said before.",
+    in_logbook="In the logbook: {}.",
+    ask_which="Which one do you mean: {}? Nothing was done.",
+    ask_if_meant="Do you mean {}? Nothing was done. Please use that name.",
+    nothing_done="Nothing was done.",
+    none_unavailable="Nothing like that is unavailable.",
+    list_unavailable="Not available: {}.",
+    no_low_battery="No battery is low, as far as I know.",
+    low_batteries="Low: {}.",
+    unknown_levels="Level unknown at the moment: {}.",
+    last_known_level="{}, last known level {}",
+    no_entries="The logbook has nothing about that.",
+    entries="{shown} of {total} entries in the logbook of the last {hours} hours:",
+    noted_fact="I was asked to remember: {}",
+    nothing_recalled="I find nothing about that in our conversation.",
     lately="lately",
-    speakers={"user": "you", "assistant": "I"},
+    speaker_names={"user": "you", "assistant": "I"},
     dry_run="This is a dry run, and nothing was done. I would have called {}.",
-    not_seen="I have tried, but the house does not show that it has worked.",
-    unseen="It was done; nobody can see whether it has worked.",
+    effect_not_seen="I tried, but the house does not show a change.",
+    effect_not_checked="Done. I cannot check the effect.",
     incidents="{} incidents.",
-    states={UNAVAILABLE: "not available", "not_home": "away"},
-    either={
+    state_names={UNAVAILABLE: "not available", "not_home": "away"},
+    on_off_names={
         **dict.fromkeys(_DETECTED, ("detected", "clear")),
         **dict.fromkeys(_OPENED, ("open", "closed")),
         "battery": ("low", "normal"),
@@ -145,14 +149,14 @@ ENGLISH = Speech(
     },
 )
 
-GERMAN = Speech(
-    cannot=(
+GERMAN = Phrases(
+    cannot_answer=(
         "Das kann ich ohne Sprachmodell nicht beantworten, und es ist keines eingerichtet. Ich kann "
         "nachsehen, was die Werkzeuge wissen, finden, was früher gesagt wurde („Was habe ich über … "
         "gesagt?“), und mir etwas merken („Merk dir, dass …“). Für freie Gespräche: ein Modell und seinen "
         "Schlüssel einrichten."
     ),
-    no_images=(
+    cannot_see_media=(
         "Bilder ansehen oder Aufnahmen anhören kann ich ohne Sprachmodell nicht, und es ist keines "
         "eingerichtet."
     ),
@@ -165,42 +169,42 @@ GERMAN = Speech(
         "- „Merk dir, dass …“, „Was habe ich über … gesagt?“\n"
         "Für freie Gespräche: ein Modell und seinen Schlüssel einrichten."
     ),
-    now="Es ist {day}, {time}.",
+    current_time="Es ist {day}, {time}.",
     weekdays=("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"),
-    short_day=2,
-    nothing_so_called="Im Haus finde ich nichts, das so heißt.",
-    nothing_so="Das kenne ich nicht: {}.",
-    nothing_fits="Ich finde nichts, zu dem {} passt.",
-    nearest="Am nächsten kommt: {}.",
-    more="und {} weitere",
-    fine="{}: in Ordnung",
-    not_fine="{}: hier stimmt etwas nicht",
-    away="{}: nicht verfügbar",
-    no_value="{}: kein Wert",
-    causes="Wahrscheinliche Ursachen: {}.",
-    to_do="Was zu tun ist: {}.",
+    weekday_length=2,
+    nothing_found="Im Haus finde ich nichts, das so heißt.",
+    unknown_name="Im Haus finde ich „{}“ nicht.",
+    no_match="Ich finde nichts, zu dem {} passt.",
+    closest_matches="Am nächsten kommt: {}.",
+    and_more="und {} weitere",
+    is_healthy="{}: in Ordnung",
+    needs_attention="{}: hier stimmt etwas nicht",
+    is_unavailable="{}: nicht verfügbar",
+    has_no_value="{}: kein Wert",
+    likely_causes="Wahrscheinliche Ursachen: {}.",
+    recommendations="Was zu tun ist: {}.",
     also="Außerdem: {}",
-    logged="Im Logbuch: {}.",
-    which="Was ist gemeint: {}? Es wurde nichts getan.",
-    only_one="Ist {} gemeint? Es wurde nichts getan: bitte mit diesem Namen sagen.",
-    not_done="Es wurde nichts getan.",
-    none_away="Davon ist alles verfügbar.",
-    all_away="Nicht verfügbar: {}.",
-    none_low="Von keiner Batterie ist bekannt, dass sie fast leer ist.",
-    low="Fast leer: {}.",
-    unknown_level="Zurzeit ohne Stand: {}.",
-    last_level="{}, zuletzt {}",
-    nothing_happened="Dazu steht nichts im Logbuch.",
-    happened="{shown} von {total} Einträgen im Logbuch der letzten {hours} Stunden:",
-    noted="Das sollte ich mir merken: {}",
-    nothing_said="Dazu finde ich nichts in dem, was gesagt wurde.",
+    in_logbook="Im Logbuch: {}.",
+    ask_which="Was ist gemeint: {}? Es wurde nichts getan.",
+    ask_if_meant="Ist {} gemeint? Es wurde nichts getan: bitte mit diesem Namen sagen.",
+    nothing_done="Es wurde nichts getan.",
+    none_unavailable="Davon ist alles verfügbar.",
+    list_unavailable="Nicht verfügbar: {}.",
+    no_low_battery="Von keiner Batterie ist bekannt, dass sie fast leer ist.",
+    low_batteries="Fast leer: {}.",
+    unknown_levels="Zurzeit ohne Stand: {}.",
+    last_known_level="{}, zuletzt {}",
+    no_entries="Dazu steht nichts im Logbuch.",
+    entries="{shown} von {total} Einträgen im Logbuch der letzten {hours} Stunden:",
+    noted_fact="Das sollte ich mir merken: {}",
+    nothing_recalled="Dazu finde ich nichts in dem, was gesagt wurde.",
     lately="vor Kurzem",
-    speakers={"user": "du", "assistant": "ich"},
+    speaker_names={"user": "du", "assistant": "ich"},
     dry_run="Das ist ein Probelauf, und es wurde nichts getan. Aufgerufen hätte ich {}.",
-    not_seen="Ich habe es versucht, aber am Haus ist nicht zu sehen, dass es gewirkt hat.",
-    unseen="Es wurde ausgeführt; ob es gewirkt hat, kann niemand sehen.",
+    effect_not_seen="Ich habe es versucht, aber am Haus ist nicht zu sehen, dass es gewirkt hat.",
+    effect_not_checked="Erledigt. Ob es gewirkt hat, kann ich nicht prüfen.",
     incidents="{} Vorfälle.",
-    states={
+    state_names={
         UNAVAILABLE: "nicht verfügbar",
         "unknown": "unbekannt",
         "on": "an",
@@ -222,7 +226,7 @@ GERMAN = Speech(
         "cool": "kühlt",
         "disarmed": "unscharf",
     },
-    either={
+    on_off_names={
         **dict.fromkeys(_DETECTED, ("erkannt", "nichts erkannt")),
         **dict.fromkeys(_OPENED, ("offen", "geschlossen")),
         "battery": ("schwach", "normal"),
@@ -239,7 +243,7 @@ GERMAN = Speech(
         "tamper": ("Manipulation erkannt", "nichts erkannt"),
         "update": ("Aktualisierung verfügbar", "aktuell"),
     },
-    reasons=(
+    reason_rules=(
         (
             r"failed: (\S+) has changed nothing, and there is nothing to undo",
             r"\1 hat nichts geändert, und sonst gibt es in dieser Sitzung nichts rückgängig zu machen.",
@@ -271,17 +275,19 @@ GERMAN = Speech(
     ),
 )
 
-_preferred = re.compile(r"^What the user prefers:\n(?:.+\n)*?language: (\w+)", re.M)
+_preferred_language = re.compile(r"^What the user prefers:\n(?:.+\n)*?language: (\w+)", re.M)
 
 
-def speech(messages: list[dict[str, Any]]) -> Speech:
-    """Return the words for what the user prefers; English if that is nothing, or has no words here."""
+def choose_phrases(messages: list[dict[str, Any]]) -> Phrases:
+    """Return the phrases in the language that the user prefers; English if there are none in it."""
     for message in messages:
-        if message["role"] == "system" and (found := _preferred.search(str(message["content"]))):
+        if message["role"] == "system" and (found := _preferred_language.search(str(message["content"]))):
             return GERMAN if found[1].lower() == "de" else ENGLISH
     return ENGLISH
 
 
-def listed(items: list[str], most: int, said: Speech) -> list[str]:
-    """Return the first of many, and how many more there are."""
-    return [*items[:most], *([said.more.format(len(items) - most)] if len(items) > most else [])]
+def limit_list(items: list[str], limit: int, phrases: Phrases) -> list[str]:
+    """Return the first items, and one more that counts the items left out."""
+    if len(items) <= limit:
+        return items
+    return [*items[:limit], phrases.and_more.format(len(items) - limit)]

@@ -1,0 +1,55 @@
+"""The registry of model providers: it turns the `model` setting into a model.
+
+A new provider needs one module with a `create_model(name, settings)` function, and one line in `PROVIDERS`.
+"""
+
+from importlib import import_module
+from typing import NamedTuple, Protocol
+
+from sash.errors import InvalidConfig
+from sash.models.offline import OfflineModel
+from sash.ports.model import Model
+
+
+class ModelSettings(Protocol):
+    """The setting that every provider shares. Each provider reads further settings of its own."""
+
+    @property
+    def model(self) -> str | None: ...
+
+
+class Provider(NamedTuple):
+    """The module of a provider, and the extra (`pip install 'sash[extra]'`) with the packages it imports."""
+
+    module: str
+    extra: str
+
+
+PROVIDERS = {
+    "openai": Provider("sash.models.openai.model", "openai"),
+}
+DEFAULT_PROVIDER = "openai"
+
+
+def create_model(settings: ModelSettings) -> Model:
+    """Create the model that the settings name: `provider:name`, or a name of the default provider.
+
+    Without a name it is the offline model.
+
+    Raises:
+        InvalidConfig: packages of the provider are not installed.
+    """
+    if settings.model is None:
+        return OfflineModel()
+    prefix, separator, name = settings.model.partition(":")
+    if not separator or prefix not in PROVIDERS:
+        prefix, name = DEFAULT_PROVIDER, settings.model
+    provider = PROVIDERS[prefix]
+    try:
+        module = import_module(provider.module)
+    except ImportError as error:
+        raise InvalidConfig(
+            f"a model needs more packages: pip install 'sash[{provider.extra}]' ({error})", option="model"
+        ) from error
+    model: Model = module.create_model(name, settings)
+    return model
