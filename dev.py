@@ -17,6 +17,8 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
+# The folders of tests that `test --fast` runs: they start no server, no Home Assistant and no other program.
+FAST = ("contract", "home", "intents", "models", "runtime", "unit")
 
 
 def setup(*extras: str) -> None:
@@ -56,9 +58,23 @@ def run(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """All tests."""
+    """All tests, in parallel; `--fast` leaves out those that start programs. Other arguments go to pytest."""
     setup("dev")
-    return _run(BIN / "python", "-m", "pytest", *arguments)
+    if "--fast" not in arguments:
+        return _run(BIN / "python", "-m", "pytest", *_workers(arguments), *arguments)
+    rest = [argument for argument in arguments if argument != "--fast"]
+    code = _run(BIN / "python", "-m", "pytest", *_workers(rest), *(f"tests/{name}" for name in FAST), *rest)
+    folders = {file.parent.name for file in (ROOT / "tests").glob("*/test_*.py")}
+    left_out = ", ".join(f"tests/{name}" for name in sorted(folders.difference(FAST)))
+    print(f"--fast left out: {left_out}. `python3 dev.py test` runs everything.")
+    return code
+
+
+def _workers(arguments: list[str]) -> tuple[str, ...]:
+    """Return pytest's option for parallel workers, unless the caller chose one or wants a debugger."""
+    if any(argument.startswith(("-n", "--numprocesses", "--pdb")) for argument in arguments):
+        return ()
+    return ("-n", "auto")
 
 
 def check(arguments: list[str]) -> int:
@@ -127,7 +143,9 @@ def _become(*command: str | Path) -> int:
 
 
 def _environment() -> dict[str, str]:
-    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    """Return the environment without settings of Python: without bytecode each program starts more slowly."""
+    unwanted = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 def _run(*command: str | Path) -> int:

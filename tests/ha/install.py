@@ -19,12 +19,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 PYTHON = "3.14"
 OLDEST_PYTHON = (3, 14, 2)
 SUITE = "forky"
 LONGEST_STEP_S = 900
+MAX_LOCK_WAIT_S = 1800
 # The name of Debian's folder of libraries, and of the program in it that loads them.
 LIBRARIES = {
     "x86_64": ("x86_64-linux-gnu", "ld-linux-x86-64.so.2"),
@@ -82,15 +84,27 @@ def environment() -> dict[str, str]:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time install."""
+    """Let one process at a time install; the others wait for it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
     except OSError as error:
         raise NotInstalled(f"{folder} cannot be written to: {error}") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        deadline = time.monotonic() + MAX_LOCK_WAIT_S
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                raise NotInstalled(f"another process holds {lock.name} for more than {MAX_LOCK_WAIT_S} s")
+            time.sleep(0.1)
         yield
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _stamp(folder: Path) -> Path:
