@@ -19,7 +19,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
 # The folders of tests that `test --fast` runs, and the files in them that it leaves out.
 FAST = ("contract", "home", "intents", "models", "runtime", "unit")
-SLOW = ("intents/test_languages.py",)
+SLOW = ("home/test_demo.py", "intents/test_languages.py")
 # One more than cores, because some tests wait for other programs.
 WORKERS = (os.cpu_count() or 1) + 1
 MEMORY = Path("/dev/shm")

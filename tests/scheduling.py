@@ -15,11 +15,16 @@ GROUPS = (
 )
 
 
+def group_of(nodeid: str) -> str:
+    """Return the name of the group that a test belongs to; most tests are alone in theirs."""
+    for number, group in enumerate(GROUPS):
+        if found := group.match(nodeid):
+            return f"{number} {found.groups()}"
+    return nodeid
+
+
 class GroupScheduling(LoadScopeScheduling):
-    """Give each test to the next free worker, but all tests of a group to the same one. The largest group goes first."""
+    """Give each group to the next free worker, the largest first."""
 
     def _split_scope(self, nodeid: str) -> str:
-        for number, group in enumerate(GROUPS):
-            if found := group.match(nodeid):
-                return f"{number} {found.groups()}"
-        return nodeid
+        return group_of(nodeid)
