@@ -17,6 +17,13 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
+# The folders of tests that `test --fast` runs, and the files in them that it leaves out.
+FAST = ("contract", "home", "intents", "models", "runtime", "unit")
+SLOW = ("home/test_demo.py", "intents/test_languages.py")
+# One more than cores, because some tests wait for other programs.
+WORKERS = (os.cpu_count() or 1) + 1
+MEMORY = Path("/dev/shm")
+MIN_MEMORY_BYTES = 1 << 30
 
 
 def setup(*extras: str) -> None:
@@ -56,9 +63,26 @@ def run(arguments: list[str]) -> int:
 
 
 def test(arguments: list[str]) -> int:
-    """All tests."""
+    """All tests, in parallel; `--fast` runs the core's in a minute. Other arguments go to pytest."""
     setup("dev")
-    return _run(BIN / "python", "-m", "pytest", *arguments)
+    _use_memory_for_files()
+    options = [argument for argument in arguments if argument != "--fast"]
+    if not any(option.startswith(("-n", "--numprocesses", "--pdb")) for option in options):
+        options = ["-n", str(WORKERS), *options]
+    if "--fast" not in arguments:
+        return _run(BIN / "python", "-m", "pytest", *options)
+    chosen = [f"tests/{name}" for name in FAST] + [f"--ignore=tests/{name}" for name in SLOW]
+    code = _run(BIN / "python", "-m", "pytest", *options, *chosen)
+    folders = {file.parent.name for file in (ROOT / "tests").glob("*/test_*.py")}
+    left_out = ", ".join(f"tests/{name}" for name in sorted({*folders.difference(FAST), *SLOW}))
+    print(f"--fast left out: {left_out}. `python3 dev.py test` runs everything.")
+    return code
+
+
+def _use_memory_for_files() -> None:
+    """Let pytest keep its files in memory if there is room: the stores wait for a disk at each write."""
+    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MIN_MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 def check(arguments: list[str]) -> int:
@@ -127,7 +151,9 @@ def _become(*command: str | Path) -> int:
 
 
 def _environment() -> dict[str, str]:
-    return {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
+    """Return the environment without settings of Python: without bytecode each program starts more slowly."""
+    unwanted = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 def _run(*command: str | Path) -> int:

@@ -19,12 +19,14 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 PYTHON = "3.14"
 OLDEST_PYTHON = (3, 14, 2)
 SUITE = "forky"
 LONGEST_STEP_S = 900
+MAX_LOCK_WAIT_S = 1800
 # The name of Debian's folder of libraries, and of the program in it that loads them.
 LIBRARIES = {
     "x86_64": ("x86_64-linux-gnu", "ld-linux-x86-64.so.2"),
@@ -50,16 +52,16 @@ while wanted:
 
 
 class NotInstalled(Exception):
-    """Home Assistant cannot be installed on this machine. The message has the reason."""
+    """Home Assistant cannot be installed on this machine, and why."""
 
 
 def cache() -> Path:
-    """Return the folder of the installation, which may not exist yet."""
+    """Where Home Assistant is, or will be."""
     return Path(os.environ.get("SASH_HA_CACHE") or Path.home() / ".cache" / "sash-ha").absolute()
 
 
 def install() -> Path:
-    """Return the path of `hass`. Install it if it is missing, incomplete, broken, or of another version."""
+    """Return the program `hass`; install it if it is missing, unfinished, broken, or of another version."""
     folder = cache()
     with _lock(folder):
         if not _is_whole(folder):
@@ -75,22 +77,34 @@ def install() -> Path:
 
 
 def environment() -> dict[str, str]:
-    """Return the environment variables. Cached bytecode makes a start four times as fast."""
+    """What Home Assistant runs in: it keeps its bytecode, without which each start takes four times as long."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if name not in unwanted}
 
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Lock the folder, so that one process at a time installs."""
+    """Let one process at a time install; the others wait for it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         lock = (folder / "lock").open("w")
     except OSError as error:
         raise NotInstalled(f"{folder} cannot be written to: {error}") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        deadline = time.monotonic() + MAX_LOCK_WAIT_S
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                raise NotInstalled(f"another process holds {lock.name} for more than {MAX_LOCK_WAIT_S} s")
+            time.sleep(0.1)
         yield
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _stamp(folder: Path) -> Path:
@@ -102,7 +116,7 @@ def _fingerprint() -> str:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Return whether the installation is complete and works."""
+    """Say whether it was finished, and still works."""
     try:
         finished = json.loads(_stamp(folder).read_text())["fingerprint"] == _fingerprint()
     except (OSError, ValueError, KeyError, TypeError):
@@ -111,7 +125,7 @@ def _is_whole(folder: Path) -> bool:
 
 
 def _fault(folder: Path) -> str:
-    """Return the problem of an installation; empty if it works."""
+    """Say what is wrong with an installation; nothing if it works."""
     try:
         _run(folder / "venv" / "bin" / "python", "-c", CHECK, *_requirements())
     except NotInstalled as error:
@@ -142,7 +156,7 @@ def _install_into(folder: Path) -> None:
 
 
 def _package_index(pip: Path) -> dict[str, str]:
-    """Pass pip's index and certificates to uv, which does not read pip's settings."""
+    """uv does not read pip's settings: tell it of the mirror and the certificates that this machine uses."""
     settings = dict(line.partition("=")[::2] for line in _run(pip, "config", "list").splitlines())
     found = {"UV_SYSTEM_CERTS": "true"}
     if index := settings.get("global.index-url"):
@@ -151,7 +165,7 @@ def _package_index(pip: Path) -> dict[str, str]:
 
 
 def _python(folder: Path) -> Path:
-    """Return a recent Python: the machine's own, or Debian's."""
+    """Return a Python that is new enough: the machine's own, or Debian's."""
     own = shutil.which(f"python{PYTHON}")
     if own and _is_new_enough(Path(own)):
         return Path(own)
@@ -175,7 +189,7 @@ def _is_new_enough(python: Path) -> bool:
 
 
 def _unpack_python(root: Path, python: Path) -> None:
-    """Unpack Debian's newer Python with its libraries, and build a launcher that uses them."""
+    """Unpack Debian's newer Python with the libraries that it needs, and link a launcher that uses those."""
     if platform.machine() not in LIBRARIES or not all(map(shutil.which, ("apt-get", "dpkg", "gcc"))):
         raise NotInstalled(
             f"there is no Python {PYTHON} on this machine, and Debian's cannot be unpacked: that needs apt-get, dpkg"
@@ -194,7 +208,7 @@ def _unpack_python(root: Path, python: Path) -> None:
 
 
 def _download(work: Path) -> list[Path]:
-    """Let apt resolve the dependencies of Python in separate folders."""
+    """Let apt find out what Python needs, in folders of its own, as if nothing was installed."""
     for name in ("lists/partial", "cache/archives/partial"):
         (work / name).mkdir(parents=True)
     (work / "status").touch()
@@ -218,14 +232,14 @@ def _download(work: Path) -> list[Path]:
 
 
 def _is_wanted(package: str) -> bool:
-    """Use the headers of the system, which match the compiler of the system."""
+    """The system's compiler goes with the system's headers, not with these."""
     if package.startswith(("libc6-dev", "libcrypt-dev", "libc-dev-bin", "linux-libc")):
         return False
     return package.startswith(("lib", f"python{PYTHON}", "zlib1g", "tzdata"))
 
 
 def _link(work: Path, root: Path, python: Path) -> None:
-    """Build a launcher that loads the unpacked libraries, not the older ones of the system."""
+    """Debian's own program would load the system's older libraries: link one that loads the unpacked ones."""
     folder, loader = LIBRARIES[platform.machine()]
     libraries = root / "usr/lib" / folder
     loaders = [path for path in root.rglob(loader) if path.is_file() and not path.is_symlink()]
@@ -255,7 +269,7 @@ def _link(work: Path, root: Path, python: Path) -> None:
 
 
 def _mirror() -> str:
-    """Return the package address in this machine's apt settings."""
+    """Return the address of Debian's packages that this machine uses."""
     files = [Path("/etc/apt/sources.list"), *sorted(Path("/etc/apt/sources.list.d").glob("*"))]
     address = re.compile(r"^(?:URIs:|deb )[^#\n]*?(\S+://\S+/debian/?)(?=\s|$)", re.MULTILINE)
     for file in files:

@@ -1,38 +1,17 @@
 """Real MCP clients for the tests in this folder, installed once for a machine."""
 
-from collections.abc import Generator
-
 import pytest
 
 from tests.mcp_clients.node import Clients, NotInstalled, install
-
-_missing = pytest.StashKey[str]()
+from tests.notices import skip_not_tested
 
 
 @pytest.fixture(scope="session")
 def clients(request: pytest.FixtureRequest) -> Clients:
     """The conformance suite and the Inspector, with the output shown while they are installed."""
-    config = request.config
-    if reason := config.stash.get(_missing, ""):
-        pytest.skip(reason)
-    capture = config.pluginmanager.getplugin("capturemanager")
+    capture = request.config.pluginmanager.getplugin("capturemanager")
     try:
         with capture.global_and_fixture_disabled():
             return install()
     except NotInstalled as error:
-        config.stash[_missing] = str(error)
-        pytest.skip(str(error))
-
-
-@pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_terminal_summary(
-    terminalreporter: pytest.TerminalReporter, config: pytest.Config
-) -> Generator[None, None, None]:
-    """Say it below everything else if these tests did not run."""
-    yield
-    if reason := config.stash.get(_missing, ""):
-        terminalreporter.write_sep("!", "NOT TESTED WITH REAL MCP CLIENTS", red=True, bold=True)
-        terminalreporter.write_line(
-            f"tests/mcp_clients did not run, the clients cannot be installed: {reason}", red=True
-        )
-        terminalreporter.write_sep("!", red=True, bold=True)
+        skip_not_tested("WITH REAL MCP CLIENTS", f"the clients cannot be installed: {error}")

@@ -22,7 +22,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import IO, Any, Literal
 
 Revision = Literal["2025-11-25", "2026-07-28"]
 Era = Literal["legacy", "modern"]
@@ -40,6 +40,7 @@ NODE_PACKAGES = {
 }
 LONGEST_INSTALL_S = 600
 LONGEST_RUN_S = 120
+MAX_LOCK_WAIT_S = 900
 RESULT_FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
 # The suite has no option for a header, but Node tells of every request before it is sent.
 AUTHORIZE = """data:text/javascript,
@@ -243,15 +244,27 @@ def _folder() -> Path:
 
 @contextlib.contextmanager
 def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time install."""
+    """Let one process at a time install; the others wait for it."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         lock = folder.with_name(f"{folder.name}.lock").open("w")
     except OSError as error:
         raise NotInstalled(f"{folder.parent} cannot be written to: {error}") from error
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+        deadline = time.monotonic() + MAX_LOCK_WAIT_S
+        while not _try_lock(lock):
+            if time.monotonic() > deadline:
+                raise NotInstalled(f"another process holds {lock.name} for more than {MAX_LOCK_WAIT_S} s")
+            time.sleep(0.1)
         yield
+
+
+def _try_lock(lock: IO[str]) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _fault(clients: Clients) -> str:

@@ -1,16 +1,16 @@
 """The turn that is killed: an idempotent call, an unsafe call, an answer. Used by the process that dies and by the
 one that takes over.
 
-    python -m tests.recovery.house KIND FOLDER EFFECTS PACE CALLS COMMIT before|after
-
-runs the turn and kills itself (SIGKILL) before or after that commit. A `slow` turn does nothing before its last
-step is on the disk, a `fast` one does not wait unless it has to. The calls are made `in_turn` or `at_once`.
+`run` is for a process that kills itself (SIGKILL) before or after a commit of the turn. A `slow` turn does nothing
+before its last step is on the disk, a `fast` one does not wait unless it has to. The calls are made `in_turn` or
+`at_once`.
 """
 
 import asyncio
 import os
 import signal
-import sys
+import traceback
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from sash import Runtime
@@ -103,14 +103,19 @@ class Killing:
 
 
 async def main(kind, folder, effects, pace, calls, commit, when):
-    store = Killing(open_store(kind, folder), int(commit), when)
+    store = Killing(open_store(kind, folder), commit, when)
     wait = store.idle if pace == "slow" else at_once
     async with runtime(store, effects, calls, wait) as sash:
         session = await sash.start_session()
         sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY)
         await sash.await_continuation(sent.id, timeout_s=30)
-    sys.stdout.write(f"{store.count}\n")
+    return store.count
 
 
-if __name__ == "__main__":
-    asyncio.run(main(*sys.argv[1:]))
+def run(sender: Connection, *arguments):
+    """Run the turn and send the number of its commits, or the traceback of an error."""
+    try:
+        sender.send(asyncio.run(main(*arguments)))
+    except BaseException:
+        sender.send(traceback.format_exc())
+        raise

@@ -127,6 +127,7 @@ class Database:
     def _run_reader(self, job: Job[T]) -> T:
         try:
             if not hasattr(self._local, "db"):
+                self._file.check()  # SQLite would create the file if it is missing
                 self._local.db = self._connect(reader=True)
                 self._reading.append(self._local.db)
             self._file.check()
