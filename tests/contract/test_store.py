@@ -251,7 +251,7 @@ async def test_an_interrupted_turn_does_not_block_but_cannot_run_beside_another(
 async def test_awaiting_approval_holds_the_session_and_no_lease(store, start, begin, clock):
     session = await start()
     turn = (await begin(session)).turn
-    await store.append(turn.lease, [PLAN], give_back="awaiting_approval")
+    await store.append(turn.lease, [PLAN], release_as="awaiting_approval")
     clock.advance(1000)
     assert await store.interrupt_lost() == []
     with pytest.raises(SessionBusy):
@@ -506,7 +506,7 @@ async def test_nobody_s_parts_can_be_taken_by_an_import(store, start, begin):
 
 async def test_a_turn_that_is_handed_back_without_a_word_waits_after_a_restart(store, start, begin, reopen):
     turn = (await begin(await start())).turn
-    await store.append(turn.lease, [], give_back="awaiting_approval")
+    await store.append(turn.lease, [], release_as="awaiting_approval")
     store = await reopen()
     assert (await store.get_continuation("ann", turn.continuation.id)).status == "awaiting_approval"
     assert await store.interrupt_lost() == []
@@ -581,7 +581,7 @@ async def test_everything_is_there_when_the_store_is_opened_again(store, start, 
     first = said("one", "two")
     await store.finish(turn.lease, completed(*first, cut=without(first[0], digest="- one")))
     waiting = (await begin(session)).turn
-    await store.append(waiting.lease, [PLAN], give_back="awaiting_approval")
+    await store.append(waiting.lease, [PLAN], release_as="awaiting_approval")
     pending = await begin(session, enqueue=True)
     await store.put_artifact(Artifact(ArtifactRef(new_id(), "image/png", 3), session.id, "ann", b"png"))
     before = await store.export_session("ann", session.id)
@@ -617,7 +617,7 @@ async def test_a_turn_whose_process_is_gone_is_interrupted_when_the_store_is_ope
 async def test_a_sweep_ends_what_is_idle_or_forgotten(store, start, begin, clock):
     idle, waiting, done, held = [await start() for _ in range(4)]
     turn = (await begin(waiting)).turn
-    await store.append(turn.lease, [PLAN], give_back="awaiting_approval")
+    await store.append(turn.lease, [PLAN], release_as="awaiting_approval")
     finished = (await begin(done)).turn
     await store.finish(finished.lease, completed(*said("kept")))
     clock.advance(timedelta(days=8).total_seconds())
@@ -663,7 +663,7 @@ async def test_a_continuation_can_be_given_back_to_be_resumed(store, start, begi
     session = await start()
     turn = (await begin(session)).turn
     clock.advance(3)
-    await store.append(turn.lease, [PLAN], give_back="interrupted")
+    await store.append(turn.lease, [PLAN], release_as="interrupted")
     waiting = await store.get_continuation("ann", turn.continuation.id)
     assert (waiting.status, waiting.updated_at) == ("interrupted", clock.now())
     with pytest.raises(LeaseLost):
@@ -761,7 +761,7 @@ async def test_what_tools_returned_can_be_left_out(store, start, begin):
     )
     await store.finish(turn.lease, completed(*messages, cut=without(*messages)))
     assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3, 4]
-    assert [m.position for m in await store.recall("ann", session.id, ["boil"], said=True)] == [1, 4]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], skip_tools=True)] == [1, 4]
 
 
 async def test_an_imported_transcript_can_be_recalled(store, start, say):
@@ -859,7 +859,7 @@ async def test_what_waits_keeps_what_it_took(store, start, begin, reopen):
     session = await start()
     turn = (await begin(session)).turn
     spent = Stats(turns=1, cost_usd=0.5)
-    await store.append(turn.lease, [PLAN], give_back="awaiting_approval", stats=spent)
+    await store.append(turn.lease, [PLAN], release_as="awaiting_approval", stats=spent)
     again = await reopen()
     assert (await again.get_continuation("ann", turn.continuation.id)).stats == spent
     assert [stats for _, stats in await again.turn_stats("ann", session.created_at)] == [spent]
@@ -992,7 +992,7 @@ async def test_what_is_open_is_listed_without_what_is_over(store, start, begin, 
     running = await begin(session)
     queued = await begin(session, enqueue=True)
     waiting = (await begin(other)).turn
-    await store.append(waiting.lease, [PLAN], give_back="awaiting_approval")
+    await store.append(waiting.lease, [PLAN], release_as="awaiting_approval")
     expected = [lost.continuation.id, running.continuation.id, queued.continuation.id]
     async for opened in now_and_later():
         unfinished = await opened.list_continuations("ann", session.id, open_only=True)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sash import Runtime
 from sash.ports.tools import ToolSpec
-from sash.stores.files.store import LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_VERSION
 from sash.stores.sqlite.database import SCHEMA_VERSION
 from sash.testing import ScriptedModel, both, calling
 from sash.values.sessions import Fact, Pin, SessionPolicy, WindowLimits

@@ -16,7 +16,8 @@ from sash.engine.recall import turns_of
 from sash.engine.redaction import redact
 from sash.ports.embedder import Embedder, pack
 from sash.ports.model import Model, ModelRequest, Usage, collect, name_of
-from sash.ports.store import Store, StoredMessage, Vector, change_session
+from sash.ports.session_rules import change_session
+from sash.ports.store import Store, StoredMessage, Vector
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats, sum_bills

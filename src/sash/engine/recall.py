@@ -85,7 +85,7 @@ async def recall_rare(
     turn must have two, or one that is long or a number. A question that was asked before wants a new answer,
     and not the old one.
     """
-    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
+    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, skip_tools=True) if unknown else []
     counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
     times = Counter(stem for counted in counts.values() for stem in counted)
     rare = [stem for stem in unknown if 0 < times[stem] <= RARE]

@@ -60,6 +60,7 @@ from sash.ports.embedder import Embedder
 from sash.ports.home import Home
 from sash.ports.intents import Intents
 from sash.ports.model import Model, close, name_of
+from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import (
     LEASE_S,
     Artifact,
@@ -68,8 +69,6 @@ from sash.ports.store import (
     Store,
     StoredMessage,
     SweepCounts,
-    change_session,
-    check_begin,
 )
 from sash.ports.tools import ToolRegistry, ToolSpec
 from sash.values.clock import Clock, SystemClock
@@ -593,7 +592,7 @@ class Runtime:
         def reopen(session: Session) -> Session:
             if session.status == "expired":
                 return replace(session, status="active")
-            check_begin(session)
+            check_active(session)
             return session
 
         if (await self.get_session(session_id, owner=owner)).status == "expired":

@@ -30,7 +30,7 @@ from sash.errors import (
     StoreUnavailable,
     WriteRefused,
 )
-from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd, ended
+from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.stats import Stats
 from sash.values.steps import Interrupted, Step, StepBody
@@ -344,9 +344,8 @@ class Worker:
         turn, end = self._unwritten[continuation_id]
         try:
             finished = await self._store.finish(turn.lease, end)
-            self._tell(
-                ContinuationResult(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps)
-            )
+            ended = end.apply_to_continuation(turn.continuation, finished.steps[-1].ts)
+            self._tell(ContinuationResult(ended, finished.steps))
         except LeaseLost:
             pass
         except StoreUnavailable as error:

@@ -22,5 +22,5 @@ class MemoryStore(LedgerStore):
     async def close(self) -> None:
         pass
 
-    async def _do(self, job: Callable[[Ledgers], T]) -> T:
+    async def _run(self, job: Callable[[Ledgers], T]) -> T:
         return job(self._ledgers)
