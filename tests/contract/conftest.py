@@ -1,9 +1,9 @@
-"""One line a backend: every test of the contract runs against each of them."""
+"""A store of every backend. Every test of the contract runs against each of them."""
 
 import pytest
 
 from sash.testing import FakeClock
-from tests.backends import BACKENDS
+from tests.backends import BACKENDS, DURABLE
 
 
 @pytest.fixture
@@ -26,14 +26,13 @@ async def store(backend, tmp_path, clock):
 
 @pytest.fixture
 async def reopen(backend, store, tmp_path, clock):
-    """Return a function that closes the store and opens it anew; what is in memory only has to stay open."""
-    opened = []
+    """Return a function that closes the store, and opens a new one on the same data if it is durable."""
+    opened = [store]
 
     async def reopen():
-        if backend == "memory":
-            return store
-        await (opened[-1] if opened else store).close()
-        opened.append(BACKENDS[backend](tmp_path, clock))
+        await opened[-1].close()
+        if backend in DURABLE:
+            opened.append(BACKENDS[backend](tmp_path, clock))
         await opened[-1].open()
         return opened[-1]
 

@@ -43,11 +43,11 @@ class PacedModel:
     """A model that waits before it answers."""
 
     def __init__(self, model, wait):
-        self._model, self._wait = model, wait
+        self.model, self.wait = model, wait
 
     async def stream(self, request):
-        await self._wait()
-        async for delta in self._model.stream(request):
+        await self.wait()
+        async for delta in self.model.stream(request):
             yield delta
 
 
@@ -73,28 +73,28 @@ class Killing:
     """A store that kills its process at one of its commits, when those before it are on the disk."""
 
     def __init__(self, store, commit, when):
-        self._store, self._commit, self._when, self.count = store, commit, when, 0
-        self._one_at_a_time = asyncio.Lock()
+        self.store, self.commit, self.when, self.count = store, commit, when, 0
+        self.one_at_a_time = asyncio.Lock()
 
     async def idle(self):
         """Wait until what was given to be written is on the disk."""
         for _ in range(3):
             await asyncio.sleep(0)
-        async with self._one_at_a_time:
+        async with self.one_at_a_time:
             return
 
     def __getattr__(self, verb):
-        method = getattr(self._store, verb)
+        method = getattr(self.store, verb)
         if verb not in ("begin", "append", "finish"):
             return method
 
         async def counted(*args, **kwargs):
-            async with self._one_at_a_time:
+            async with self.one_at_a_time:
                 self.count += 1
-                if (self.count, self._when) == (self._commit, "before"):
+                if (self.count, self.when) == (self.commit, "before"):
                     os.kill(os.getpid(), signal.SIGKILL)
                 result = await method(*args, **kwargs)
-                if (self.count, self._when) == (self._commit, "after"):
+                if (self.count, self.when) == (self.commit, "after"):
                     os.kill(os.getpid(), signal.SIGKILL)
                 return result
 

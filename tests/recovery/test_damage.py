@@ -50,8 +50,8 @@ async def test_a_full_disk_on_sqlite(tmp_path):
         def limit(pages):
             return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone()
 
-        [used] = await store._write(lambda db: db.execute("PRAGMA page_count").fetchone())
-        await store._write(limit(used))
+        [used] = await store.database.write(lambda db: db.execute("PRAGMA page_count").fetchone())
+        await store.database.write(limit(used))
         with pytest.raises(StoreUnavailable, match="full"):
             for n in range(50):
                 await sash.start_session(preferences={"filler": "x" * 2000, "n": n})
@@ -59,7 +59,7 @@ async def test_a_full_disk_on_sqlite(tmp_path):
             for _ in range(50):
                 await turn_or_raise(sash, session, "y" * 3000)
         assert (await sash.get_session(session.id)).id == session.id
-        await store._write(limit(used + 10_000))
+        await store.database.write(limit(used + 10_000))
         await sash.recover()
         assert (await turn(sash, session, "after")).status == "completed"
         said = await texts(sash, session)
@@ -78,12 +78,12 @@ async def test_a_database_that_may_not_be_written(tmp_path):
     async with runtime(SqliteStore(path)) as sash:
         session = await sash.start_session()
         await turn(sash, session, "before")
-        await sash.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
+        await sash.store.database.write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only|query_only"):
             await sash.send_message(session.id, "now")
         assert await texts(sash, session) == ["before", "ok"]
         with pytest.raises(StoreUnavailable):
-            await sash.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
+            await sash.store.database.write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
     async with runtime(SqliteStore(path)) as sash:
         assert (await turn(sash, session, "after")).status == "completed"
 
@@ -110,12 +110,12 @@ async def test_a_full_disk_on_files(tmp_path, monkeypatch):
         def full(handle):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("sash.stores.files.store.os.fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.send_message(session.id, "now")
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.start_session()
-        monkeypatch.setattr("sash.stores.files.store.os.fsync", real)
+        monkeypatch.setattr(os, "fsync", real)
         await sash.recover()
         assert (await turn(sash, session, "after")).status == "completed"
         assert await texts(sash, session) == ["before", "ok", "after", "ok"]
@@ -255,7 +255,7 @@ async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tm
 
 async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sash.stores.files.store._FileLedgers._write_turn_soon", lambda *_: None)
+        patch.setattr("sash.stores.files.session_writer.SessionWriter.try_write_turn", lambda *_: None)
         session, ids = await fill_files(tmp_path, turns=1)
     clock = FakeClock(datetime.now(UTC) + timedelta(hours=25))
     for _ in range(3):
@@ -297,7 +297,7 @@ async def test_a_turn_file_that_cannot_be_written_stops_no_turn(tmp_path, monkey
     async with runtime(FilesStore(tmp_path)) as sash:
         session = await sash.start_session()
         with monkeypatch.context() as patch:
-            patch.setattr("sash.stores.files.store._FileLedgers._write_turn", full)
+            patch.setattr("sash.stores.files.session_writer.SessionWriter.write_turn", full)
             assert (await turn(sash, session, "one")).status == "completed"
         assert (await turn(sash, session, "two")).status == "completed"
     async with runtime(FilesStore(tmp_path)) as sash:
@@ -314,7 +314,7 @@ async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):
 
     async with runtime(FilesStore(tmp_path / "to")) as sash:
         with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
-            patch.setattr("sash.stores.files.store._FileLedgers._write_session", full)
+            patch.setattr("sash.stores.files.session_writer.SessionWriter.write_session", full)
             await sash.import_session(export)
         await sash.import_session(export)
     async with runtime(FilesStore(tmp_path / "to")) as sash:

@@ -24,6 +24,7 @@ from sash.stores.files.damage import Damage
 from sash.stores.files.file_ledgers import FileLedgers
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.store import LedgerStore
+from sash.stores.registry import StoreSettings
 from sash.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
@@ -35,6 +36,10 @@ class FilesStore(LedgerStore):
     def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:
         self._ledgers = FileLedgers(Path(folder), clock or SystemClock())
         self._thread: ThreadPoolExecutor | None = None
+
+    @classmethod
+    def from_settings(cls, settings: StoreSettings) -> "FilesStore":
+        return cls(settings.make_folder(), clock=settings.clock)
 
     @property
     def damaged(self) -> list[Damage]:

@@ -25,6 +25,7 @@ from sash.ports.store import (
     Vector,
     WaitingStatus,
 )
+from sash.stores.registry import StoreSettings
 from sash.stores.rules import lease_end
 from sash.stores.sqlite import bundles, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
@@ -53,6 +54,10 @@ class SqliteStore:
         self._read, self._write = self.database.read, self.database.write
         self._clock = clock or SystemClock()
         self._dead_workers: list[str] = []
+
+    @classmethod
+    def from_settings(cls, settings: StoreSettings) -> "SqliteStore":
+        return cls(settings.make_folder() / "sash.db", clock=settings.clock)
 
     async def open(self) -> None:
         self._dead_workers = []
