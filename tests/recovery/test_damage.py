@@ -94,6 +94,15 @@ async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
         await SqliteStore(tmp_path / "sash.db").open()
 
 
+async def test_a_reader_that_connects_after_the_file_is_gone_reports_the_missing_file(tmp_path):
+    store = SqliteStore(tmp_path / "data" / "sash.db")
+    await store.open()
+    (tmp_path / "data").rename(tmp_path / "away")
+    with pytest.raises(StoreUnavailable, match="is not there any more"):
+        await store.list_sessions("local")
+    await store.close()
+
+
 async def test_a_database_of_a_newer_sash_is_left_alone(tmp_path):
     with closing(sqlite3.connect(tmp_path / "sash.db")) as db:
         db.execute("PRAGMA user_version = 99")
