@@ -1,10 +1,9 @@
-"""The turn that is killed: an idempotent call, an unsafe call, an answer. Used by the process that dies and by the
-one that takes over.
+"""A turn with an idempotent call, an unsafe call and an answer, in a process that kills itself during the turn.
 
     python -m tests.recovery.house KIND FOLDER EFFECTS PACE CALLS COMMIT before|after
 
-runs the turn and kills itself (SIGKILL) before or after that commit. A `slow` turn does nothing before its last
-step is on the disk, a `fast` one does not wait unless it has to. The calls are made `in_turn` or `at_once`.
+runs the turn and kills itself (SIGKILL) before or after that commit. A `slow` turn waits after every step until it
+is on the disk. A `fast` turn waits only where Sash waits. The calls are made `in_turn` or `at_once`.
 """
 
 import asyncio
@@ -69,15 +68,15 @@ def runtime(store, effects, calls, wait=at_once):
     return Runtime(store, PacedModel(ScriptedModel(script(calls)), wait), tools)
 
 
-class Killing:
-    """A store that kills its process at one of its commits, when those before it are on the disk."""
+class KillingStore:
+    """A store that kills its process at one of its commits. All earlier commits are on the disk."""
 
     def __init__(self, store, commit, when):
         self.store, self.commit, self.when, self.count = store, commit, when, 0
         self.one_at_a_time = asyncio.Lock()
 
     async def idle(self):
-        """Wait until what was given to be written is on the disk."""
+        """Wait until all pending writes are on the disk."""
         for _ in range(3):
             await asyncio.sleep(0)
         async with self.one_at_a_time:
@@ -102,7 +101,7 @@ class Killing:
 
 
 async def main(kind, folder, effects, pace, calls, commit, when):
-    store = Killing(open_store(kind, folder), int(commit), when)
+    store = KillingStore(open_store(kind, folder), int(commit), when)
     wait = store.idle if pace == "slow" else at_once
     async with runtime(store, effects, calls, wait) as sash:
         session = await sash.start_session()
