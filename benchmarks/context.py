@@ -68,7 +68,7 @@ from sash.memory.window import Eviction, Limits, Window
 from sash.memory.words import extract_stems
 from sash.ports.model import Answer
 from sash.ports.prompt import split_time
-from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd, after_turn
+from sash.ports.store import ClaimRequest, Cut, Evicted, TurnEnd
 from sash.ports.store import Turn as StoreTurn
 from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
@@ -559,7 +559,7 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
         cut = Cut(tuple(Evicted(gone.message.id, gone.reason) for gone in evicted), (), "")
         end = TurnEnd("completed", (), messages=messages, cut=cut if evicted else None)
         await store.finish(turn.lease, end)
-        session = after_turn(session, end, messages[-1].timestamp)
+        session = end.apply_to_session(session, messages[-1].timestamp)
     await runtime.sweep()
     gone = [eviction.message for turn in transcript for eviction in turn.evicted]
     left = build_digest(turns(gone[-500:]), TokenCounter().count_text)

@@ -1,9 +1,9 @@
-"""A process on a disk that is full or may not be written: the kernel refuses, nothing is simulated.
+"""A process on a full or read-only disk. The kernel refuses the writes; nothing is simulated.
 
-    python -m tests.recovery.disk full KIND FOLDER         no file may grow beyond a limit, then it may again
-    python -m tests.recovery.disk read_only KIND FOLDER    the folder belongs to somebody else
+    python -m tests.recovery.disk full KIND FOLDER         files have a size limit, which is removed later
+    python -m tests.recovery.disk read_only KIND FOLDER    the folder belongs to another user
 
-It prints what happened as JSON.
+It prints the outcome as JSON.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ def limit_files(size):
 
 
 async def fill_up(sash, session_id):
-    """Send until the disk is full, and return what is said then."""
+    """Send messages until the disk is full, and return the error message."""
     for _ in range(200):
         try:
             result = await turn(sash, session_id, LONG)

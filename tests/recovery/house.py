@@ -1,20 +1,18 @@
-"""The turn that is killed: an idempotent call, an unsafe call, an answer. Used by the process that dies and by the
-one that takes over.
+"""A turn with an idempotent call, an unsafe call and an answer, in a process that kills itself during the turn.
 
-`run` is for a process that kills itself (SIGKILL) before or after a commit of the turn. A `slow` turn does nothing
-before its last step is on the disk, a `fast` one does not wait unless it has to. The calls are made `in_turn` or
-`at_once`.
+    python -m tests.recovery.house KIND FOLDER EFFECTS PACE CALLS COMMIT before|after
+
+runs the turn and kills itself (SIGKILL) before or after that commit. A `slow` turn waits after every step until it
+is on the disk. A `fast` turn waits only where Sash waits. The calls are made `in_turn` or `at_once`.
 """
 
 import asyncio
 import os
 import signal
-import traceback
-from multiprocessing.connection import Connection
+import sys
 from pathlib import Path
 
 from sash import Runtime
-from sash.ports.model import Model
 from sash.ports.tools import ToolSpec
 from sash.stores.files.store import FilesStore
 from sash.stores.sqlite.store import SqliteStore
@@ -40,15 +38,15 @@ def script(calls):
     return line
 
 
-class PacedModel(Model):
+class PacedModel:
     """A model that waits before it answers."""
 
     def __init__(self, model, wait):
-        self._model, self._wait = model, wait
+        self.model, self.wait = model, wait
 
     async def stream(self, request):
-        await self._wait()
-        async for delta in self._model.stream(request):
+        await self.wait()
+        async for delta in self.model.stream(request):
             yield delta
 
 
@@ -70,32 +68,32 @@ def runtime(store, effects, calls, wait=at_once):
     return Runtime(store, PacedModel(ScriptedModel(script(calls)), wait), tools)
 
 
-class Killing:
-    """A store that kills its process at one of its commits, when those before it are on the disk."""
+class KillingStore:
+    """A store that kills its process at one of its commits. All earlier commits are on the disk."""
 
     def __init__(self, store, commit, when):
-        self._store, self._commit, self._when, self.count = store, commit, when, 0
-        self._one_at_a_time = asyncio.Lock()
+        self.store, self.commit, self.when, self.count = store, commit, when, 0
+        self.one_at_a_time = asyncio.Lock()
 
     async def idle(self):
-        """Wait until what was given to be written is on the disk."""
+        """Wait until all pending writes are on the disk."""
         for _ in range(3):
             await asyncio.sleep(0)
-        async with self._one_at_a_time:
+        async with self.one_at_a_time:
             return
 
     def __getattr__(self, verb):
-        method = getattr(self._store, verb)
+        method = getattr(self.store, verb)
         if verb not in ("begin", "append", "finish"):
             return method
 
         async def counted(*args, **kwargs):
-            async with self._one_at_a_time:
+            async with self.one_at_a_time:
                 self.count += 1
-                if (self.count, self._when) == (self._commit, "before"):
+                if (self.count, self.when) == (self.commit, "before"):
                     os.kill(os.getpid(), signal.SIGKILL)
                 result = await method(*args, **kwargs)
-                if (self.count, self._when) == (self._commit, "after"):
+                if (self.count, self.when) == (self.commit, "after"):
                     os.kill(os.getpid(), signal.SIGKILL)
                 return result
 
@@ -103,19 +101,14 @@ class Killing:
 
 
 async def main(kind, folder, effects, pace, calls, commit, when):
-    store = Killing(open_store(kind, folder), commit, when)
+    store = KillingStore(open_store(kind, folder), int(commit), when)
     wait = store.idle if pace == "slow" else at_once
     async with runtime(store, effects, calls, wait) as sash:
         session = await sash.start_session()
         sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY)
         await sash.await_continuation(sent.id, timeout_s=30)
-    return store.count
+    sys.stdout.write(f"{store.count}\n")
 
 
-def run(sender: Connection, *arguments):
-    """Run the turn and send the number of its commits, or the traceback of an error."""
-    try:
-        sender.send(asyncio.run(main(*arguments)))
-    except BaseException:
-        sender.send(traceback.format_exc())
-        raise
+if __name__ == "__main__":
+    asyncio.run(main(*sys.argv[1:]))

@@ -1,9 +1,9 @@
-"""What a store of the current version looks like on the disk, kept for the versions to come.
+"""Archives of stores that the current version wrote, for the tests of later versions.
 
     python -m tests.recovery.old
 
-writes `tests/data/store_N.tar.gz`, with a SQLite file, a files folder, and what an export of them says. Run it when
-the schema or the layout gets a new number, before the next one.
+writes one archive per backend to `tests/data/`, with the store and an export of it. Run it whenever the schema or
+the layout gets a new version.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from pathlib import Path
 
 from sash import Runtime
 from sash.ports.tools import ToolSpec
-from sash.stores.files.store import LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_VERSION
 from sash.stores.sqlite.database import SCHEMA_VERSION
 from sash.testing import ScriptedModel, both, calling
 from sash.values.sessions import Fact, Pin, SessionPolicy, WindowLimits
@@ -44,7 +44,7 @@ def runtime(kind, folder, *lines):
 
 
 async def fill(kind, folder):
-    """Leave a bit of everything: a cut, an artifact, memory, a turn that waits for a yes, one that is queued."""
+    """Write a cut, an artifact, memory, a turn that awaits approval, and a queued turn."""
     lines = (
         "hello",
         both(calling("look", "a"), calling("look", "b", far=True)),

@@ -1,4 +1,4 @@
-"""Disks that are full, files that may not be written, files that are damaged: a clear error, and the rest goes on."""
+"""Full disks, read-only files and damaged files: a clear error, and all other data can be used."""
 
 import asyncio
 import json
@@ -50,8 +50,8 @@ async def test_a_full_disk_on_sqlite(tmp_path):
         def limit(pages):
             return lambda db: db.execute(f"PRAGMA max_page_count = {pages}").fetchone()
 
-        [used] = await store._write(lambda db: db.execute("PRAGMA page_count").fetchone())
-        await store._write(limit(used))
+        [used] = await store.database.write(lambda db: db.execute("PRAGMA page_count").fetchone())
+        await store.database.write(limit(used))
         with pytest.raises(StoreUnavailable, match="full"):
             for n in range(50):
                 await sash.start_session(preferences={"filler": "x" * 2000, "n": n})
@@ -59,7 +59,7 @@ async def test_a_full_disk_on_sqlite(tmp_path):
             for _ in range(50):
                 await turn_or_raise(sash, session, "y" * 3000)
         assert (await sash.get_session(session.id)).id == session.id
-        await store._write(limit(used + 10_000))
+        await store.database.write(limit(used + 10_000))
         await sash.recover()
         assert (await turn(sash, session, "after")).status == "completed"
         said = await texts(sash, session)
@@ -73,25 +73,34 @@ async def turn_or_raise(sash, session, message):
         raise StoreUnavailable(result.continuation.error.message)
 
 
-async def test_a_database_that_may_not_be_written(tmp_path):
+async def test_a_read_only_database_has_a_clear_error(tmp_path):
     path = tmp_path / "sash.db"
     async with runtime(SqliteStore(path)) as sash:
         session = await sash.start_session()
         await turn(sash, session, "before")
-        await sash.store._write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
+        await sash.store.database.write(lambda db: db.execute("PRAGMA query_only = ON").fetchone())
         with pytest.raises(StoreUnavailable, match=r"readonly|read-only|query_only"):
             await sash.send_message(session.id, "now")
         assert await texts(sash, session) == ["before", "ok"]
         with pytest.raises(StoreUnavailable):
-            await sash.store._write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
+            await sash.store.database.write(lambda db: db.execute("PRAGMA query_only = OFF; x"))
     async with runtime(SqliteStore(path)) as sash:
         assert (await turn(sash, session, "after")).status == "completed"
 
 
-async def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path):
-    (tmp_path / "sash.db").write_text("this is no database, but a letter to somebody " * 20)
+async def test_a_file_that_is_not_a_database_has_a_clear_error(tmp_path):
+    (tmp_path / "sash.db").write_text("this is no database, but a letter " * 20)
     with pytest.raises(StoreUnavailable, match="not a database"):
         await SqliteStore(tmp_path / "sash.db").open()
+
+
+async def test_a_reader_that_connects_after_the_file_is_gone_reports_the_missing_file(tmp_path):
+    store = SqliteStore(tmp_path / "data" / "sash.db")
+    await store.open()
+    (tmp_path / "data").rename(tmp_path / "away")
+    with pytest.raises(StoreUnavailable, match="is not there any more"):
+        await store.list_sessions("local")
+    await store.close()
 
 
 async def test_a_database_of_a_newer_sash_is_left_alone(tmp_path):
@@ -110,12 +119,12 @@ async def test_a_full_disk_on_files(tmp_path, monkeypatch):
         def full(handle):
             raise OSError(28, "No space left on device")
 
-        monkeypatch.setattr("sash.stores.files.store.os.fsync", full)
+        monkeypatch.setattr(os, "fsync", full)
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.send_message(session.id, "now")
         with pytest.raises(StoreUnavailable, match="No space left"):
             await sash.start_session()
-        monkeypatch.setattr("sash.stores.files.store.os.fsync", real)
+        monkeypatch.setattr(os, "fsync", real)
         await sash.recover()
         assert (await turn(sash, session, "after")).status == "completed"
         assert await texts(sash, session) == ["before", "ok", "after", "ok"]
@@ -167,7 +176,7 @@ async def test_a_torn_last_line_is_cut_off(tmp_path, torn):
         assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
 
 
-async def test_a_damaged_session_does_not_keep_the_others_from_loading(tmp_path):
+async def test_other_sessions_load_if_one_is_damaged(tmp_path):
     lost, _ = await fill_files(tmp_path)
     kept, _ = await fill_files(tmp_path)
     (tmp_path / "sessions" / lost.id / "session.json").write_text("")
@@ -179,7 +188,7 @@ async def test_a_damaged_session_does_not_keep_the_others_from_loading(tmp_path)
             await sash.get_session(lost.id)
 
 
-async def test_files_that_were_not_brought_up_to_date_are_by_their_logs(tmp_path):
+async def test_outdated_files_are_completed_from_the_logs(tmp_path):
     """As after a crash: `session.json` and the turns are old, the logs have everything."""
     async with runtime(FilesStore(tmp_path)) as sash:
         session = await sash.start_session()
@@ -211,7 +220,7 @@ def log_of(folder, session, turn_id):
 
 @pytest.mark.parametrize("line", [b"5\n", b"null\n", b'{"n": "x"}\n', b"{\n", b"\xff\n"])
 @pytest.mark.parametrize("where", ["start", "middle", "end"])
-async def test_a_damaged_line_is_reported_kept_aside_and_the_rest_goes_on(tmp_path, line, where):
+async def test_a_damaged_line_is_reported_and_copied_and_the_session_works(tmp_path, line, where):
     session, ids = await fill_files(tmp_path)
     log = log_of(tmp_path, session, ids[1])
     lines = log.read_bytes().splitlines(keepends=True)
@@ -227,7 +236,7 @@ async def test_a_damaged_line_is_reported_kept_aside_and_the_rest_goes_on(tmp_pa
         assert (await texts(sash, session))[-2:] == ["more", "ok"]
 
 
-async def test_a_turn_whose_log_has_lost_its_end_has_ended_by_its_file(tmp_path):
+async def test_a_turn_whose_log_lost_the_end_has_ended_by_its_file(tmp_path):
     session, ids = await fill_files(tmp_path)
     log = log_of(tmp_path, session, ids[2])
     log.write_bytes(log.read_bytes()[:-20])
@@ -240,7 +249,7 @@ async def test_a_turn_whose_log_has_lost_its_end_has_ended_by_its_file(tmp_path)
             assert (await texts(sash, session))[-2:] == ["message 2", "ok"]
 
 
-async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tmp_path):
+async def test_a_turn_file_damaged_after_a_sweep_is_restored_from_its_log(tmp_path):
     session, ids = await fill_files(tmp_path)
     async with runtime(FilesStore(tmp_path)) as sash:
         await sash.sweep()
@@ -253,9 +262,9 @@ async def test_a_turn_file_that_is_damaged_after_a_sweep_is_mended_by_its_log(tm
     assert len(store.damaged) == 1
 
 
-async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_path, monkeypatch):
+async def test_a_turn_killed_before_its_file_was_written_survives_a_sweep(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr("sash.stores.files.store._FileLedgers._write_turn_soon", lambda *_: None)
+        patch.setattr("sash.stores.files.session_writer.SessionWriter.try_write_turn", lambda *_: None)
         session, ids = await fill_files(tmp_path, turns=1)
     clock = FakeClock(datetime.now(UTC) + timedelta(hours=25))
     for _ in range(3):
@@ -266,7 +275,7 @@ async def test_a_turn_that_was_killed_before_its_file_is_there_a_day_later(tmp_p
     assert not log_of(tmp_path, session, ids[0]).exists()
 
 
-async def test_lines_are_lines_whatever_is_said_in_them(tmp_path):
+async def test_text_with_any_line_separator_stays_one_line_of_a_log(tmp_path):
     odd = "a\u2028b\u0085c\x0bd\x1ce\r\nf"
     async with runtime(FilesStore(tmp_path)) as sash:
         session = await sash.start_session()
@@ -277,7 +286,7 @@ async def test_lines_are_lines_whatever_is_said_in_them(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["torn", "no data"])
-async def test_a_damaged_artifact_does_not_stand_in_the_way(tmp_path, damage):
+async def test_a_damaged_artifact_does_not_prevent_export_and_erasure(tmp_path, damage):
     store = FilesStore(tmp_path)
     async with runtime(store) as sash:
         session = await sash.start_session()
@@ -290,14 +299,14 @@ async def test_a_damaged_artifact_does_not_stand_in_the_way(tmp_path, damage):
         assert len(store.damaged) == 1
 
 
-async def test_a_turn_file_that_cannot_be_written_stops_no_turn(tmp_path, monkeypatch):
+async def test_a_turn_completes_if_its_file_cannot_be_written(tmp_path, monkeypatch):
     def full(*_, **__):
         raise OSError("no space")
 
     async with runtime(FilesStore(tmp_path)) as sash:
         session = await sash.start_session()
         with monkeypatch.context() as patch:
-            patch.setattr("sash.stores.files.store._FileLedgers._write_turn", full)
+            patch.setattr("sash.stores.files.session_writer.SessionWriter.write_turn", full)
             assert (await turn(sash, session, "one")).status == "completed"
         assert (await turn(sash, session, "two")).status == "completed"
     async with runtime(FilesStore(tmp_path)) as sash:
@@ -314,7 +323,7 @@ async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):
 
     async with runtime(FilesStore(tmp_path / "to")) as sash:
         with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
-            patch.setattr("sash.stores.files.store._FileLedgers._write_session", full)
+            patch.setattr("sash.stores.files.session_writer.SessionWriter.write_session", full)
             await sash.import_session(export)
         await sash.import_session(export)
     async with runtime(FilesStore(tmp_path / "to")) as sash:

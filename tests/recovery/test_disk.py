@@ -1,4 +1,4 @@
-"""A disk that is full, a folder that may not be written: a clear error, nothing half written, and it goes on."""
+"""On a full or read-only disk there is a clear error, nothing is half written, and the store works afterwards."""
 
 import json
 import subprocess
@@ -48,7 +48,7 @@ async def test_on_a_full_disk_a_turn_is_refused_whole_and_the_next_one_works(tmp
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_a_folder_that_may_not_be_written_is_said_to_be_so(kind):
+async def test_a_read_only_folder_has_a_clear_error(kind):
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         said = await talk(kind, folder, "one", "two")

@@ -1,39 +1,27 @@
-"""Killed at any commit of a turn, nothing is lost and nothing is done twice."""
+"""A process that is killed at any commit of a turn loses nothing and repeats nothing."""
 
-import multiprocessing
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
-from tests.recovery.house import ANSWER, QUESTION, TURN_KEY, open_store, run, runtime
+from tests.recovery.house import ANSWER, QUESTION, TURN_KEY, open_store, runtime
 
+ROOT = Path(__file__).parents[2]
 WAIT_S = 30
-PROCESS_S = 60
 COMMITS = {("slow", "in_turn"): 6, ("fast", "in_turn"): 4, ("slow", "at_once"): 5, ("fast", "at_once"): 4}
 
 
-# Each process is forked from one that has loaded everything: that takes longer than the turn.
-FORKS = multiprocessing.get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.recovery.warm"])
-
-
-def run_house(*arguments):
-    """Run the turn in a process of its own; return its exit code, and the number of commits or an error."""
-    receiver, sender = FORKS.Pipe(duplex=False)
-    process = FORKS.Process(target=run, args=(sender, *arguments))
-    with receiver:
-        process.start()
-        sender.close()
-        process.join(PROCESS_S)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-        told = receiver.recv() if receiver.poll() and process.exitcode != -signal.SIGKILL else None
-    return process.exitcode, told
+def run_turn(kind, folder, effects, pace, calls, commit, when):
+    arguments = (kind, folder, effects, pace, calls, commit, when)
+    command = [sys.executable, "-m", "tests.recovery.house", *map(str, arguments)]
+    return subprocess.run(command, cwd=ROOT, timeout=60, capture_output=True, text=True)
 
 
 async def written(kind, folder):
-    """Say which calls the journal of the dead process has, and which results."""
+    """Return the calls and the results in the journal of the dead process."""
     store = open_store(kind, folder)
     await store.open()
     [session] = (await store.list_sessions("local")).items
@@ -44,7 +32,7 @@ async def written(kind, folder):
 
 
 async def take_over(kind, folder, effects, calls):
-    """Do what a user does after a crash: start again, resume what was interrupted, send what is not there."""
+    """Act as a user after a crash: start again, resume the interrupted turn, send the message again."""
     async with runtime(open_store(kind, folder), effects, calls) as sash:
         [session] = (await sash.list_sessions()).items
         for continuation in await sash.store.list_continuations("local", session.id):
@@ -63,10 +51,10 @@ async def take_over(kind, folder, effects, calls):
     ("pace", "calls", "commit"),
     [(*variant, commit) for variant, commits in COMMITS.items() for commit in range(1, commits + 1)],
 )
-async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind, pace, calls, commit, when):
+async def test_a_killed_turn_ends_as_if_it_had_not_been_killed(tmp_path, kind, pace, calls, commit, when):
     effects = tmp_path / "effects"
-    exit_code, told = run_house(kind, tmp_path, effects, pace, calls, commit, when)
-    assert exit_code == -signal.SIGKILL, told
+    died = run_turn(kind, tmp_path, effects, pace, calls, commit, when)
+    assert died.returncode == -signal.SIGKILL, died.stderr
     called, answered = await written(kind, tmp_path)
     before = effects.read_text().splitlines() if effects.exists() else []
     result, transcript, window = await take_over(kind, tmp_path, effects, calls)
@@ -92,15 +80,15 @@ async def test_a_turn_that_was_killed_ends_as_if_it_had_not_been(tmp_path, kind,
 
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
 @pytest.mark.parametrize(("pace", "calls"), COMMITS)
-def test_all_commits_of_the_turn_are_among_those_it_is_killed_at(tmp_path, kind, pace, calls):
-    lived = run_house(kind, tmp_path, tmp_path / "effects", pace, calls, 99, "before")
-    assert lived == (0, COMMITS[pace, calls])
+def test_the_kill_tests_cover_every_commit_of_the_turn(tmp_path, kind, pace, calls):
+    lived = run_turn(kind, tmp_path, tmp_path / "effects", pace, calls, 99, "before")
+    assert (lived.returncode, lived.stdout.strip()) == (0, str(COMMITS[pace, calls])), lived.stderr
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
 async def test_a_second_crash_while_taking_over_changes_nothing(tmp_path, kind):
     effects = tmp_path / "effects"
-    run_house(kind, tmp_path, effects, "slow", "in_turn", 5, "before")
+    run_turn(kind, tmp_path, effects, "slow", "in_turn", 5, "before")
     for _ in range(2):
         store = open_store(kind, tmp_path)
         await store.open()

@@ -1,4 +1,4 @@
-"""A store that an older version wrote is read whole, and goes on."""
+"""A store that an older version wrote can be read whole and used further."""
 
 import json
 import tarfile
@@ -9,19 +9,19 @@ from tests.recovery.old import DATA, WAIT_S, archive, runtime
 
 
 def in_order(export):
-    """Tags are a set: their order says nothing."""
+    """Sort the tags, which are a set."""
     for stored in export["messages"]:
         stored["message"]["tags"].sort()
     return export
 
 
 @pytest.mark.parametrize("kind", ["sqlite", "files"])
-def test_the_current_version_is_kept_for_those_to_come(kind):
+def test_the_current_version_has_an_archive(kind):
     assert archive(kind).exists(), "run python -m tests.recovery.old"
 
 
 @pytest.mark.parametrize("path", sorted(DATA.glob("*_*.tar.gz")), ids=lambda path: path.name)
-async def test_a_store_of_each_version_is_read_whole_and_goes_on(path, tmp_path):
+async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_path):
     with tarfile.open(path) as tar:
         tar.extractall(tmp_path, filter="data")
     before = json.loads((tmp_path / "export.json").read_bytes())

@@ -16,7 +16,7 @@ async def test_the_four_hundredth_turn_costs_what_the_tenth_cost(tmp_path):
 
     async with Runtime(store, ScriptedModel(lambda request: "ok")) as runtime:
         session = await runtime.start_session(window=WindowLimits(max_turns=4))
-        await store._write(lambda db: db.set_progress_handler(tick, 1))
+        await store.database.write(lambda db: db.set_progress_handler(tick, 1))
 
         async def cost_of_turns(turns):
             nonlocal count

@@ -130,7 +130,7 @@ class Tokens:
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
         for _ in range(_TRIES):
-            if FileLock.there_is_none or lock.acquire():
+            if not FileLock.is_supported or lock.acquire():
                 break
             sleep(_PAUSE_S)
         else:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from sash.app.settings import Settings
@@ -11,7 +12,7 @@ from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.models.registry import create_model
 from sash.ports.home import Home
-from sash.ports.store import Store
+from sash.stores.registry import StoreSettings, make_store
 from sash.values.clock import Clock, SystemClock
 from sash.values.sessions import Budgets, Defaults, SessionPolicy, WindowLimits
 
@@ -34,7 +35,7 @@ def make_runtime(
 
         vocabulary = Vocabulary.load(settings.vocabulary)
     return Runtime(
-        make_store(settings, clock),
+        make_store(StoreSettings(settings.store, partial(_folder, settings.folder), clock)),
         create_model(settings),
         home=home,
         vocabulary=vocabulary,
@@ -43,26 +44,6 @@ def make_runtime(
         on_turn=on_turn,
         clock=clock,
         partial_interval_s=partial_interval_s,
-    )
-
-
-def make_store(settings: Settings, clock: Clock) -> Store:
-    """Return the store that the settings name."""
-    if settings.store == "memory":
-        from sash.stores.memory import MemoryStore
-
-        return MemoryStore(clock=clock)
-    folder = _folder(settings.folder)
-    if settings.store == "sqlite":
-        from sash.stores.sqlite.store import SqliteStore
-
-        return SqliteStore(folder / "sash.db", clock=clock)
-    if settings.store == "files":
-        from sash.stores.files.store import FilesStore
-
-        return FilesStore(folder, clock=clock)
-    raise InvalidConfig(
-        f"store is sqlite, files or memory, not {settings.store.split('@')[-1]!r:.80}", option="store"
     )
 
 

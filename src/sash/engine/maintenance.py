@@ -16,7 +16,8 @@ from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
 from sash.ports.embedder import Embedder, pack_vector
 from sash.ports.model import Model, ModelRequest, Usage, collect
-from sash.ports.store import Store, StoredMessage, Vector, change_session
+from sash.ports.session_rules import change_session
+from sash.ports.store import Store, StoredMessage, Vector
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats, sum_bills

@@ -8,7 +8,8 @@ from typing import Any
 from sash.engine.redaction import redact, redact_json
 from sash.errors import InvalidInput, NoteNotFound
 from sash.memory.words import extract_stems, split_words
-from sash.ports.store import Store, change_session
+from sash.ports.session_rules import change_session
+from sash.ports.store import Store
 from sash.values.clock import Clock
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.validation import check_json, check_text

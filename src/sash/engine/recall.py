@@ -84,7 +84,7 @@ async def recall_rare(
     A frequent word is a habit and points to no turn. Of several important words a turn must contain two, or
     one that is long or a number. A repeated question wants a new answer, so its old turn is left out.
     """
-    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
+    hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, skip_tools=True) if unknown else []
     counts = _count_stems({hit.position: split_words(hit.message.text) for hit in hits}, unknown)
     times = Counter(stem for counted in counts.values() for stem in counted)
     rare = [stem for stem in unknown if 0 < times[stem] <= RARE]

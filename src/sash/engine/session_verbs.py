@@ -11,7 +11,8 @@ from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_import import read_bundle
 from sash.engine.worker import Worker
 from sash.errors import InvalidInput, TooManySessions
-from sash.ports.store import Artifact, Bundle, Page, StoredMessage, change_session, check_begin
+from sash.ports.session_rules import change_session, check_active
+from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.codec import adapter
 from sash.values.ids import is_ulid
 from sash.values.requests import StartSession
@@ -157,7 +158,7 @@ class SessionVerbs:
         def reopen(session: Session) -> Session:
             if session.status == "expired":
                 return replace(session, status="active")
-            check_begin(session)
+            check_active(session)
             return session
 
         if (await self.get_session(session_id, owner=owner)).status == "expired":

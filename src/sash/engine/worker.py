@@ -30,7 +30,7 @@ from sash.errors import (
     StoreUnavailable,
     WriteRefused,
 )
-from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd, ended
+from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
 from sash.values.stats import Stats
@@ -340,9 +340,8 @@ class Worker:
         turn, end = self._unwritten[continuation_id]
         try:
             finished = await self._store.finish(turn.lease, end)
-            self._report(
-                ContinuationResult(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps)
-            )
+            ended = end.apply_to_continuation(turn.continuation, finished.steps[-1].ts)
+            self._report(ContinuationResult(ended, finished.steps))
         except LeaseLost:
             pass
         except StoreUnavailable as error:

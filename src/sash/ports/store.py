@@ -1,32 +1,23 @@
-"""The store contract: what a backend keeps, and what it promises. One test suite holds all backends to it.
+"""The store contract: the verbs of a store and the values that they take and return.
 
-Promises, for every backend:
+Every backend makes these promises, and one test suite checks them for all backends:
 
-* A write is atomic and durable when its call returns; it is done whole or not at all.
-* Every record has an owner. No call sees or changes what belongs to another owner: it is not found.
-* A session has at most one continuation that is running or awaiting approval (`SessionBusy`), across
-  processes. An owner has at most one active session of a name (`SessionExists`), across processes.
-* A worker holds a continuation by a lease on the store's clock. `epoch` grows with every change of claim, and
-  a write under an old epoch raises `LeaseLost` and changes nothing; so does a write to what was deleted.
-* Steps of a session have cursors 1, 2, 3, … in the order in which they became visible, without a gap.
-* A driver's failure is a `StoreUnavailable`; nothing is half written, and the store goes on when the cause
-  is gone.
+* A write is atomic, and it is durable when its call returns.
+* Every record has an owner. A call for another owner's record raises the matching "not found" error.
+* A session has at most one continuation that is running or awaiting approval (`SessionBusy`). An owner has at
+  most one active session of a name (`SessionExists`). Both hold across processes.
+* A worker holds a continuation by a lease, on the store's clock. `epoch` grows with every claim and every
+  release. A write under an old epoch, or to a deleted session, raises `LeaseLost` and changes nothing.
+* The steps of a session have cursors 1, 2, 3, … without a gap, in the order in which they became visible.
+* A failure of the driver raises `StoreUnavailable`. Nothing is half written, and the store works again when
+  the cause is gone.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeVar
+from datetime import datetime
+from typing import Any, Literal, NamedTuple, Protocol
 
-from sash.errors import (
-    ContinuationFinal,
-    InvalidInput,
-    SessionBusy,
-    SessionChanged,
-    SessionEnded,
-    SessionExists,
-)
 from sash.memory.window import Reason
 from sash.values.continuations import (
     ArtifactRef,
@@ -41,20 +32,15 @@ from sash.values.stats import NO_STATS, Stats
 from sash.values.step_codec import JsonBody
 from sash.values.steps import Step, StepBody
 
-# How a continuation can wait for somebody to go on with it.
+# The statuses in which a continuation waits after its worker released it.
 WaitingStatus = Literal["awaiting_approval", "interrupted"]
 
-T = TypeVar("T")
-
 LEASE_S = 30.0
-# One that would last longer was taken before the clock was set back.
-LONGEST_LEASE = timedelta(hours=1)
-MAX_CHANGES = 20
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The right to write to a continuation."""
+    """The right to write to a continuation, until the lease expires or the epoch changes."""
 
     continuation_id: str
     session_id: str
@@ -64,9 +50,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRequest:
-    """Into which claim a turn goes, and for how long before they have to ask again.
+    """The worker that wants a lease, and the lease's duration in seconds.
 
-    `known` is the session as this worker knows it with its window: if that is still so neither is read again.
+    `known` is the session that the worker has in its cache, together with the window. If the stored session
+    has the same version, the store reads neither the session nor the window.
     """
 
     worker: str
@@ -74,15 +61,15 @@ class ClaimRequest:
     known: Session | None = None
 
     def knows(self, version: int) -> bool:
-        """Whether this worker knows this version of the session."""
+        """Return True if the worker has this version of the session in its cache."""
         return self.known is not None and self.known.version == version
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a worker needs to run a continuation, or to go on with it.
+    """Everything that a worker needs to run or resume a continuation.
 
-    `window` is None if the session is still as the worker said that it knows it.
+    `window` is None if the worker's cached session is current (`ClaimRequest.known`).
     """
 
     lease: Lease
@@ -94,7 +81,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class BegunTurn:
-    """What became of a request: `turn` to be run, or None if it waits or was there before."""
+    """The result of `begin`. `turn` is None if the continuation is queued or existed before."""
 
     continuation: Continuation
     turn: Turn | None
@@ -103,7 +90,7 @@ class BegunTurn:
 
 @dataclass(frozen=True, slots=True)
 class Evicted:
-    """A message that left the window, and why."""
+    """A message that left the window, and the reason."""
 
     message_id: str
     reason: Reason
@@ -111,16 +98,31 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What moves when the window is cut: what left it, where its turns begin now, the digest of what left."""
+    """An eviction: the evicted messages, the new starts of turns, and the digest of everything evicted."""
 
     evicted: tuple[Evicted, ...]
     turn_starts: tuple[str, ...]
     digest: str
 
 
+class SessionTotals(NamedTuple):
+    """The fields of a session that the end of every turn changes."""
+
+    status: SessionStatus
+    version: int
+    stats: Stats
+    is_one_question: bool
+
+    @classmethod
+    def of(cls, session: Session) -> "SessionTotals":
+        """Return the totals of a session."""
+        is_one_question = session.is_one_question
+        return cls(session.status, session.version, session.stats, is_one_question)
+
+
 @dataclass(frozen=True, slots=True)
 class TurnEnd:
-    """The end of a turn, written in one transaction with all that it leaves behind."""
+    """The end of a turn. The store writes all of it in one transaction."""
 
     status: Status
     steps: tuple[JsonBody, ...]
@@ -131,10 +133,40 @@ class TurnEnd:
     cut: Cut | None = None
     stats: Stats = NO_STATS
 
+    def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
+        """Return the continuation after this end. Without new stats it keeps the ones it has."""
+        return replace(
+            continuation,
+            status=self.status,
+            updated_at=now,
+            response=self.response,
+            error=self.error,
+            artifacts=self.artifacts,
+            stats=continuation.stats if self.stats is NO_STATS else self.stats,
+        )
+
+    def apply_to_totals(self, totals: SessionTotals) -> SessionTotals:
+        """Return the totals of the session after this end. A session for one question ends with it."""
+        ends = totals.status == "active" and totals.is_one_question
+        return SessionTotals(
+            "ended" if ends else totals.status,
+            totals.version + 1,
+            totals.stats + self.stats,
+            totals.is_one_question,
+        )
+
+    def apply_to_session(self, session: Session, now: datetime) -> Session:
+        """Return the session after this end."""
+        memory = session.memory
+        if self.cut is not None:
+            memory = replace(memory, digest=self.cut.digest, cut_at=now)
+        status, version, stats, _ = self.apply_to_totals(SessionTotals.of(session))
+        return replace(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
+
 
 @dataclass(frozen=True, slots=True)
 class EndWritten:
-    """The last steps of an ended continuation, and whether another one of its session waits."""
+    """The last steps of an ended continuation. `next_waits` is True if the session has a pending one."""
 
     steps: tuple[Step, ...]
     next_waits: bool
@@ -142,7 +174,7 @@ class EndWritten:
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message of a transcript: its place, its turn, and whether a model still sees it."""
+    """A message of a transcript, with its position (from 1) and its turn."""
 
     session_id: str
     position: int
@@ -153,7 +185,7 @@ class StoredMessage:
 
 @dataclass(frozen=True, slots=True)
 class StoredStep:
-    """A step with the continuation it belongs to: what a subscriber of the session sees."""
+    """A step with the id of its continuation, as a subscriber of the session receives it."""
 
     continuation_id: str
     step: Step
@@ -161,7 +193,7 @@ class StoredStep:
 
 @dataclass(frozen=True, slots=True)
 class Vector:
-    """What a model of embeddings made of the evicted turn that begins at a position."""
+    """The embedding of an evicted turn. `position` is the position of the turn's first message."""
 
     __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
 
@@ -172,7 +204,7 @@ class Vector:
 
 @dataclass(frozen=True, slots=True)
 class Artifact:
-    """A large result and what it is."""
+    """A large result, kept outside the transcript."""
 
     __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
 
@@ -184,7 +216,7 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class SweepCounts:
-    """What a sweep ended."""
+    """How many sessions and continuations a sweep expired, and how many steps it dropped."""
 
     sessions: int = 0
     continuations: int = 0
@@ -214,22 +246,28 @@ class Bundle:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Some records, and the cursor that brings the next ones."""
+    """Some records of a list. `next_cursor` is None on the last page."""
 
     items: tuple[Any, ...] = field(default_factory=tuple)
     next_cursor: str | None = None
 
 
 class Store(Protocol):
-    """Where sessions live. See the module's docstring for what every method promises."""
+    """The verbs of every backend. The module's docstring says what all of them promise."""
 
     async def open(self) -> None:
-        """Get ready, if it is not; migrate what an older version wrote."""
+        """Open the store, unless it is open. Migrate data of an older version."""
 
     async def close(self) -> None:
-        """Write what is still to be written, and let go."""
+        """Finish pending writes and release all resources."""
 
     async def create_session(self, session: Session) -> None: ...
+
+    async def open_session(self, session: Session) -> Session:
+        """Return the owner's active session with the name of `session`, or create `session` and return it.
+
+        The two steps are one atomic write, also across processes. A session without a name is created.
+        """
 
     async def get_session(self, owner: str, session_id: str) -> Session: ...
 
@@ -242,96 +280,103 @@ class Store(Protocol):
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        """List sessions, newest first: all, or those of a status or a name."""
+        """List an owner's sessions, newest first, optionally of one status or one name."""
 
     async def find_session(self, owner: str, name: str) -> Session | None:
-        """Return the active session of a name, or if there is none the newest one that had it."""
+        """Return the active session with this name, else the newest session that had it, else None."""
 
     async def count_active(self, owner: str) -> int:
-        """Return how many active sessions an owner has."""
+        """Return the number of an owner's active sessions."""
 
     async def save_session(self, session: Session) -> Session:
-        """Write a changed session, unless somebody else did since it was read (`SessionChanged`)."""
+        """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it."""
 
     async def delete_session(self, owner: str, session_id: str) -> None:
-        """Delete a session to its last byte; a late write does not bring it back."""
+        """Delete a session to its last byte. A late write does not restore it."""
 
     async def erase(self, owner: str) -> int:
-        """Delete everything of an owner, and return how many sessions that were."""
+        """Delete all data of an owner, and return the number of deleted sessions."""
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
-        """Open a continuation, or return the one that has the same idempotency key.
+        """Create a continuation, or return the existing one with the same idempotency key.
 
-        If another one holds the session: `SessionBusy`, or with `enqueue` it waits as `pending`.
+        If another continuation holds the session, raise `SessionBusy`, or with `enqueue` queue the new one
+        as `pending`.
         """
 
     async def claim(
         self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
-        """Take over a continuation that waits: pending, interrupted or awaiting approval."""
+        """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`."""
 
     async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
-        """Take over the oldest pending continuation of a session that nobody holds."""
+        """Claim the oldest pending continuation of a session. Return None if there is none, or if the
+        session is held.
+        """
 
     async def append(
         self,
         lease: Lease,
         steps: Sequence[StepBody],
         *,
-        give_back: WaitingStatus | None = None,
+        release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        """Write steps; with `give_back` also give the lease back, for the continuation to wait so.
+        """Append steps. With `release_as`, also release the lease and set this status.
 
-        `stats` is what it took until then, which its end says anew.
+        `stats` are the continuation's stats so far. They are stored only on release, and `finish` replaces
+        them.
         """
 
     async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
-        """End a continuation, with the messages it adds to the transcript and what they evict.
+        """End a continuation, add its messages to the transcript, and cut the window.
 
-        A session with `is_one_question` ends with it, as by `cancel`.
+        A session for one question (`is_one_question`) ends with it. So it does by `cancel`.
         """
 
     async def record(
         self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
-        """Write a turn that is over as it begins, unless the session has changed (`SessionChanged`).
+        """Write a turn that begins and ends at once.
 
-        `session` is as it was when the end was made of it. If another turn holds the session: `SessionBusy`.
-        The turn that has the same idempotency key is returned instead, without steps.
+        `session` is the session from which the caller computed `end`. Raise `SessionChanged` if it has
+        changed since, `SessionBusy` if another turn holds it. If a continuation with the same idempotency
+        key exists, return that one without steps.
         """
 
     async def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
-        """Replace the answer of a completed turn: in its response, in the transcript and in the window.
+        """Replace the answer of a completed turn in its response, the transcript and the window.
 
-        It is a step of the turn and a change of the session. Vectors of the turn are dropped.
+        The amendment is a step of the turn. The session gets a new version, and the turn loses its vectors.
         """
 
     async def cancel(
         self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
     ) -> Continuation:
-        """End a continuation; its holder loses the lease. `ContinuationFinal` if it is over already."""
+        """End a continuation. Its worker loses the lease. Raise `ContinuationFinal` if it has ended."""
 
     async def renew(
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
-        """Extend the worker's leases on these continuations, and return those that it still holds."""
+        """Renew the worker's leases on these continuations. Return the ids that the worker still holds."""
 
     async def interrupt_lost(self) -> list[Continuation]:
-        """Mark continuations whose worker is gone as interrupted, and return them."""
+        """Mark running continuations without a valid lease as interrupted, and return them."""
 
     async def waiting(self) -> list[Continuation]:
-        """Return what nobody works on: pending or interrupted, in sessions that nobody holds."""
+        """Return the pending and interrupted continuations of all sessions that no continuation holds."""
 
     async def last_id(self) -> str | None:
-        """Return the greatest id of a session or continuation, for a clock that was set back."""
+        """Return the greatest id of all sessions and continuations. New ids must be greater, even if the
+        clock was set back.
+        """
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
 
     async def list_continuations(
         self, owner: str, session_id: str, *, open_only: bool = False
     ) -> list[Continuation]:
-        """List a session's continuations, oldest first; with `open_only` those that are not over."""
+        """List a session's continuations, oldest first. With `open_only`, omit those with a final status."""
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         """Return a continuation with its steps."""
@@ -339,45 +384,51 @@ class Store(Protocol):
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredStep]:
-        """Return a session's steps behind a cursor."""
+        """Return the steps of a session with a cursor greater than `after`, in order."""
 
     async def last_cursor(self, owner: str, session_id: str) -> int:
-        """Return the greatest cursor that a session has given, even if its step was swept."""
+        """Return the greatest cursor that the session has assigned, even if a sweep dropped its step."""
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
-        """Return the continuations that have messages in the window, in the order of these."""
+        """Return the continuations with messages in the window, in the order of these messages."""
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
-        """Return what the last cut took out of the window."""
+        """Return the messages that the last cut evicted."""
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
-        """Return the transcript behind a position."""
+        """Return the messages of the transcript with a position greater than `after`, in order."""
 
     async def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], *, limit: int = 50, said: bool = False
+        self,
+        owner: str,
+        session_id: str,
+        prefixes: Sequence[str],
+        *,
+        limit: int = 50,
+        skip_tools: bool = False,
     ) -> list[StoredMessage]:
-        """Find evicted messages by words that begin so: for each beginning the newest, by position.
+        """Find evicted messages by prefixes of their words: for each prefix the newest `limit`, by position.
 
-        `said` leaves out what tools have returned.
+        `skip_tools` omits the results of tools.
         """
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
-        """Keep vectors; of a session's vectors only the `keep` with the highest positions stay."""
+        """Store vectors. Only the session's `keep` vectors with the highest positions remain."""
 
     async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        """Return a session's vectors by position. They are no part of an export: they can be made again."""
+        """Return a session's vectors by position. An export omits them: they can be computed again."""
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        """Return when the owner's turns since then have ended, and what each took."""
+        """Return the end time and the stats of each of the owner's turns that ended since then."""
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages that hold the words of `query`, best first."""
+        """Find messages with all words of `query`, best match first."""
 
     async def put_artifact(self, artifact: Artifact) -> None: ...
 
@@ -386,161 +437,7 @@ class Store(Protocol):
     async def export_session(self, owner: str, session_id: str) -> Bundle: ...
 
     async def import_session(self, bundle: Bundle) -> Session:
-        """Write a whole session and return it; its id must be free, a name that is taken is dropped."""
+        """Write a whole session and return it. Its id must be free; a name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        """Expire idle sessions and forgotten continuations, and drop the steps of those long ended."""
-
-
-async def change_session(
-    store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
-) -> Session:
-    """Read a session, change it and save it. If `change` returns the same object, nothing is saved.
-
-    A concurrent change is not lost: the session is read again and `change` is applied again.
-    """
-
-    async def attempt() -> Session:
-        session = await store.get_session(owner, session_id)
-        changed = change(session)
-        return session if changed is session else await store.save_session(changed)
-
-    return await retry_on_change(session_id, attempt)
-
-
-async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an attempt while it raises `SessionChanged`; after `MAX_CHANGES` attempts, raise it."""
-    for n in range(MAX_CHANGES):
-        try:
-            return await attempt()
-        except SessionChanged:
-            await asyncio.sleep(0.001 * n)
-    raise SessionChanged(
-        f"session {session_id} is changed by others all the time: try again", session_id=session_id
-    )
-
-
-def page_of_sessions(
-    sessions: Iterable[Session], status: SessionStatus | None, limit: int, cursor: str | None
-) -> Page:
-    """Cut a page out of an owner's sessions: newest first, behind the session that `cursor` names."""
-    matching = sorted(
-        (s for s in sessions if status in (None, s.status) and (cursor is None or s.id < cursor)),
-        key=lambda session: session.id,
-        reverse=True,
-    )
-    chosen = tuple(matching[:limit])
-    return Page(chosen, chosen[-1].id if len(matching) > limit else None)
-
-
-def check_version(stored: Session, changed: Session) -> None:
-    """Refuse a change of a session that somebody else has changed meanwhile."""
-    if stored.version != changed.version:
-        raise SessionChanged(
-            f"session {changed.id} was changed meanwhile: read it again and repeat the change",
-            session_id=changed.id,
-        )
-
-
-def name_taken(session: Session) -> SessionExists:
-    """Say that another active session has the name."""
-    return SessionExists(
-        f"an active session is named {session.name!r} already: go on with that one, or end it first",
-    )
-
-
-def parts_exist(session_id: str) -> SessionExists:
-    """Say that an import has ids that belong to somebody."""
-    return SessionExists(
-        f"parts of session {session_id} exist already in another session: fork that one instead",
-        session_id=session_id,
-    )
-
-
-def check_begin(session: Session) -> None:
-    """Refuse a turn in a session that is over."""
-    if session.status != "active":
-        raise SessionEnded(
-            f"session {session.id} is {session.status}: start a new one, or fork it",
-            session_id=session.id,
-        )
-
-
-def busy(session_id: str, continuation_id: str) -> SessionBusy:
-    """Say who holds the session."""
-    return SessionBusy(
-        f"session {session_id} is busy with {continuation_id}: await or cancel it, or send with "
-        "busy='enqueue' or busy='interrupt'",
-        session_id=session_id,
-        continuation_id=continuation_id,
-    )
-
-
-def already_final(continuation: Continuation) -> ContinuationFinal:
-    """Say that it is over."""
-    return ContinuationFinal(
-        f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
-        continuation_id=continuation.id,
-    )
-
-
-def amended(
-    continuation: Continuation, answer: MessageEntry | None, text: str, token_count: int
-) -> tuple[Continuation, MessageEntry]:
-    """Return a turn and its answer as an amendment leaves them; refuse it where there is no answer."""
-    if continuation.status != "completed":
-        message = (
-            f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
-            "can be amended"
-        )
-        if continuation.is_final:
-            raise ContinuationFinal(message, continuation_id=continuation.id)
-        raise InvalidInput(message)
-    if answer is None or answer.role != "assistant" or answer.tool_calls:
-        raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
-    response = replace(continuation.response or ContinuationResponse(""), final_message=text)
-    return replace(continuation, response=response), replace(answer, content=text, token_count=token_count)
-
-
-def after_turn(session: Session, end: TurnEnd, now: datetime) -> Session:
-    """Return the session as the end of a turn leaves it; what others changed meanwhile stays."""
-    memory = session.memory
-    if end.cut is not None:
-        memory = replace(memory, digest=end.cut.digest, cut_at=now)
-    is_over = session.status == "active" and session.is_one_question
-    return replace(
-        session,
-        status="ended" if is_over else session.status,
-        memory=memory,
-        stats=session.stats + end.stats,
-        updated_at=now,
-        version=session.version + 1,
-    )
-
-
-def ended(continuation: Continuation, end: TurnEnd, at: datetime) -> Continuation:
-    """Return the continuation as its end leaves it."""
-    return replace(
-        continuation,
-        status=end.status,
-        updated_at=at,
-        response=end.response,
-        error=end.error,
-        artifacts=end.artifacts,
-        stats=continuation.stats if end.stats is NO_STATS else end.stats,
-    )
-
-
-def number_steps(steps: Sequence[StepBody], n: int, cursor: int, now: datetime) -> tuple[Step, ...]:
-    """Give steps their numbers and places behind those that are there."""
-    return tuple(Step(n + k, now, body, cursor + k) for k, body in enumerate(steps, 1))
-
-
-def is_over(lease_until: datetime, now: datetime) -> bool:
-    """Whether a lease has run out."""
-    return not now < lease_until <= now + LONGEST_LEASE
-
-
-def lease_end(now: datetime, lease_s: float) -> datetime:
-    """When a lease that is taken now runs out."""
-    return now + timedelta(seconds=lease_s)
+        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones."""

@@ -1,4 +1,4 @@
-"""Files that are whole or not there: lines are appended and files replaced so that no crash tears them."""
+"""Durable writes: a crash leaves a file as it was before the write or after it, never in between."""
 
 import json
 import os
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) -> None:
-    """Append lines as one write, on the disk when this returns; a write that fails leaves nothing behind."""
+    """Append lines in one write, and sync them to the disk. A write that fails changes nothing."""
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
     with path.open("ab") as file:
         before = file.tell()
@@ -24,7 +24,7 @@ def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) ->
 
 
 def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
-    """Replace a file whole: a reader sees the old one or the new one."""
+    """Replace a whole file. A reader sees either the old content or the new one."""
     draft = path.with_name(f".{path.name}.new")
     with draft.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)
@@ -37,6 +37,7 @@ def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
+    """Sync the entries of a folder, after a file in it was created or renamed."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""A lock between processes on one machine; it goes with the process that holds it."""
+"""A lock between the processes of one machine. The system releases it when its process dies."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,21 +6,21 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ModuleNotFoundError:  # no flock on this system: nobody is ever alone
+except ModuleNotFoundError:  # Windows has no flock
     fcntl = None  # type: ignore[assignment]
 
 
 class FileLock:
-    """Held by one process, or shared by several, and let go of by the system when a process dies."""
+    """A lock on a file, held by one process or shared by several. Without `flock` it cannot be acquired."""
 
-    there_is_none = fcntl is None
+    is_supported = fcntl is not None
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: IO[Any] | None = None
 
     def acquire(self) -> bool:
-        """Take the lock; False if another process, or another lock in this one, has it."""
+        """Acquire the lock. Return False if another process, or another lock in this process, has it."""
         if fcntl is None:
             return False
         file = self._path.open("a")
@@ -33,11 +33,10 @@ class FileLock:
         return True
 
     def share(self, when_alone: Callable[[], None]) -> None:
-        """Take the lock together with others; if there are none, do something before any can come."""
+        """Share the lock with other processes. If there are none, first call `when_alone`, exclusively."""
         if fcntl is None:
             return
-        alone = self.acquire()
-        if alone:
+        if self.acquire():
             when_alone()
         else:
             self._file = self._path.open("a")
@@ -45,7 +44,7 @@ class FileLock:
         fcntl.flock(self._file, fcntl.LOCK_SH)
 
     def release(self) -> None:
-        """Give the lock back."""
+        """Release the lock, if it is held."""
         if self._file is not None:
             self._file.close()
             self._file = None

@@ -1,20 +1,25 @@
-"""The store in memory: nothing outlives the process, everything else is as in the others."""
+"""The store in memory. It keeps nothing when the process ends."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.store import LedgerStore
+from sash.stores.registry import StoreSettings
 from sash.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
 
 
 class MemoryStore(LedgerStore):
-    """Sessions in a dict."""
+    """Sessions as ledgers in memory. The data survives `close`, for a later `open` of the same object."""
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         self._ledgers = Ledgers(clock or SystemClock())
+
+    @classmethod
+    def from_settings(cls, settings: StoreSettings) -> "MemoryStore":
+        return cls(clock=settings.clock)
 
     async def open(self) -> None:
         pass
@@ -22,5 +27,5 @@ class MemoryStore(LedgerStore):
     async def close(self) -> None:
         pass
 
-    async def _do(self, job: Callable[[Ledgers], T]) -> T:
+    async def _run(self, job: Callable[[Ledgers], T]) -> T:
         return job(self._ledgers)

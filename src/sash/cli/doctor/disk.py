@@ -10,7 +10,7 @@ from pathlib import Path
 
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
-from sash.stores.files.store import LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_VERSION
 from sash.stores.lock import FileLock
 from sash.stores.sqlite.database import SCHEMA_VERSION
 

@@ -127,7 +127,7 @@ class Journal:
 
     async def _append(self, status: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
         steps, self._unwritten = self._unwritten, []
-        written = await self._store.append(self._turn.lease, steps, give_back=status, stats=stats)
+        written = await self._store.append(self._turn.lease, steps, release_as=status, stats=stats)
         self.steps += written
         self._hub.wake(self._turn.session.id)
 

@@ -6,7 +6,8 @@ from weakref import WeakValueDictionary
 from sash.engine.parts import Parts
 from sash.engine.turn.runner import add_messages, cache_window
 from sash.engine.window_cache import CachedWindow
-from sash.ports.store import TurnEnd, after_turn, retry_on_change
+from sash.ports.session_rules import retry_on_change
+from sash.ports.store import TurnEnd
 from sash.values.continuations import Continuation, ContinuationResponse
 from sash.values.sessions import Session
 from sash.values.stats import Stats
@@ -59,7 +60,7 @@ class Recorder:
         )
         recorded, steps = await parts.store.record(new, end, session)
         if recorded.id == new.id:
-            cache_window(parts, after_turn(session, end, recorded.updated_at), window, change)
+            cache_window(parts, end.apply_to_session(session, recorded.updated_at), window, change)
             parts.hub.wake(session.id)
         return recorded, steps
 

@@ -17,7 +17,7 @@ from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import DIGEST_TOKENS, build_digest
-from sash.ports.store import Cut, Evicted, Turn, TurnEnd, after_turn, ended
+from sash.ports.store import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
@@ -127,7 +127,7 @@ class TurnRunner:
         ended_at = await self._finish(end)
         if progress.home_changes and window.briefing:
             window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
-        cache_window(parts, after_turn(turn.session, end, ended_at), window, change)
+        cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
         """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
@@ -161,7 +161,7 @@ class TurnRunner:
         written = await self.journal.finish(self.unwritten)
         self.unwritten = None
         ended_at = written.steps[-1].ts
-        self.ended = ended(self._turn.continuation, end, ended_at)
+        self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)
         self.has_next = written.next_waits
         return ended_at
 

@@ -1,21 +1,23 @@
-"""Artifacts as files: the data as it is, and beside it what it is and whose."""
+"""Artifacts as files: one with the data, and one with the description, the session and the owner."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
-from sash.errors import ArtifactNotFound, SashError
+from sash.errors import SashError
 from sash.ports.store import Artifact
+from sash.stores import rules
 from sash.stores.disk import replace
+from sash.stores.files.damage import DamageReport
 from sash.values.codec import adapter, decode
 from sash.values.continuations import ArtifactRef
 from sash.values.ids import is_ulid
 
 
 class ArtifactFiles:
-    """A folder of artifacts; `report` is told of those that cannot be read."""
+    """A folder of artifacts. Damaged ones are reported."""
 
-    def __init__(self, folder: Path, report: Callable[[Path, str], None]) -> None:
+    def __init__(self, folder: Path, report: DamageReport) -> None:
         self._folder = folder
         self._report = report
 
@@ -43,16 +45,16 @@ class ArtifactFiles:
             ref = decode(ArtifactRef, json.dumps(about["ref"]))
             return Artifact(ref, about["session_id"], owner, path.read_bytes())
         except FileNotFoundError:
-            raise ArtifactNotFound(f"no artifact {artifact_id}") from None
+            rules.raise_artifact_not_found(artifact_id)
 
-    def of_session(self, session_id: str) -> Iterator[Artifact]:
+    def list_session(self, session_id: str) -> Iterator[Artifact]:
         for path in sorted(self._folder.glob("*.json")):
             try:
                 about = json.loads(path.read_bytes())
                 if about["session_id"] == session_id:
                     yield self.read(about["owner"], path.stem)
             except (ValueError, KeyError, TypeError, SashError) as error:
-                self._report(path, f"the artifact cannot be read: {error}")
+                self._report.add(path, f"the artifact cannot be read: {error}")
 
     def remove(self, artifact_id: str) -> None:
         path = self._folder / artifact_id

@@ -1,1 +1,1 @@
-"""Sessions as records in memory, shared by the memory and files stores."""
+"""Sessions as records in memory, for the memory store and the files store."""

@@ -1,10 +1,10 @@
-"""The ledgers of all sessions, and the contract's rules across them. Who holds them sees to the threads."""
+"""The ledgers of all sessions, and the verbs of the contract on them. It is not safe for several threads."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sash.errors import ArtifactNotFound, ContinuationNotFound, LeaseLost, SessionExists, SessionNotFound
+from sash.errors import LeaseLost
 from sash.memory.words import split_words
 from sash.ports.store import (
     Artifact,
@@ -22,12 +22,8 @@ from sash.ports.store import (
     TurnEnd,
     Vector,
     WaitingStatus,
-    is_over,
-    lease_end,
-    name_taken,
-    page_of_sessions,
-    parts_exist,
 )
+from sash.stores import rules
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
@@ -38,7 +34,7 @@ from sash.values.steps import Step, StepBody
 
 
 class Ledgers:
-    """Ledgers by session."""
+    """The ledgers of all sessions, by session id."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -48,8 +44,14 @@ class Ledgers:
         self._artifacts: dict[str, Artifact] = {}
 
     def create_session(self, session: Session) -> None:
-        self._check_name(session)
+        rules.check_name(session, self._find_named(session))
         self.import_session(Bundle(session))
+
+    def open_session(self, session: Session) -> Session:
+        chosen = rules.choose_session(session, self._find_named(session))
+        if chosen is session:
+            self.import_session(Bundle(session))
+        return chosen
 
     def get_session(self, owner: str, session_id: str) -> Session:
         return self._ledger(owner, session_id).session
@@ -59,7 +61,7 @@ class Ledgers:
     ) -> Page:
         sessions = (ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner)
         named = sessions if name is None else (s for s in sessions if s.name == name)
-        return page_of_sessions(named, status, limit, cursor)
+        return _cut_page(named, status, limit, cursor)
 
     def find_session(self, owner: str, name: str) -> Session | None:
         ledgers = map(self._ledgers.get, self._named.get((owner, name), ()))
@@ -72,10 +74,10 @@ class Ledgers:
 
     def save_session(self, session: Session) -> Session:
         ledger = self._ledger(session.owner, session.id)
-        self._check_name(session)
-        saved = ledger.save(session, self._clock.now())
-        self._note_name(saved)
-        return saved
+        named, now = self._find_named(session), self._clock.now()
+        ledger.session = rules.save_session(ledger.session, session, named, now)
+        self._note_name(ledger.session)
+        return ledger.session
 
     def delete_session(self, owner: str, session_id: str) -> None:
         ledger = self._ledger(owner, session_id)
@@ -104,15 +106,12 @@ class Ledgers:
 
     def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
         ledger = self._ledgers.get(session_id)
-        entry = ledger.next_pending() if ledger and not ledger.holder() else None
-        if ledger is None or entry is None:
-            return None
-        return ledger.claim(entry, claim, (), self._clock.now())
+        return None if ledger is None else ledger.claim_next(claim, self._clock.now())
 
     def append(
-        self, lease: Lease, steps: Sequence[StepBody], give_back: WaitingStatus | None, stats: Stats
+        self, lease: Lease, steps: Sequence[StepBody], release_as: WaitingStatus | None, stats: Stats
     ) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, give_back, stats, self._clock.now())
+        return self._leased(lease).append(lease, steps, release_as, stats, self._clock.now())
 
     def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return self._leased(lease).finish(lease, end, self._clock.now())
@@ -133,25 +132,21 @@ class Ledgers:
         return ledger.cancel(entry, reason, stats, self._clock.now())
 
     def renew(self, worker: str, continuation_ids: Collection[str], lease_s: float) -> frozenset[str]:
-        held = set()
+        renewed, until = set(), rules.lease_end(self._clock.now(), lease_s)
         for continuation_id in continuation_ids:
             ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
-            if ledger is not None and ledger.entry(continuation_id).worker == worker:
-                ledger.entry(continuation_id).lease_until = lease_end(self._clock.now(), lease_s)
-                held.add(continuation_id)
-        return frozenset(held)
+            entry = None if ledger is None else ledger.entry(continuation_id)
+            if entry is not None and entry.lease.worker == worker:
+                entry.lease = entry.lease._replace(until=until)
+                renewed.add(continuation_id)
+        return frozenset(renewed)
 
     def interrupt_lost(self) -> list[Continuation]:
         now = self._clock.now()
-        return [
-            ledger.interrupt(entry, now)
-            for ledger in self._ledgers.values()
-            for entry in ledger.entries.values()
-            if entry.lease_until is not None and is_over(entry.lease_until, now)
-        ]
+        return [ledger.interrupt(entry, now) for ledger, entry in self._find_lost(now)]
 
     def waiting(self) -> list[Continuation]:
-        return [c for ledger in self._ledgers.values() for c in ledger.waiting()]
+        return [c for ledger in self._ledgers.values() for c in ledger.list_waiting()]
 
     def last_id(self) -> str | None:
         return max((*self._ledgers, *self._session_of), default=None)
@@ -185,9 +180,9 @@ class Ledgers:
         return self._ledger(owner, session_id).messages(after, limit)
 
     def recall(
-        self, owner: str, session_id: str, beginnings: Sequence[str], limit: int, said: bool
+        self, owner: str, session_id: str, prefixes: Sequence[str], limit: int, skip_tools: bool
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).recall(beginnings, limit, said)
+        return self._ledger(owner, session_id).recall(prefixes, limit, skip_tools)
 
     def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
         self._ledger(owner, session_id).add_vectors(vectors, keep)
@@ -208,7 +203,7 @@ class Ledgers:
     def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
         wanted = set(split_words(query))
         found = [
-            ledger.stored(message, position)
+            ledger.stored_message(position)
             for ledger in self._ledgers.values()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
@@ -223,25 +218,22 @@ class Ledgers:
     def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
         artifact = self._artifacts.get(artifact_id)
         if artifact is None or artifact.owner != owner:
-            raise ArtifactNotFound(f"no artifact {artifact_id}")
+            rules.raise_artifact_not_found(artifact_id)
         return artifact
 
     def export_session(self, owner: str, session_id: str) -> Bundle:
         artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
-        return replace(self._ledger(owner, session_id).bundle(), artifacts=artifacts)
+        return replace(self._ledger(owner, session_id).to_bundle(), artifacts=artifacts)
 
     def import_session(self, bundle: Bundle) -> Session:
-        session = bundle.session
-        if self._is_name_taken(session):
-            session = replace(session, name=None)
-            bundle = replace(bundle, session=session)
+        session = rules.prepare_import(bundle.session, self._find_named(bundle.session))
         if session.id in self._ledgers:
-            raise SessionExists(f"session {session.id} exists already", session_id=session.id)
+            rules.raise_session_exists(session.id)
         if any(c.id in self._session_of for c in bundle.continuations) or any(
             a.ref.id in self._artifacts for a in bundle.artifacts
         ):
-            raise parts_exist(session.id)
-        self._add(Ledger.from_bundle(bundle))
+            rules.raise_parts_exist(session.id)
+        self._add(Ledger.from_bundle(replace(bundle, session=session)))
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
@@ -252,13 +244,13 @@ class Ledgers:
         return swept
 
     def _add(self, ledger: Ledger) -> None:
-        """Take a session's ledger into the books."""
+        """Add the ledger of a session."""
         self._ledgers[ledger.session.id] = ledger
         self._session_of |= dict.fromkeys(ledger.entries, ledger.session.id)
         self._note_name(ledger.session)
 
     def _note_name(self, session: Session) -> None:
-        """Note that a session has, or has had, a name."""
+        """Note the name of a session. A later change of the name does not remove the note."""
         if session.name is not None:
             self._named.setdefault((session.owner, session.name), set()).add(session.id)
 
@@ -269,27 +261,31 @@ class Ledgers:
             if not self._named[key]:
                 del self._named[key]
 
-    def _is_name_taken(self, session: Session) -> bool:
-        """Whether another active session has the name that a session would have."""
-        if session.name is None or session.status != "active":
-            return False
-        found = self.find_session(session.owner, session.name)
-        return found is not None and found.status == "active" and found.id != session.id
+    def _find_named(self, session: Session) -> Session | None:
+        """Return the session that has the name now, if `session` needs the name."""
+        if session.name is None or not rules.wants_name(session):
+            return None
+        return self.find_session(session.owner, session.name)
 
-    def _check_name(self, session: Session) -> None:
-        if self._is_name_taken(session):
-            raise name_taken(session)
+    def _find_lost(self, now: datetime) -> Iterable[tuple[Ledger, Entry]]:
+        """Return the running continuations that have no worker any more."""
+        return [
+            (ledger, entry)
+            for ledger in self._ledgers.values()
+            for entry in ledger.entries.values()
+            if rules.is_lost(entry.continuation.status, entry.lease, now)
+        ]
 
     def _ledger(self, owner: str, session_id: str) -> Ledger:
         ledger = self._ledgers.get(session_id)
         if ledger is None or ledger.session.owner != owner:
-            raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+            rules.raise_session_not_found(session_id)
         return ledger
 
     def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
         ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
         if ledger is None or ledger.session.owner != owner:
-            raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+            rules.raise_continuation_not_found(continuation_id)
         return ledger, ledger.entry(continuation_id)
 
     def _leased(self, lease: Lease) -> Ledger:
@@ -297,3 +293,16 @@ class Ledgers:
         if ledger is None:
             raise LeaseLost(lease.continuation_id)
         return ledger
+
+
+def _cut_page(
+    sessions: Iterable[Session], status: SessionStatus | None, limit: int, cursor: str | None
+) -> Page:
+    """Return a page of sessions, newest first, behind the session with the id `cursor`."""
+    matching = sorted(
+        (s for s in sessions if status in (None, s.status) and (cursor is None or s.id < cursor)),
+        key=lambda session: session.id,
+        reverse=True,
+    )
+    chosen = tuple(matching[:limit])
+    return Page(chosen, chosen[-1].id if len(matching) > limit else None)

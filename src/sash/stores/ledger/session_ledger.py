@@ -1,14 +1,13 @@
-"""One session's records in memory, and the rules by which they change.
+"""The records of one session in memory.
 
-The `memory` store keeps ledgers, the `files` store writes them down. A method checks everything before it
-changes anything, so that a refused call leaves the ledger as it was.
+The verbs check everything by `rules` before they change anything, so that a refused call leaves the ledger as
+it was.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sash.errors import ContinuationNotFound, LeaseLost
 from sash.ports.store import (
     BegunTurn,
     Bundle,
@@ -16,6 +15,7 @@ from sash.ports.store import (
     EndWritten,
     Evicted,
     Lease,
+    SessionTotals,
     StoredMessage,
     StoredStep,
     SweepCounts,
@@ -23,39 +23,31 @@ from sash.ports.store import (
     TurnEnd,
     Vector,
     WaitingStatus,
-    after_turn,
-    already_final,
-    amended,
-    busy,
-    check_begin,
-    check_version,
-    ended,
-    lease_end,
-    number_steps,
 )
+from sash.stores import rules
 from sash.stores.ledger.word_index import WordIndex
-from sash.values.continuations import FINAL, HOLDING, Continuation
+from sash.stores.rules import NO_LEASE, EndChange, EndState, LeaseState, SessionState, TurnChange, TurnState
+from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
-from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
+from sash.values.steps import Step, StepBody
 
 
 @dataclass(slots=True)
 class Entry:
-    """A continuation with its steps, the messages it added at a position, and who holds it.
+    """A continuation with its steps, its messages and its lease.
 
-    `ended` is the session's cursor at its end.
+    `first_position` is the position of its first message in the transcript, 0 if it has none. `end_cursor` is
+    the session's cursor at its end.
     """
 
     continuation: Continuation
     steps: list[Step] = field(default_factory=list)
     messages: list[MessageEntry] = field(default_factory=list)
-    position: int = 0
-    ended: int = 0
-    worker: str | None = None
-    lease_until: datetime | None = None
-    epoch: int = 0
+    first_position: int = 0
+    end_cursor: int = 0
+    lease: LeaseState = NO_LEASE
 
 
 class Ledger:
@@ -64,8 +56,6 @@ class Ledger:
     def __init__(self, session: Session) -> None:
         self.session = session
         self.entries: dict[str, Entry] = {}
-        self._open: dict[str, Entry] = {}
-        self._of_key: dict[str, Entry] = {}
         self.transcript: list[MessageEntry] = []
         self.turn_of: dict[str, str | None] = {}
         self.in_window: dict[str, MessageEntry] = {}
@@ -74,203 +64,170 @@ class Ledger:
         self.evicted_count = 0
         self.cursor = 0
         self.vectors: dict[int, Vector] = {}
-        self._words = (WordIndex(), WordIndex())
-        self._indexed = 0
-
-    def save(self, session: Session, now: datetime) -> Session:
-        check_version(self.session, session)
-        self.session = replace(session, version=session.version + 1, updated_at=now)
-        return self.session
+        self._open: dict[str, Entry] = {}
+        self._by_key: dict[str, Entry] = {}
+        self._all_words, self._spoken_words = WordIndex(), WordIndex()
+        self._indexed_count = 0
 
     def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool, now: datetime) -> BegunTurn:
-        if same := self._of_key.get(new.request.idempotency_key or ""):
-            return BegunTurn(same.continuation, None, created=False)
-        check_begin(self.session)
-        holder = self.holder()
-        if holder is not None and not enqueue:
-            raise busy(self.session.id, holder.continuation.id)
-        waits = holder is not None or self.next_pending() is not None
-        entry = Entry(replace(new, status="pending"))
+        existing = self._find_by_key(new)
+        begun = rules.begin(self.session, self._state(), existing, new, claim, enqueue=enqueue, now=now)
+        if not begun.created:
+            return BegunTurn(begun.continuation, None, created=False)
+        entry = Entry(begun.continuation, lease=begun.lease)
         self.add(entry)
-        if waits:
-            return BegunTurn(entry.continuation, None, created=True)
-        turn = self._hand_over(entry, claim, now)
-        return BegunTurn(turn.continuation, turn, created=True)
-
-    def add(self, entry: Entry) -> None:
-        """Take a continuation into the books."""
-        continuation = entry.continuation
-        self.entries[continuation.id] = entry
-        if not continuation.is_final:
-            self._open[continuation.id] = entry
-        if key := continuation.request.idempotency_key:
-            self._of_key[key] = entry
+        turn = None if begun.lease.worker is None else self._turn(entry, begun.lease.worker, claim)
+        return BegunTurn(begun.continuation, turn, created=True)
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
-        if entry.continuation.is_final:
-            raise already_final(entry.continuation)
-        holder = self.holder()
-        waits_for_approval = entry.continuation.status == "awaiting_approval"
-        if holder is not None and not (holder is entry and waits_for_approval):
-            raise busy(self.session.id, holder.continuation.id)
-        self._write(entry, steps, now)
-        return self._hand_over(entry, claim, now)
+        turn, holder_id = self._turn_state(entry), self.holder_id()
+        self._apply(entry, rules.claim(entry.continuation, turn, holder_id, claim, steps, now))
+        return self._turn(entry, claim.worker, claim)
+
+    def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:
+        entry = self._find_pending()
+        if entry is None or self.holder_id() is not None:
+            return None
+        return self.claim(entry, claim, (), now)
 
     def append(
         self,
         lease: Lease,
         steps: Sequence[StepBody],
-        give_back: WaitingStatus | None,
+        release_as: WaitingStatus | None,
         stats: Stats,
         now: datetime,
     ) -> tuple[Step, ...]:
-        entry = self.held(lease)
-        written = self._write(entry, steps, now)
-        if give_back is not None:
-            entry.continuation = replace(entry.continuation, status=give_back, updated_at=now, stats=stats)
-            self._let_go(entry)
-        return written
+        entry = self.entries.get(lease.continuation_id)
+        turn = None if entry is None else self._turn_state(entry)
+        change = rules.append(lease, turn, steps, release_as, now)
+        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        continuation = entry.continuation
+        if release_as is not None:
+            continuation = replace(continuation, status=release_as, updated_at=now, stats=stats)
+        self._apply(entry, TurnChange(continuation, change.steps, change.lease))
+        return change.steps
 
     def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
-        entry = self.held(lease)
-        written = self._write(entry, end.steps, now)
-        self._close(entry, end, now)
-        self.take_in(entry.continuation.id, end, now)
-        return EndWritten(written, self.next_pending() is not None)
+        entry = self.entries.get(lease.continuation_id)
+        change = rules.finish(lease, None if entry is None else self._end_state(entry), end, now)
+        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        self._end(entry, end, change, now)
+        return EndWritten(change.steps, change.next_waits)
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session, now: datetime
     ) -> tuple[Continuation, tuple[Step, ...]]:
-        if same := self._of_key.get(new.request.idempotency_key or ""):
-            return same.continuation, ()
-        check_version(self.session, session)
-        check_begin(self.session)
-        if holder := self.holder():
-            raise busy(self.session.id, holder.continuation.id)
-        entry = Entry(replace(new, status="pending"))
+        existing = self._find_by_key(new)
+        recorded, change = rules.record(session, self._state(), existing, new, end, now)
+        if change is None:
+            return recorded, ()
+        entry = Entry(recorded)
         self.add(entry)
-        written = self._write(entry, end.steps, now)
-        self._close(entry, end, now)
-        self.take_in(new.id, end, now)
-        return entry.continuation, written
+        self._end(entry, end, change, now)
+        return recorded, change.steps
 
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None
-        continuation, message = amended(entry.continuation, answer, text, token_count)
-        self._write(entry, (Amended(text),), now)
-        entry.continuation = continuation
-        self.put_answer(entry, message)
+        turn = self._turn_state(entry)
+        change = rules.amend(entry.continuation, turn, answer, text, token_count, now)
+        self._apply(entry, TurnChange(change.continuation, change.steps, entry.lease))
+        self.replace_answer(entry, change.answer)
         self.touch(now)
-        return continuation
-
-    def touch(self, now: datetime) -> None:
-        """Note that the window is not as it was."""
-        self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
-
-    def put_answer(self, entry: Entry, message: MessageEntry) -> None:
-        """Put an amended answer in the place of the one that it amends."""
-        old = entry.messages[-1]
-        place = self.transcript.index(old, entry.position - 1)
-        entry.messages[-1] = self.transcript[place] = message
-        if message.id in self.in_window:
-            self.in_window[message.id] = message
-        if place < self._indexed:
-            for index in self._words:
-                index.replace(place + 1, old.text, message.text)
-        self.vectors.pop(entry.position, None)
-
-    def take_in(self, continuation_id: str, end: TurnEnd, now: datetime) -> None:
-        """Add what a turn leaves behind to the session, the transcript and the window."""
-        self.session = after_turn(self.session, end, now)
-        for message in end.messages:
-            self.say(message, continuation_id)
-            self.in_window[message.id] = message
-        if end.cut is not None:
-            for gone in end.cut.evicted:
-                del self.in_window[gone.message_id]
-            self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
-            self.evicted_count += len(self.evicted)
-
-    def say(self, message: MessageEntry, continuation_id: str | None) -> None:
-        """Add a message to the transcript."""
-        self.transcript.append(message)
-        self.turn_of[message.id] = continuation_id
-        if entry := self.entries.get(continuation_id or ""):
-            entry.position = entry.position or len(self.transcript)
-            entry.messages.append(message)
+        return change.continuation
 
     def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
-        if entry.continuation.is_final:
-            raise already_final(entry.continuation)
-        end = TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
-        self._write(entry, end.steps, now)
-        self._close(entry, end, now)
-        self.take_in(entry.continuation.id, end, now)
+        end = rules.cancel(entry.continuation, reason, stats)
+        self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
-        self._write(entry, (Interrupted(),), now)
-        entry.continuation = replace(entry.continuation, status="interrupted", updated_at=now)
-        self._let_go(entry)
+        self._apply(entry, rules.interrupt(entry.continuation, self._turn_state(entry), now))
         return entry.continuation
-
-    def expire(self, entry: Entry, now: datetime) -> None:
-        end = TurnEnd("expired", (Expired(),))
-        self._write(entry, end.steps, now)
-        self._close(entry, end, now)
 
     def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> SweepCounts:
         expired = steps = 0
         for entry in self.entries.values():
-            if entry.continuation.updated_at >= ended_before:
-                continue
-            if entry.continuation.is_final:
+            if rules.is_forgotten(entry.continuation, entry.lease, ended_before):
+                self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
+                self._close(entry)
+                expired += 1
+            elif entry.continuation.is_final and entry.continuation.updated_at < ended_before:
                 steps += len(entry.steps)
                 entry.steps.clear()
-            elif entry.worker is None:
-                self.expire(entry, now)
-                expired += 1
-        idle = self.session.status == "active" and self.session.updated_at < idle_before
-        if idle := idle and self.holder() is None:
-            self.session = replace(self.session, status="expired", version=self.session.version + 1)
-        return SweepCounts(int(idle), expired, steps)
+        is_idle = rules.is_idle(self.session, self.holder_id(), idle_before)
+        if is_idle:
+            self.session = rules.expire_session(self.session)
+        return SweepCounts(int(is_idle), expired, steps)
+
+    def add(self, entry: Entry) -> None:
+        """Add a continuation."""
+        continuation = entry.continuation
+        self.entries[continuation.id] = entry
+        if not continuation.is_final:
+            self._open[continuation.id] = entry
+        if key := continuation.request.idempotency_key:
+            self._by_key[key] = entry
+
+    def add_message(self, message: MessageEntry, continuation_id: str | None) -> None:
+        """Add a message to the end of the transcript."""
+        self.transcript.append(message)
+        self.turn_of[message.id] = continuation_id
+        if entry := self.entries.get(continuation_id or ""):
+            entry.first_position = entry.first_position or len(self.transcript)
+            entry.messages.append(message)
+
+    def apply_end(self, continuation_id: str, end: TurnEnd, now: datetime) -> None:
+        """Apply the end of a turn to the session, the transcript and the window."""
+        self.session = end.apply_to_session(self.session, now)
+        for message in end.messages:
+            self.add_message(message, continuation_id)
+            self.in_window[message.id] = message
+        if end.cut is not None:
+            for evicted in end.cut.evicted:
+                del self.in_window[evicted.message_id]
+            self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
+            self.evicted_count += len(self.evicted)
+
+    def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
+        """Replace the last message of a turn, and drop the turn's vector."""
+        old = entry.messages[-1]
+        index = self.transcript.index(old, entry.first_position - 1)
+        entry.messages[-1] = self.transcript[index] = answer
+        if answer.id in self.in_window:
+            self.in_window[answer.id] = answer
+        if index < self._indexed_count:
+            self._all_words.replace(index + 1, old.text, answer.text)
+            self._spoken_words.replace(index + 1, old.text, answer.text)
+        self.vectors.pop(entry.first_position, None)
+
+    def touch(self, now: datetime) -> None:
+        """Give the session its next version."""
+        self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
 
     def entry(self, continuation_id: str) -> Entry:
-        try:
-            return self.entries[continuation_id]
-        except KeyError:
-            raise ContinuationNotFound(
-                f"no continuation {continuation_id}", continuation_id=continuation_id
-            ) from None
-
-    def leases(self) -> dict[str, tuple[str | None, datetime | None, int]]:
-        """Who holds what, for a ledger that is read anew."""
-        return {key: (entry.worker, entry.lease_until, entry.epoch) for key, entry in self._open.items()}
-
-    def take_leases(self, leases: dict[str, tuple[str | None, datetime | None, int]]) -> None:
-        """Let those who held something hold it again."""
-        for key, entry in self._open.items():
-            if key in leases:
-                entry.worker, entry.lease_until, entry.epoch = leases[key]
-
-    def held(self, lease: Lease) -> Entry:
-        """Return the entry that the lease speaks of, if it still holds."""
-        entry = self.entries.get(lease.continuation_id)
-        if entry is None or (entry.worker, entry.epoch) != (lease.worker, lease.epoch):
-            raise LeaseLost(lease.continuation_id)
+        """Return the entry of a continuation, or raise `ContinuationNotFound`."""
+        entry = self.entries.get(continuation_id)
+        if entry is None:
+            rules.raise_continuation_not_found(continuation_id)
         return entry
 
-    def holder(self) -> Entry | None:
-        """Return who runs or awaits approval: one at the most."""
-        return next((e for e in self._open.values() if e.continuation.status in HOLDING), None)
+    def open_leases(self) -> dict[str, LeaseState]:
+        """Return the leases of all open continuations, by continuation."""
+        return {key: entry.lease for key, entry in self._open.items()}
 
-    def next_pending(self) -> Entry | None:
-        """Return who waits longest."""
-        return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
+    def restore_leases(self, leases: dict[str, LeaseState]) -> None:
+        """Set the leases that `open_leases` returned before the ledger was read again."""
+        for key, entry in self._open.items():
+            entry.lease = leases.get(key, entry.lease)
 
-    def waiting(self) -> list[Continuation]:
-        """Return what could go on: pending or interrupted, if nobody holds the session."""
-        if self.holder() is not None:
+    def holder_id(self) -> str | None:
+        """Return the continuation that is running or awaiting approval."""
+        return next((key for key, e in self._open.items() if e.continuation.status in HOLDING), None)
+
+    def list_waiting(self) -> list[Continuation]:
+        """Return the pending and interrupted continuations, or none if the session is held."""
+        if self.holder_id() is not None:
             return []
         turns = (entry.continuation for entry in self._open.values())
         return [turn for turn in turns if turn.status in ("pending", "interrupted")]
@@ -288,7 +245,7 @@ class Ledger:
         )
 
     def window_turns(self) -> Iterable[Continuation]:
-        """Return the turns that have messages in the window."""
+        """Return the continuations that have messages in the window."""
         ids = dict.fromkeys(self.turn_of[message_id] or "" for message_id in self.in_window)
         return (self.entries[key].continuation for key in ids if key in self.entries)
 
@@ -297,10 +254,11 @@ class Ledger:
         return [entry.continuation for entry in entries.values()]
 
     def messages(self, after: int, limit: int) -> list[StoredMessage]:
-        chosen = self.transcript[after : after + limit]
-        return [self.stored(message, position) for position, message in enumerate(chosen, after + 1)]
+        last = min(after + limit, len(self.transcript))
+        return [self.stored_message(position) for position in range(after + 1, last + 1)]
 
-    def stored(self, message: MessageEntry, position: int) -> StoredMessage:
+    def stored_message(self, position: int) -> StoredMessage:
+        message = self.transcript[position - 1]
         turn = self.turn_of.get(message.id)
         return StoredMessage(self.session.id, position, message, message.id in self.in_window, turn)
 
@@ -308,21 +266,15 @@ class Ledger:
         merged = self.vectors | {vector.position: vector for vector in vectors}
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
-    def recall(self, beginnings: Sequence[str], limit: int, said: bool) -> list[StoredMessage]:
-        self._index()
+    def recall(self, prefixes: Sequence[str], limit: int, skip_tools: bool) -> list[StoredMessage]:
+        self._index_messages()
+        index = self._spoken_words if skip_tools else self._all_words
         found: set[int] = set()
-        for beginning in beginnings:
-            newest = self._words[said].newest(beginning, limit + len(self.in_window))
-            gone = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
-            found |= set(sorted(gone, reverse=True)[:limit])
-        return [self.stored(self.transcript[at - 1], at) for at in sorted(found)]
-
-    def _index(self) -> None:
-        """Let the indexes catch up with the transcript: one of all, and one of what was said."""
-        for position, message in enumerate(self.transcript[self._indexed :], self._indexed + 1):
-            for index in self._words[: 1 + (message.role != "tool")]:
-                index.add(position, message.text)
-        self._indexed = len(self.transcript)
+        for prefix in prefixes:
+            newest = index.find_newest(prefix, limit + len(self.in_window))
+            evicted = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
+            found |= set(sorted(evicted, reverse=True)[:limit])
+        return [self.stored_message(position) for position in sorted(found)]
 
     def events(self, after: int, limit: int) -> list[StoredStep]:
         found = [
@@ -333,7 +285,7 @@ class Ledger:
         ]
         return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
 
-    def bundle(self) -> Bundle:
+    def to_bundle(self) -> Bundle:
         return Bundle(
             session=self.session,
             continuations=tuple(entry.continuation for entry in self.entries.values()),
@@ -353,33 +305,59 @@ class Ledger:
             ledger.entries[stored.continuation_id].steps.append(stored.step)
             ledger.cursor = max(ledger.cursor, stored.step.cursor)
         for kept in bundle.messages:
-            ledger.say(kept.message, kept.continuation_id)
+            ledger.add_message(kept.message, kept.continuation_id)
             if kept.in_window:
                 ledger.in_window[kept.message.id] = kept.message
         ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
         ledger.evicted_count = bundle.evicted_count
         return ledger
 
-    def _hand_over(self, entry: Entry, claim: ClaimRequest, now: datetime) -> Turn:
-        entry.continuation = replace(entry.continuation, status="running", updated_at=now)
-        entry.worker, entry.lease_until = claim.worker, lease_end(now, claim.lease_s)
-        entry.epoch += 1
-        lease = Lease(entry.continuation.id, self.session.id, claim.worker, entry.epoch)
+    def _state(self) -> SessionState:
+        has_pending = self._find_pending() is not None
+        return SessionState(
+            self.session.version, len(self.transcript), self.cursor, self.holder_id(), has_pending
+        )
+
+    def _turn_state(self, entry: Entry) -> TurnState:
+        return TurnState(entry.lease, len(entry.steps), self.cursor)
+
+    def _end_state(self, entry: Entry) -> EndState:
+        has_pending = self._find_pending() is not None
+        totals = SessionTotals.of(self.session)
+        return EndState(self._turn_state(entry), len(self.transcript), has_pending, totals)
+
+    def _find_by_key(self, new: Continuation) -> Continuation | None:
+        entry = self._by_key.get(new.request.idempotency_key or "")
+        return None if entry is None else entry.continuation
+
+    def _find_pending(self) -> Entry | None:
+        """Return the oldest pending continuation."""
+        return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
+
+    def _turn(self, entry: Entry, worker: str, claim: ClaimRequest) -> Turn:
+        lease = Lease(entry.continuation.id, self.session.id, worker, entry.lease.epoch)
         window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 
-    def _write(self, entry: Entry, steps: Sequence[StepBody], now: datetime) -> tuple[Step, ...]:
-        written = number_steps(steps, len(entry.steps), self.cursor, now)
-        entry.steps += written
-        self.cursor += len(written)
-        return written
+    def _apply(self, entry: Entry, change: TurnChange) -> None:
+        entry.continuation, entry.lease = change.continuation, change.lease
+        entry.steps += change.steps
+        self.cursor += len(change.steps)
 
-    def _close(self, entry: Entry, end: TurnEnd, now: datetime) -> None:
-        entry.continuation, entry.ended = ended(entry.continuation, end, now), self.cursor
-        assert end.status in FINAL
-        del self._open[entry.continuation.id]
-        self._let_go(entry)
+    def _end(self, entry: Entry, end: TurnEnd, change: EndChange, now: datetime) -> None:
+        ended = end.apply_to_continuation(entry.continuation, now)
+        self._apply(entry, TurnChange(ended, change.steps, change.lease))
+        self._close(entry)
+        self.apply_end(ended.id, end, now)
 
-    def _let_go(self, entry: Entry) -> None:
-        entry.worker = entry.lease_until = None
-        entry.epoch += 1
+    def _close(self, entry: Entry) -> None:
+        entry.end_cursor = self.cursor
+        self._open.pop(entry.continuation.id, None)
+
+    def _index_messages(self) -> None:
+        """Add the messages that the word indexes lack."""
+        for position, message in enumerate(self.transcript[self._indexed_count :], self._indexed_count + 1):
+            self._all_words.add(position, message.text)
+            if message.role != "tool":
+                self._spoken_words.add(position, message.text)
+        self._indexed_count = len(self.transcript)

@@ -1,4 +1,4 @@
-"""Which messages have which words: an index in memory, for the stores that have no other."""
+"""An index of words in memory, for a backend without a full-text index."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
@@ -7,43 +7,44 @@ from operator import itemgetter
 
 from sash.memory.words import normalize, split_words
 
-# A beginning is looked up by its first letters, and what was found there is looked at.
-_KEY = 4
+# Words are grouped by their first letters. This is the number of letters.
+_KEY_LENGTH = 4
 
 
 class WordIndex:
-    """Positions of a transcript by the beginnings of their words."""
+    """Positions of a transcript by prefixes of their words."""
 
     def __init__(self) -> None:
-        self._at: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
+        self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, position: int, text: str) -> None:
-        """Take in what was said at a position; positions come in their order."""
+        """Add a message. Positions must come in ascending order."""
         for word in set(split_words(text)):
-            self._at[word[:_KEY]].append((position, word))
+            self._by_key[word[:_KEY_LENGTH]].append((position, word))
 
     def replace(self, position: int, old: str, new: str) -> None:
-        """Take in that something else was said at a position that is known."""
-        for key in {word[:_KEY] for word in split_words(old)}:
-            del self._at[key][self._place(key, position)]
+        """Replace the text of a message that the index contains."""
+        for key in {word[:_KEY_LENGTH] for word in split_words(old)}:
+            del self._by_key[key][self._find_slice(key, position)]
         for word in set(split_words(new)):
-            place = self._place(word[:_KEY], position)
-            self._at[word[:_KEY]].insert(place.start, (position, word))
+            at = self._find_slice(word[:_KEY_LENGTH], position).start
+            self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
 
-    def _place(self, key: str, position: int) -> slice:
-        """Return where a list has the words of a position, or would have them."""
-        found, by_position = self._at[key], itemgetter(0)
+    def find_newest(self, prefix: str, limit: int) -> set[int]:
+        """Return the last positions that have a word with this prefix: up to `limit` for each group."""
+        prefix = normalize(prefix)
+        first = prefix[:_KEY_LENGTH]
+        is_short = len(first) < _KEY_LENGTH
+        keys = [key for key in self._by_key if key.startswith(first)] if is_short else [first]
+        found: set[int] = set()
+        for key in keys:
+            newest = (at for at, word in reversed(self._by_key.get(key, [])) if word.startswith(prefix))
+            found.update(islice((at for at, _ in groupby(newest)), limit))
+        return found
+
+    def _find_slice(self, key: str, position: int) -> slice:
+        """Return where the words of a position are in their group, or where they belong."""
+        found, by_position = self._by_key[key], itemgetter(0)
         return slice(
             bisect_left(found, position, key=by_position), bisect_right(found, position, key=by_position)
         )
-
-    def newest(self, beginning: str, limit: int) -> set[int]:
-        """Return the last positions with a word that begins so."""
-        beginning = normalize(beginning)
-        short = beginning[:_KEY]
-        keys = [short] if len(short) == _KEY else [key for key in self._at if key.startswith(short)]
-        found: set[int] = set()
-        for key in keys:
-            newest = (at for at, word in reversed(self._at.get(key, [])) if word.startswith(beginning))
-            found.update(islice((at for at, _ in groupby(newest)), limit))
-        return found

@@ -1,8 +1,8 @@
-"""One SQLite file: a thread that writes, threads that read, and the migrations.
+"""One SQLite file: a writer thread, reader threads, and the migrations.
 
-The writer owns its connection. What waits when it gets to work is committed together, with one fsync (group
-commit); each job has a savepoint of its own, so that one that is refused does not touch the others. Readers
-have connections apart, and never wait for the writer (WAL).
+The writer thread owns one connection. It commits all waiting jobs together, with one fsync (group commit).
+Each job has a savepoint, so that a refused job does not affect the others. Readers have connections of their
+own and never wait for the writer (WAL).
 """
 
 import asyncio
@@ -18,24 +18,24 @@ from typing import Any, Literal, TypeVar
 
 from sash.errors import StoreUnavailable, WriteRefused
 from sash.stores.lock import FileLock
-from sash.stores.sqlite.queries import script
+from sash.stores.sqlite.queries import read_script
 
 T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
 SCHEMA_VERSION = 1
-MAX_JOBS_A_COMMIT = 256
+MAX_JOBS_PER_COMMIT = 256
 READERS = 2
 BUSY_TIMEOUT_S = 5.0
 
-# What is wrong with one job, and not with the file.
+# Errors of one job. All other errors concern the file.
 _REFUSALS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A job with the one who waits for its result."""
+class _PendingJob:
+    """A job in the writer's queue, and the future that gets its result."""
 
     job: Job[Any]
     future: asyncio.Future[Any]
@@ -45,32 +45,53 @@ class _Waiting:
 
 
 class _File:
-    """Knows a file again: what is written into one that was moved or deleted, nobody finds."""
+    """The file that was opened. A write into a moved or deleted file would be lost."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._known: tuple[int, int] | None = None
+        self._identity: tuple[int, int] | None = None
 
-    def note(self) -> None:
-        self._known = self._identity()
+    def note_identity(self) -> None:
+        """Remember the file that is open now."""
+        found = self.path.stat()
+        self._identity = (found.st_dev, found.st_ino)
 
     def check(self) -> None:
-        try:
-            is_same = self._identity() == self._known
-        except FileNotFoundError:
-            is_same = False
-        if not is_same:
-            raise OSError("the file that was opened is not there any more: put it back, or start again")
+        """Refuse to use a file that was moved, deleted or replaced."""
+        if self._is_gone():
+            raise FileNotFoundError(self.path)
 
-    def _identity(self) -> tuple[int, int]:
-        found = self.path.stat()
-        return found.st_dev, found.st_ino
+    def explain(self, error: Exception) -> str:
+        """Return an error message with the cause and the remedy."""
+        start = f"the store {self.path.name} cannot be used"
+        # SQLite reports a missing file in several ways, so the file itself is checked again.
+        if self._is_gone():
+            return f"{start}: the file that was opened is not there any more: put it back, or start again"
+        if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+            advice = (
+                "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
+            )
+        else:
+            advice = (
+                "Check that the disk has room, that the file may be written, "
+                "and that no other program holds it"
+            )
+        return f"{start}: {error}. {advice}"
+
+    def _is_gone(self) -> bool:
+        if self._identity is None:
+            return False
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            return True
+        return (found.st_dev, found.st_ino) != self._identity
 
 
 class Database:
     """A SQLite file that several processes may open.
 
-    `when_alone` is run at the opening if no other process has the file open, before any can open it.
+    If no other process has the file open, `when_alone` runs before any other process can open it.
     """
 
     def __init__(self, path: Path, synchronous: Synchronous, when_alone: Job[None]) -> None:
@@ -78,10 +99,10 @@ class Database:
         self._file = _File(path)
         self._when_alone = when_alone
         self._synchronous = synchronous
-        self._jobs: queue.SimpleQueue[_Waiting | None] = queue.SimpleQueue()
+        self._jobs: queue.SimpleQueue[_PendingJob | None] = queue.SimpleQueue()
         self._writer: threading.Thread | None = None
         self._local = threading.local()
-        self._reading: list[sqlite3.Connection] = []
+        self._reader_connections: list[sqlite3.Connection] = []
         self._readers: ThreadPoolExecutor | None = None
         self._lock = FileLock(Path(f"{path}.lock"))
 
@@ -90,11 +111,9 @@ class Database:
             return
         db = await asyncio.to_thread(self._prepare)
         self._jobs = queue.SimpleQueue()
-        self._local, self._reading = threading.local(), []
+        self._local, self._reader_connections = threading.local(), []
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
-        self._writer = threading.Thread(
-            target=self._write_forever, args=(db,), name="sash-writer", daemon=True
-        )
+        self._writer = threading.Thread(target=self._run_writer, args=(db,), name="sash-writer", daemon=True)
         self._writer.start()
 
     async def close(self) -> None:
@@ -104,43 +123,43 @@ class Database:
             self._jobs.put(None)
             await asyncio.to_thread(writer.join)
             await asyncio.to_thread(readers.shutdown)
-            for db in self._reading:
+            for db in self._reader_connections:
                 db.close()
             self._lock.release()
 
     async def write(self, job: Job[T]) -> T:
-        """Run a job in a transaction, which is on the disk when this returns."""
+        """Run a job in a transaction. It is on the disk when this returns."""
         if self._writer is None:
             raise StoreUnavailable("the store is not open")
         loop = asyncio.get_running_loop()
         future = loop.create_future()
-        self._jobs.put(_Waiting(job, future, loop))
+        self._jobs.put(_PendingJob(job, future, loop))
         result: T = await future
         return result
 
     async def read(self, job: Job[T]) -> T:
-        """Run a job that only reads, and sees the store as it is at one moment."""
+        """Run a job that only reads. All its queries see the same state of the file."""
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
 
     def _run_reader(self, job: Job[T]) -> T:
         try:
+            self._file.check()
             if not hasattr(self._local, "db"):
                 self._file.check()  # SQLite would create the file if it is missing
                 self._local.db = self._connect(reader=True)
-                self._reading.append(self._local.db)
-            self._file.check()
+                self._reader_connections.append(self._local.db)
             self._local.db.execute("BEGIN")
             try:
                 return job(self._local.db)
             finally:
                 self._local.db.execute("ROLLBACK")
         except (sqlite3.Error, OSError) as error:
-            raise _unavailable(self._path, error) from error
+            raise StoreUnavailable(self._file.explain(error)) from error
 
     async def empty_log(self) -> None:
-        """Bring all that was written into the file, so that the log has nothing any more."""
+        """Move everything from the write-ahead log into the file, so that the log keeps no deleted data."""
         await asyncio.to_thread(self._empty_log)
 
     def _empty_log(self) -> None:
@@ -169,91 +188,93 @@ class Database:
                 self._lock.share(self._prepare_alone)
                 db = self._connect()
                 undo.callback(db.close)
-                _make_ready(db)
-                self._file.note()
+                _prepare_schema(db)
+                self._file.note_identity()
             except (sqlite3.Error, OSError) as error:
-                raise _unavailable(self._path, error) from error
+                raise StoreUnavailable(self._file.explain(error)) from error
             undo.pop_all()
         return db
 
     def _prepare_alone(self) -> None:
         with closing(self._connect()) as db:
-            _make_ready(db)
+            _prepare_schema(db)
             self._when_alone(db)
 
-    def _write_forever(self, db: sqlite3.Connection) -> None:
-        waiting = self._jobs.get()
-        while waiting is not None:
-            batch = [waiting]
-            while len(batch) < MAX_JOBS_A_COMMIT and not self._jobs.empty():
-                waiting = self._jobs.get()
-                if waiting is None:
+    def _run_writer(self, db: sqlite3.Connection) -> None:
+        pending = self._jobs.get()
+        while pending is not None:
+            batch = [pending]
+            while len(batch) < MAX_JOBS_PER_COMMIT and not self._jobs.empty():
+                pending = self._jobs.get()
+                if pending is None:
                     break
-                batch.append(waiting)
+                batch.append(pending)
             _commit(db, batch, self._file)
-            _tell(batch)
-            if waiting is not None:
-                waiting = self._jobs.get()
+            _send_results(batch)
+            if pending is not None:
+                pending = self._jobs.get()
         db.close()
 
 
-def _commit(db: sqlite3.Connection, batch: list[_Waiting], file: _File) -> None:
-    """Run the jobs in one transaction; if it cannot be committed none of them has happened."""
+def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> None:
+    """Run the jobs in one transaction. If the commit fails, none of them has an effect."""
     try:
         db.execute("BEGIN IMMEDIATE")
         file.check()
-        for waiting in batch:
-            _run_job(db, waiting, alone=len(batch) == 1)
+        for pending in batch:
+            _run_job(db, pending, alone=len(batch) == 1)
         if db.in_transaction:
             db.execute("COMMIT")
     except Exception as error:
         with suppress(sqlite3.Error):
             db.rollback()
-        for waiting in batch:
-            waiting.error = waiting.error or _unavailable(file.path, error)
+        message = file.explain(error)
+        for pending in batch:
+            pending.error = pending.error or StoreUnavailable(message)
 
 
-def _run_job(db: sqlite3.Connection, waiting: _Waiting, *, alone: bool) -> None:
-    """Run one job; what it changed before it refused is undone, for which one alone needs no savepoint."""
+def _run_job(db: sqlite3.Connection, pending: _PendingJob, *, alone: bool) -> None:
+    """Run one job, and undo its changes if it fails. A job alone in its transaction needs no savepoint."""
     if not alone:
         db.execute("SAVEPOINT job")
     try:
-        waiting.result = waiting.job(db)
+        pending.result = pending.job(db)
     except sqlite3.Error as error:
         if not isinstance(error, _REFUSALS):
             raise
-        waiting.error = WriteRefused(f"the store refused a write: {error}")
+        pending.error = WriteRefused(f"the store refused a write: {error}")
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     except BaseException as error:
-        waiting.error = error
+        pending.error = error
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone:
         db.execute("RELEASE job")
 
 
-def _tell(batch: list[_Waiting]) -> None:
-    """Hand the results over, with one call a loop."""
-    for loop in {waiting.loop for waiting in batch}:
-        with suppress(RuntimeError):  # the loop of those who asked may be gone
-            loop.call_soon_threadsafe(_settle, loop, batch)
+def _send_results(batch: list[_PendingJob]) -> None:
+    """Send the results to the callers, with one call per event loop."""
+    for loop in {pending.loop for pending in batch}:
+        with suppress(RuntimeError):  # the caller's event loop may be closed
+            loop.call_soon_threadsafe(_set_results, loop, batch)
 
 
-def _settle(loop: asyncio.AbstractEventLoop, batch: list[_Waiting]) -> None:
-    for waiting in batch:
-        if waiting.loop is not loop or waiting.future.done():
+def _set_results(loop: asyncio.AbstractEventLoop, batch: list[_PendingJob]) -> None:
+    for pending in batch:
+        if pending.loop is not loop or pending.future.done():
             continue
-        if waiting.error is None:
-            waiting.future.set_result(waiting.result)
+        if pending.error is None:
+            pending.future.set_result(pending.result)
         else:
-            waiting.future.set_exception(waiting.error)
+            pending.future.set_exception(pending.error)
 
 
-def _make_ready(db: sqlite3.Connection) -> None:
+def _prepare_schema(db: sqlite3.Connection) -> None:
     db.execute("PRAGMA journal_mode = WAL")
-    _migrate(db)
+    migrate(db)
 
 
-def _migrate(db: sqlite3.Connection) -> None:
+def migrate(db: sqlite3.Connection) -> None:
+    """Bring the schema to the current version."""
     [version] = db.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise StoreUnavailable(
@@ -261,12 +282,5 @@ def _migrate(db: sqlite3.Connection) -> None:
             "install the newer one"
         )
     for number in range(version + 1, SCHEMA_VERSION + 1):
-        migration = script(f"{number:04}")
-        db.executescript(f"BEGIN IMMEDIATE;\n{migration}\nPRAGMA user_version = {number};\nCOMMIT;")
-
-
-def _unavailable(path: Path, error: Exception) -> StoreUnavailable:
-    advice = "Check that the disk has room, that the file may be written, and that no other program holds it"
-    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
-        advice = "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
-    return StoreUnavailable(f"the store {path.name} cannot be used: {error}. {advice}")
+        script = read_script(f"{number:04}")
+        db.executescript(f"BEGIN IMMEDIATE;\n{script}\nPRAGMA user_version = {number};\nCOMMIT;")

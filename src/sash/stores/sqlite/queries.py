@@ -1,16 +1,19 @@
-"""SQL is kept as SQL, in files under `sql/`, and looked up by name."""
+"""The SQL of the store. It is kept in files under `sql/`, and every query has a name."""
 
 from importlib.resources import files
 
 _HEAD = "-- name: "
 
 
-def script(name: str) -> str:
-    """Return the text of one file."""
+def read_script(name: str) -> str:
+    """Return the text of a file under `sql/`."""
     return files("sash.stores.sqlite").joinpath("sql", f"{name}.sql").read_text()
 
 
-def queries(name: str) -> dict[str, str]:
-    """Return the queries of a file: each begins with a line `-- name: …`."""
-    _, *parts = f"\n{script(name)}".split(f"\n{_HEAD}")
+def read_queries(name: str) -> dict[str, str]:
+    """Return the queries of a file by name. Each query begins with a line `-- name: …`."""
+    _, *parts = f"\n{read_script(name)}".split(f"\n{_HEAD}")
     return {head.strip(): body.strip().rstrip(";") for head, _, body in (p.partition("\n") for p in parts)}
+
+
+SQL = read_queries("queries")

@@ -1,92 +1,101 @@
-"""Evicted messages by their words, in SQLite: from the full-text index, and those that it lacks so far."""
+"""Searches by words in SQLite: in the full-text index, and in the messages that it lacks so far."""
 
 import sqlite3
 from collections.abc import Sequence
 
 from sash.memory.words import normalize, split_words
 from sash.ports.store import StoredMessage
-from sash.stores.sqlite import rows
+from sash.stores.sqlite.message_rows import read_message
+from sash.stores.sqlite.queries import SQL
 
-# So many matches are looked at at once, most of the time all there are.
-_LOOKED_AT = 32
-# The letters by which the index has a list of words.
-_PREFIX = 4
+# The number of matches to read at once. Most often there are not more.
+_BATCH = 32
+# The index has a list of words by their first letters. This is the number of letters.
+_PREFIX_LENGTH = 4
 
 
 class _Match:
-    """A message with its words, and the letters that they begin with."""
+    """A message with its words, and the first letters of these words."""
 
-    __slots__ = ("body", "continuation_id", "firsts", "position", "words")
+    __slots__ = ("body", "continuation_id", "first_letters", "position", "words")
 
     def __init__(self, position: int, continuation_id: str | None, body: str, text: str | None) -> None:
         self.position = position
         self.continuation_id = continuation_id
         self.body = body
         self.words = split_words(text or "")
-        self.firsts = {word[:_PREFIX] for word in self.words}
+        self.first_letters = {word[:_PREFIX_LENGTH] for word in self.words}
+
+
+def quote_words(query: str) -> str:
+    """Return a full-text query for messages with all words of `query`; empty if it has no word."""
+    quoted = query.replace("\0", " ").replace('"', '""')
+    terms = " ".join(f'"{word}"' for word in quoted.split())
+    return terms and f"text : ({terms})"
 
 
 def recall_messages(
-    db: sqlite3.Connection, key: int, session_id: str, beginnings: Sequence[str], limit: int, said: bool
+    db: sqlite3.Connection, key: int, session_id: str, prefixes: Sequence[str], limit: int, skip_tools: bool
 ) -> list[StoredMessage]:
-    """Find evicted messages with words that begin so, for each beginning the newest.
+    """Find evicted messages by prefixes of their words: for each prefix the newest `limit`.
 
-    What the index does not have yet is read. In it all beginnings are looked up at once, as that costs little
-    more than one; if the newest matches are too many to be all of them, they are those of the beginnings that
-    have enough, and the others are looked up again.
+    Messages that the index lacks are read. The index is asked for all prefixes at once, which costs little
+    more than one prefix. If there are more matches than the query returned, only the prefixes with `limit`
+    matches are complete, and the index is asked again for the others.
     """
-    unindexed = _unindexed(db, key, said)
-    of = {b: _matching(unindexed, b, limit) for b in dict.fromkeys(beginnings)}
-    waiting = [b for b in of if len(of[b]) < limit]
-    while waiting:
-        most = max(limit * len(waiting), _LOOKED_AT)
-        newest = _newest_matches(db, key, waiting, most, said)
-        found = {b: _matching(newest, b, limit) for b in waiting}
-        settled = waiting if len(newest) < most else [b for b in waiting if len(found[b]) == limit]
-        if not settled:
-            settled = waiting[:1]
-            newest = _newest_matches(db, key, settled, limit * _LOOKED_AT, said)
-            found = {settled[0]: _matching(newest, settled[0], limit)}
-        of |= {b: (of[b] + found[b])[:limit] for b in settled}
-        waiting = [b for b in waiting if b not in settled]
-    chosen = {match.position: match for matches in of.values() for match in matches}
+    unindexed = _read_unindexed(db, key, skip_tools)
+    matches = {p: _filter_matches(unindexed, p, limit) for p in dict.fromkeys(prefixes)}
+    remaining = [p for p in matches if len(matches[p]) < limit]
+    while remaining:
+        batch = max(limit * len(remaining), _BATCH)
+        newest = _query_index(db, key, remaining, batch, skip_tools)
+        found = {p: _filter_matches(newest, p, limit) for p in remaining}
+        complete = remaining if len(newest) < batch else [p for p in remaining if len(found[p]) == limit]
+        if not complete:
+            complete = remaining[:1]
+            newest = _query_index(db, key, complete, limit * _BATCH, skip_tools)
+            found = {complete[0]: _filter_matches(newest, complete[0], limit)}
+        matches |= {p: (matches[p] + found[p])[:limit] for p in complete}
+        remaining = [p for p in remaining if p not in complete]
+    chosen = {match.position: match for of_prefix in matches.values() for match in of_prefix}
     return [
-        rows.read_message(session_id, position, m.continuation_id, m.body, in_window=False)
+        read_message(session_id, position, m.continuation_id, m.body, in_window=False)
         for position, m in sorted(chosen.items())
     ]
 
 
-def _matching(matches: Sequence[_Match], beginning: str, limit: int) -> list[_Match]:
-    wanted = normalize(beginning)
-    first = wanted[:_PREFIX]
+def _filter_matches(matches: Sequence[_Match], prefix: str, limit: int) -> list[_Match]:
+    wanted = normalize(prefix)
+    first = wanted[:_PREFIX_LENGTH]
+    is_short = len(first) < _PREFIX_LENGTH
     return [
         m
         for m in matches
-        if (first in m.firsts or len(first) < _PREFIX) and any(word.startswith(wanted) for word in m.words)
+        if (first in m.first_letters or is_short) and any(word.startswith(wanted) for word in m.words)
     ][:limit]
 
 
-def _unindexed(db: sqlite3.Connection, key: int, said: bool) -> list[_Match]:
-    """Read the evicted messages that the index does not have yet, newest first."""
-    [indexed] = db.execute(rows.SQL["indexed"]).fetchone()
+def _read_unindexed(db: sqlite3.Connection, key: int, skip_tools: bool) -> list[_Match]:
+    """Read the evicted messages that the index lacks, newest first."""
+    [last_indexed] = db.execute(SQL["indexed"]).fetchone()
     found = []
-    evicted = db.execute(rows.SQL["evicted_messages"], {"session": key})
+    evicted = db.execute(SQL["evicted_messages"], {"session": key})
     for row, role, position, continuation_id, body, text in evicted:
-        if row <= indexed:
+        if row <= last_indexed:
             break
-        if not (said and role == "tool"):
+        if not (skip_tools and role == "tool"):
             found.append(_Match(position, continuation_id, body, text))
     return found
 
 
-def _newest_matches(
-    db: sqlite3.Connection, key: int, beginnings: Sequence[str], limit: int, said: bool
+def _query_index(
+    db: sqlite3.Connection, key: int, prefixes: Sequence[str], limit: int, skip_tools: bool
 ) -> list[_Match]:
-    place = f'"{key}said"' if said else f'("{key}said" OR "{key}tool")'
-    letters = dict.fromkeys(normalize(beginning)[:_PREFIX].replace('"', "") for beginning in beginnings)
+    place = f'"{key}said"' if skip_tools else f'("{key}said" OR "{key}tool")'
+    letters = dict.fromkeys(normalize(prefix)[:_PREFIX_LENGTH].replace('"', "") for prefix in prefixes)
     any_of = " OR ".join(f'"{first}" *' for first in letters)
     where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}
     return [
         _Match(position, continuation_id, body, text)
-        for position, continuation_id, body, text in db.execute(rows.SQL["recall"], where)
+        for position, continuation_id, body, text in db.execute(SQL["recall"], where)
     ]

@@ -1,4 +1,4 @@
--- `:session` is a session's key, `:session_id` the id that the world knows it by.
+-- `:session` is a session's key. `:session_id` is its public id.
 
 -- name: key
 SELECT key FROM sessions WHERE id = :session_id AND owner = :owner;
@@ -26,11 +26,14 @@ WHERE s.key = ifnull(
      ORDER BY id DESC LIMIT 1));
 
 -- name: idle_sessions
-SELECT s.key FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before AND NOT EXISTS
-    (SELECT 1 FROM continuations WHERE session = s.key AND status IN ('running', 'awaiting_approval'));
+-- Active sessions without a change since then, each with its key and the continuation that holds it.
+SELECT s.key, (SELECT id FROM continuations INDEXED BY one_holder
+     WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
+    s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
+FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.status = 'active' AND s.updated_at < :before;
 
 -- name: expire_session
-UPDATE sessions SET status = 'expired', version = version + 1 WHERE key = ?;
+UPDATE sessions SET status = ?, version = ? WHERE key = ?;
 
 -- name: insert_session
 INSERT INTO sessions (id, owner, name, status, updated_at, version, stats, body)
@@ -48,11 +51,6 @@ WHERE id = :id RETURNING key;
 UPDATE cuts SET digest = :digest, cut_at = :cut_at
 WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 
--- name: add_stats
-UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1,
-    status = CASE WHEN status = 'active' AND json_type(body, '$.is_one_question') = 'true' THEN 'ended' ELSE status END
-WHERE id = :session_id;
-
 -- name: touch_session
 UPDATE sessions SET updated_at = :now, version = version + 1 WHERE key = :session;
 
@@ -62,9 +60,8 @@ DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
 -- name: erase
 DELETE FROM sessions WHERE owner = :owner;
 
--- name: place_of_turn
--- A session's key and version, its number of messages, its last cursor even if that step was swept, who holds it,
--- whether somebody waits.
+-- name: session_state
+-- The key of a session, then the fields of `rules.SessionState`. A swept step keeps its cursor.
 SELECT s.key, s.version, s.positions,
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT id FROM continuations INDEXED BY one_holder
@@ -77,22 +74,23 @@ FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0))
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
--- name: held
--- What a lease holds: its session, how many steps there are, the session's last cursor, stats and number of
--- messages, and whether somebody waits.
-SELECT s.key, (SELECT count(*) FROM steps
+-- name: end_state
+-- The columns of `turn_state`, then the fields of `rules.EndState`, then the stored ending.
+SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
-    max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.stats, s.positions,
+    max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
     EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
-        AND status IN ('pending', 'interrupted') AND status = 'pending')
-FROM continuations AS c JOIN sessions AS s ON s.key = c.session
-WHERE c.id = ? AND c.worker = ? AND c.epoch = ?;
+        AND status IN ('pending', 'interrupted') AND status = 'pending'),
+    s.status, s.version, s.stats, json_type(s.body, '$.context.one_question') IS 'true', c.ending
+FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
--- name: place
-SELECT s.key, (SELECT count(*) FROM steps
+-- name: turn_state
+-- The key of a continuation's session, the worker and the epoch of its lease, the number of its steps, and the
+-- session's last cursor.
+SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0))
-FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = :id;
+FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
 -- name: continuation
 SELECT body, status, updated_at, ending FROM continuations WHERE id = :id AND owner = :owner;
@@ -114,6 +112,7 @@ SELECT body, status, updated_at, ending FROM continuations
 WHERE session = :session AND idempotency_key = :idempotency_key;
 
 -- name: holder
+-- The continuation that holds the session of a continuation.
 SELECT h.id FROM continuations AS c JOIN continuations AS h INDEXED BY one_holder
     ON h.session = c.session AND h.status IN ('running', 'awaiting_approval')
 WHERE c.id = :id;
@@ -124,10 +123,9 @@ SELECT c.body, c.status, c.updated_at, c.ending FROM sessions AS s
         AND c.status IN ('pending', 'interrupted') AND c.status = 'pending'
 WHERE s.id = :session_id ORDER BY c.id LIMIT 1;
 
--- name: lost
-SELECT body, status, updated_at, ending FROM continuations INDEXED BY one_holder
-WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL
-    AND (lease_until <= :now OR lease_until > :latest OR worker IN (SELECT value FROM json_each(:dead)));
+-- name: running
+SELECT worker, lease_until, body, status, updated_at, ending FROM continuations INDEXED BY one_holder
+WHERE status IN ('running', 'awaiting_approval') AND status = 'running';
 
 -- name: workers
 SELECT DISTINCT worker FROM continuations INDEXED BY one_holder
@@ -143,23 +141,20 @@ ORDER BY c.id;
 -- name: last_id
 SELECT max(id) FROM (SELECT max(id) AS id FROM sessions UNION ALL SELECT max(id) FROM continuations);
 
--- name: forgotten
-SELECT body, status, updated_at, ending FROM continuations
-WHERE worker IS NULL AND updated_at < :before AND status IN ('pending', 'interrupted', 'awaiting_approval');
+-- name: waiting_since
+SELECT worker, body, status, updated_at, ending FROM continuations
+WHERE updated_at < :before AND status IN ('pending', 'running', 'interrupted', 'awaiting_approval');
 
 -- name: insert_continuation
 INSERT INTO continuations (id, session, owner, status, updated_at, idempotency_key, worker, lease_until, epoch,
     first_cursor, answer_at, body, ending)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
 
--- name: hand_over
-UPDATE continuations SET status = 'running', updated_at = :now, worker = :worker, lease_until = :until,
-    epoch = epoch + 1
-WHERE id = :id RETURNING epoch;
+-- name: claim
+UPDATE continuations SET status = ?, updated_at = ?, worker = ?, lease_until = ?, epoch = ? WHERE id = ?;
 
--- name: let_go
--- Who held it is fenced out by the new epoch.
-UPDATE continuations SET status = ?, updated_at = ?, worker = NULL, lease_until = NULL, epoch = epoch + 1,
+-- name: release
+UPDATE continuations SET status = ?, updated_at = ?, worker = NULL, lease_until = NULL, epoch = ?,
     ending = ifnull(?, ending), answer_at = ?
 WHERE id = ?;
 
@@ -179,7 +174,7 @@ WHERE c.id = :id ORDER BY t.cursor;
 SELECT continuation_id, body FROM steps WHERE session = :session AND cursor > :after
 ORDER BY cursor LIMIT :limit;
 
--- name: long_ended
+-- name: swept_turns
 SELECT id, session, first_cursor FROM continuations
 WHERE NOT swept AND updated_at < :before AND status IN ('completed', 'failed', 'cancelled', 'expired');
 
@@ -195,10 +190,7 @@ DELETE FROM steps WHERE session = :session AND cursor > :first_cursor AND contin
 UPDATE continuations SET swept = 1 WHERE id = :id;
 
 -- name: end_turn
--- A session that was there for one question is over with it.
-UPDATE sessions SET updated_at = ?, version = version + 1, cursor = ?, positions = ?, stats = ?,
-    status = CASE WHEN status = 'active' AND json_type(body, '$.is_one_question') = 'true' THEN 'ended' ELSE status END
-WHERE key = ?;
+UPDATE sessions SET updated_at = ?, version = ?, cursor = ?, positions = ?, stats = ?, status = ? WHERE key = ?;
 
 -- name: set_positions
 UPDATE sessions SET positions = :positions WHERE key = :session;
@@ -213,7 +205,7 @@ FROM messages AS m JOIN cuts AS c ON c.session = m.session
 WHERE m.session = :session AND m.position > :after ORDER BY m.position LIMIT :limit;
 
 -- name: window
--- SQLite keeps the order of a CROSS JOIN: the other way round it would read the whole transcript.
+-- CROSS JOIN keeps the order of the tables. In the other order SQLite would read the whole transcript.
 SELECT m.position, m.body FROM cuts AS c CROSS JOIN json_each(c.kept) AS k
     CROSS JOIN messages AS m ON m.session = c.session AND m.position = k.value
 WHERE c.session = :session
@@ -231,12 +223,12 @@ SELECT c.body, c.status, c.updated_at, c.ending FROM (
     UNION ALL
     SELECT m.continuation_id, m.position
     FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.window_from
-    WHERE c.session = :session) AS said
-CROSS JOIN continuations AS c ON c.id = said.id
-GROUP BY c.id ORDER BY min(said.position);
+    WHERE c.session = :session) AS shown
+CROSS JOIN continuations AS c ON c.id = shown.id
+GROUP BY c.id ORDER BY min(shown.position);
 
 -- name: answer
--- A turn's last message, with its session and its place.
+-- The last message of a turn, with its session and its position.
 SELECT m.row, m.body, m.session, m.position FROM continuations AS c
     JOIN messages AS m ON m.session = c.session AND m.position = c.answer_at
 WHERE c.id = :id;
@@ -245,11 +237,11 @@ WHERE c.id = :id;
 UPDATE messages SET body = :body WHERE row = :row;
 
 -- name: amend_continuation
--- What it has to say now is one more step that is still to be swept.
+-- The amendment is a new step, which the next sweep has to drop.
 UPDATE continuations SET ending = :ending, swept = 0 WHERE id = :id;
 
 -- name: drop_vector
--- The vector of a turn stands at its first message.
+-- The vector of a turn has the position of the turn's first message.
 DELETE FROM vectors WHERE session = :session AND position =
     (SELECT max(position) FROM vectors WHERE session = :session AND position <= :position)
     AND EXISTS (SELECT 1 FROM messages AS m
@@ -274,22 +266,22 @@ WHERE row > (SELECT row FROM indexed);
 UPDATE indexed SET row = (SELECT max(row) FROM messages) WHERE row < (SELECT max(row) FROM messages);
 
 -- name: evicted_messages
--- Newest first; who reads them stops where the index goes on.
+-- Newest first. The reader stops at the first message that the index contains.
 SELECT m.row, json_extract(m.body, '$.role'), m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
 FROM cuts AS c CROSS JOIN messages AS m ON m.session = c.session AND m.position < c.window_from
 WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
 ORDER BY m.position DESC;
 
 -- name: indexed_after_delete
--- SQLite gives the highest row numbers again when they are free.
+-- SQLite reuses the highest row numbers when they are free.
 UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
 
 -- name: merge_index
--- The index is looked up faster in few pieces than in many; this puts some of them together.
+-- A search is faster in an index of few segments. This merges some of them.
 INSERT INTO said (said, rank) VALUES ('merge', 500);
 
--- name: forget_deleted_words
--- The index keeps the words of deleted messages until it is merged.
+-- name: optimize_index
+-- The index keeps the words of deleted messages until all of it is merged.
 INSERT INTO said (said) VALUES ('optimize');
 
 -- name: search
@@ -301,7 +293,7 @@ WHERE said MATCH :words AND s.owner = :owner AND (:session_id IS NULL OR s.id = 
 ORDER BY rank LIMIT :limit;
 
 -- name: recall
--- The newest matches come first out of the index, so that the cost is bounded by the limit and the window.
+-- The index returns the newest matches first. So the limit and the window bound the cost.
 SELECT m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
 FROM said CROSS JOIN messages AS m ON m.row = said.rowid CROSS JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from

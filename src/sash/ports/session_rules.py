@@ -1,0 +1,50 @@
+"""Rules about sessions that the engine and the stores share."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from sash.errors import SessionChanged, SessionEnded
+from sash.ports.store import Store
+from sash.values.sessions import Session
+
+T = TypeVar("T")
+
+MAX_ATTEMPTS = 20
+
+
+def check_active(session: Session) -> None:
+    """Refuse a turn in a session that has ended."""
+    if session.status != "active":
+        raise SessionEnded(
+            f"session {session.id} is {session.status}: start a new one, or fork it",
+            session_id=session.id,
+        )
+
+
+async def change_session(
+    store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
+) -> Session:
+    """Read a session, change it and save it. If `change` returns the same object, nothing is saved.
+
+    If another caller changes the session meanwhile, read it and call `change` again.
+    """
+
+    async def attempt() -> Session:
+        session = await store.get_session(owner, session_id)
+        changed = change(session)
+        return session if changed is session else await store.save_session(changed)
+
+    return await retry_on_change(session_id, attempt)
+
+
+async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
+    """Repeat an attempt while it raises `SessionChanged`, at most `MAX_ATTEMPTS` times."""
+    for n in range(MAX_ATTEMPTS):
+        try:
+            return await attempt()
+        except SessionChanged:
+            await asyncio.sleep(0.001 * n)
+    raise SessionChanged(
+        f"session {session_id} is changed by others all the time: try again", session_id=session_id
+    )

@@ -1,0 +1,28 @@
+"""A report of damaged files."""
+
+import logging
+from pathlib import Path
+from typing import NamedTuple
+
+_logger = logging.getLogger(__name__)
+
+
+class Damage(NamedTuple):
+    """A file that could not be read whole, and how the store handled it."""
+
+    path: str
+    what: str
+
+
+class DamageReport:
+    """The damaged files of a folder. Each one is logged once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.found: list[Damage] = []
+
+    def add(self, path: Path, what: str) -> None:
+        damage = Damage(str(path.relative_to(self._folder)), what)
+        if damage not in self.found:
+            self.found.append(damage)
+            _logger.error("%s: %s", damage.path, what)

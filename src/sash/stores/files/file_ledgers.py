@@ -1,0 +1,331 @@
+"""Ledgers that are read from their files when they are needed, and written when they change."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar, cast
+
+from sash.errors import SashError, StoreUnavailable
+from sash.ports.store import (
+    Artifact,
+    BegunTurn,
+    Bundle,
+    ClaimRequest,
+    EndWritten,
+    Lease,
+    Page,
+    StoredMessage,
+    SweepCounts,
+    Turn,
+    TurnEnd,
+    Vector,
+    WaitingStatus,
+)
+from sash.stores import disk, rules
+from sash.stores.files.artifacts import ArtifactFiles
+from sash.stores.files.damage import DamageReport
+from sash.stores.files.records import LAYOUT_VERSION
+from sash.stores.files.session_reader import SessionReader
+from sash.stores.files.session_writer import SessionWriter
+from sash.stores.ledger.ledgers import Ledgers
+from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.lock import FileLock
+from sash.values.clock import Clock
+from sash.values.continuations import Continuation
+from sash.values.ids import is_ulid
+from sash.values.sessions import Session, SessionStatus
+from sash.values.stats import Stats
+from sash.values.steps import Step, StepBody
+
+T = TypeVar("T")
+
+
+class FileLedgers(Ledgers):
+    """The ledgers of a folder. Only one process may open it."""
+
+    def __init__(self, folder: Path, clock: Clock) -> None:
+        super().__init__(clock)
+        self._folder = folder
+        self._lock = FileLock(folder / "lock")
+        self.damage = DamageReport(folder)
+        self._reader = SessionReader(self.damage)
+        self._writer = SessionWriter(folder / "sessions")
+        self._artifact_files = ArtifactFiles(folder / "artifacts", self.damage)
+        self._all_loaded = False
+
+    def open(self) -> None:
+        try:
+            for name in ("sessions", "artifacts", "index"):
+                (self._folder / name).mkdir(parents=True, exist_ok=True)
+            if not self._lock.acquire():
+                raise StoreUnavailable(
+                    f"the folder {self._folder.name} is in use by another process: stop that one, or use the "
+                    "sqlite store, which several processes can open"
+                )
+            self._check_layout()
+            for leftover in (self._folder / "sessions").glob(".*.deleted"):
+                shutil.rmtree(leftover)
+        except (OSError, ValueError, KeyError) as error:
+            self._lock.release()
+            raise StoreUnavailable(self._explain(error)) from error
+
+    def close(self) -> None:
+        self._ledgers.clear()
+        self._session_of.clear()
+        self._named.clear()
+        self._writer.outdated.clear()
+        self._all_loaded = False
+        self._lock.release()
+
+    def run(self, job: Callable[[Ledgers], T]) -> T:
+        """Run a job. A failure of the disk is a `StoreUnavailable`."""
+        try:
+            return job(self)
+        except OSError as error:
+            raise StoreUnavailable(self._explain(error)) from error
+
+    def list_sessions(
+        self, owner: str, status: SessionStatus | None, name: str | None, limit: int, cursor: str | None
+    ) -> Page:
+        self._load_all()
+        return super().list_sessions(owner, status, name, limit, cursor)
+
+    def find_session(self, owner: str, name: str) -> Session | None:
+        if not self._all_loaded:
+            self._load_all()
+        return super().find_session(owner, name)
+
+    def count_active(self, owner: str) -> int:
+        if not self._all_loaded:
+            self._load_all()
+        return super().count_active(owner)
+
+    def save_session(self, session: Session) -> Session:
+        with self._change(session.id) as ledger:
+            saved = super().save_session(session)
+            self._writer.write_session(ledger)
+        return saved
+
+    def delete_session(self, owner: str, session_id: str) -> None:
+        self._ledger(owner, session_id)
+        artifacts = list(self._artifact_files.list_session(session_id))
+        super().delete_session(owner, session_id)
+        self._writer.outdated.discard(session_id)
+        for artifact in artifacts:
+            self._artifact_files.remove(artifact.ref.id)
+        folder = self._writer.session_folder(session_id)
+        shutil.rmtree(folder.rename(folder.with_name(f".{session_id}.deleted")))
+
+    def erase(self, owner: str) -> int:
+        self._load_all()
+        return super().erase(owner)
+
+    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool) -> BegunTurn:
+        with self._change(new.session_id) as ledger:
+            begun = super().begin(new, claim, enqueue)
+            if begun.created:
+                entry = ledger.entry(new.id)
+                self._writer.log(ledger, entry, 0, new=True)
+                self._writer.try_write_turn(ledger, entry)
+        return begun
+
+    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[StepBody]) -> Turn:
+        with self._change(self._find_session_id(continuation_id)) as ledger:
+            turn = super().claim(owner, continuation_id, claim, steps)
+            self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
+        return turn
+
+    def append(
+        self, lease: Lease, steps: Sequence[StepBody], release_as: WaitingStatus | None, stats: Stats
+    ) -> tuple[Step, ...]:
+        with self._change(lease.session_id) as ledger:
+            written = super().append(lease, steps, release_as, stats)
+            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps))
+        return written
+
+    def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
+        with self._change(lease.session_id) as ledger:
+            finished = super().finish(lease, end)
+            entry = ledger.entry(lease.continuation_id)
+            self._writer.log(ledger, entry, len(end.steps), end)
+            self._writer.try_write_turn(ledger, entry)
+        return finished
+
+    def record(
+        self, new: Continuation, end: TurnEnd, session: Session
+    ) -> tuple[Continuation, tuple[Step, ...]]:
+        with self._change(new.session_id) as ledger:
+            recorded, steps = super().record(new, end, session)
+            if recorded.id == new.id:
+                entry = ledger.entry(new.id)
+                self._writer.log(ledger, entry, len(steps), end, new=True)
+                self._writer.try_write_turn(ledger, entry)
+        return recorded, steps
+
+    def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
+        with self._change(self._find_session_id(continuation_id)) as ledger:
+            continuation = super().amend(owner, continuation_id, text, token_count)
+            entry = ledger.entry(continuation_id)
+            if self._writer.has_vectors(ledger):
+                self._writer.write_vectors(ledger)
+            was_swept = len(entry.steps) == 1
+            self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
+            self._writer.try_write_turn(ledger, entry)
+        return continuation
+
+    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> TurnEnd:
+        with self._change(self._find_session_id(continuation_id)) as ledger:
+            end = super().cancel(owner, continuation_id, reason, stats)
+            self._writer.log(ledger, ledger.entry(continuation_id), 1, end)
+        return end
+
+    def interrupt_lost(self) -> list[Continuation]:
+        self._load_all()
+        now, lost = self._clock.now(), []
+        for ledger, entry in self._find_lost(now):
+            lost.append(ledger.interrupt(entry, now))
+            self._writer.log(ledger, entry, 1)
+        return lost
+
+    def waiting(self) -> list[Continuation]:
+        self._load_all()
+        return super().waiting()
+
+    def last_id(self) -> str | None:
+        self._load_all()
+        return super().last_id()
+
+    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
+        super().add_vectors(owner, session_id, vectors, keep)
+        self._writer.write_vectors(self._ledgers[session_id])
+
+    def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+        self._load_all()
+        return super().turn_stats(owner, since)
+
+    def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
+        self._load_all()
+        return super().search(owner, query, session_id, limit)
+
+    def put_artifact(self, artifact: Artifact) -> None:
+        self._ledger(artifact.owner, artifact.session_id)
+        self._artifact_files.write(artifact)
+
+    def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
+        return self._artifact_files.read(owner, artifact_id)
+
+    def export_session(self, owner: str, session_id: str) -> Bundle:
+        artifacts = tuple(self._artifact_files.list_session(session_id))
+        return replace(super().export_session(owner, session_id), artifacts=artifacts)
+
+    def import_session(self, bundle: Bundle) -> Session:
+        self._load_all()
+        session_id = bundle.session.id
+        if any(self._artifact_files.has(a.ref.id) for a in bundle.artifacts):
+            rules.raise_parts_exist(session_id)
+        folder = self._writer.session_folder(session_id)
+        if not self._is_session(session_id):
+            shutil.rmtree(folder, ignore_errors=True)  # left by a process that died during an import
+        session = super().import_session(replace(bundle, artifacts=()))
+        try:
+            for artifact in bundle.artifacts:
+                self._artifact_files.write(artifact)
+            self._writer.write_all(self._ledgers[session_id])
+        except Exception:
+            super().delete_session(bundle.session.owner, session_id)
+            for artifact in bundle.artifacts:
+                self._artifact_files.remove(artifact.ref.id)
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+        return session
+
+    def sweep(self, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        self._load_all()
+        ledgers = self._ledgers.values()
+        self._writer.update_files(ledgers)  # the sweep drops steps, so the turns' files must be current
+        before = {key: (ledger.session, _final_turns(ledger)) for key, ledger in self._ledgers.items()}
+        swept = super().sweep(idle_before, ended_before)
+        for key, ledger in self._ledgers.items():
+            session, final_turns = before[key]
+            if ledger.session is not session:
+                self._writer.outdated.add(key)
+            for continuation_id in _final_turns(ledger) - final_turns:
+                self._writer.log(ledger, ledger.entry(continuation_id), 1)
+        self._writer.update_files(ledgers)
+        self._writer.drop_swept_logs(ledgers)
+        return swept
+
+    def _ledger(self, owner: str, session_id: str) -> Ledger:
+        self._load(session_id)
+        return super()._ledger(owner, session_id)
+
+    def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
+        self._find_session_id(continuation_id)
+        return super()._entry(owner, continuation_id)
+
+    def _find_session_id(self, continuation_id: str) -> str:
+        """Return the session of a continuation, or an empty string."""
+        if continuation_id not in self._session_of:
+            self._load_all()
+        return self._session_of.get(continuation_id, "")
+
+    def _load(self, session_id: str) -> Ledger | None:
+        """Return the ledger of a session. Read it from its files if it is not in memory."""
+        if session_id not in self._ledgers and self._is_session(session_id):
+            loaded = self._reader.read(self._writer.session_folder(session_id))
+            if loaded is not None:
+                self._add(loaded.ledger)
+                if loaded.is_outdated:
+                    self._writer.outdated.add(session_id)
+        return self._ledgers.get(session_id)
+
+    def _load_all(self) -> None:
+        for folder in sorted((self._folder / "sessions").iterdir()):
+            self._load(folder.name)
+        self._all_loaded = True
+
+    def _is_session(self, session_id: str) -> bool:
+        return is_ulid(session_id) and (self._writer.session_folder(session_id) / "session.json").exists()
+
+    @contextmanager
+    def _change(self, session_id: str) -> Iterator[Ledger]:
+        """Change a session. If the write fails, read the session again from the disk.
+
+        If the session does not exist, the change must raise the error before it uses the ledger.
+        """
+        ledger = self._load(session_id)
+        leases = {} if ledger is None else ledger.open_leases()
+        try:
+            yield cast(Ledger, ledger)
+        except SashError:
+            raise  # refused before any change
+        except Exception:
+            self._ledgers.pop(session_id, None)
+            if again := self._load(session_id):
+                again.restore_leases(leases)
+            raise
+
+    def _check_layout(self) -> None:
+        meta = self._folder / "index" / "meta.json"
+        version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
+        if version > LAYOUT_VERSION:
+            self._lock.release()
+            raise StoreUnavailable(
+                f"the folder was written by a newer Sash (layout {version}): install that one"
+            )
+        disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
+
+    def _explain(self, error: Exception) -> str:
+        """Return an error message with the cause and the remedy."""
+        return (
+            f"the folder {self._folder.name} cannot be used: {error}. Check that the disk has room and that "
+            "the folder may be written"
+        )
+
+
+def _final_turns(ledger: Ledger) -> set[str]:
+    return {key for key, entry in ledger.entries.items() if entry.continuation.is_final}

@@ -1,0 +1,97 @@
+"""The contents of the files of a session, and the lines of a log.
+
+The names of the fields are the stored format.
+"""
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sash.ports.store import Evicted, TurnEnd, Vector
+from sash.values.codec import adapter, decode
+from sash.values.continuations import Continuation
+from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
+from sash.values.step_codec import StepRecord
+from sash.values.steps import Step
+
+LAYOUT_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SessionFile:
+    """The content of `session.json`: the session at `cursor`. The logs have all later changes."""
+
+    session: Session
+    cursor: int
+    in_window: tuple[str, ...] = ()
+    turn_starts: tuple[str, ...] = ()
+    evicted: tuple[Evicted, ...] = ()
+    evicted_count: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFile:
+    """The content of `turns/{turn}.json`: the continuation at `cursor`.
+
+    `position` is the position of its first message. `ended` is the session's cursor at its end.
+    """
+
+    continuation: Continuation
+    messages: tuple[MessageEntry, ...] = ()
+    position: int = 0
+    cursor: int = 0
+    ended: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class VectorFile:
+    """The content of `vectors.json`. It can be computed again from the transcript."""
+
+    vectors: tuple[Vector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The `commit` in the last line of a write: the continuation after it, and its end or amended answer."""
+
+    continuation: Continuation
+    finish: TurnEnd | None = None
+    position: int = 0
+    amended: MessageEntry | None = None
+
+
+class LogLine(NamedTuple):
+    """A line of a log. A line without a step is a `StepRecord` with number 0."""
+
+    step: Step | StepRecord
+    commit: Commit | None
+
+
+def encode_step(step: Step) -> dict[str, Any]:
+    line: dict[str, Any] = adapter(Step).dump_python(step, mode="json")
+    return line
+
+
+def encode_status(at: datetime, cursor: int) -> dict[str, Any]:
+    """Return a line without a step, for a write that only changes the status."""
+    record = StepRecord(0, at, "observed_event", {"event": "status"}, cursor)
+    line: dict[str, Any] = adapter(StepRecord).dump_python(record, mode="json")
+    return line
+
+
+def encode_commit(commit: Commit) -> dict[str, Any]:
+    value: dict[str, Any] = adapter(Commit).dump_python(commit, mode="json")
+    return value
+
+
+def decode_line(raw: bytes) -> LogLine:
+    """Read a line. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
+    line = json.loads(raw)
+    if not isinstance(line, dict) or not raw.endswith(b"\n"):
+        raise ValueError("not a whole line")
+    commit = line.pop("commit", None)
+    text = json.dumps(line)
+    step = decode(Step, text) if line.get("n") else decode(StepRecord, text)
+    return LogLine(step, None if commit is None else decode(Commit, json.dumps(commit)))

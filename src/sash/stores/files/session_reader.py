@@ -1,0 +1,191 @@
+"""Reads a session from its files and replays its logs.
+
+The logs may have later changes than the other files, and any file may be damaged. A damaged turn file is
+restored from its log. A turn that has ended by its file has ended, even if its log lost the end.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from sash.errors import SashError
+from sash.ports.store import TurnEnd, Vector
+from sash.stores.files.damage import DamageReport
+from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line
+from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.values.codec import decode
+from sash.values.messages import MessageEntry
+from sash.values.stats import NO_STATS
+from sash.values.steps import Step
+
+
+class LoadedSession(NamedTuple):
+    """A session, and whether its logs had later changes than its files."""
+
+    ledger: Ledger
+    is_outdated: bool
+
+
+class _LateChange(NamedTuple):
+    """The end of a turn, or its amended answer, that `session.json` or the turn's file does not have."""
+
+    cursor: int
+    turn_id: str
+    change: TurnEnd | MessageEntry
+    at: datetime
+
+
+class SessionReader:
+    """Reads sessions, and reports the files that are damaged."""
+
+    def __init__(self, report: DamageReport) -> None:
+        self._report = report
+
+    def read(self, folder: Path) -> LoadedSession | None:
+        """Read a session. Return None and report it if `session.json` cannot be read."""
+        try:
+            return self._read_session(folder)
+        except SashError as error:
+            self._report.add(folder / "session.json", f"the session cannot be read: {error}")
+            return None
+
+    def _read_session(self, folder: Path) -> LoadedSession:
+        record = decode(SessionFile, (folder / "session.json").read_bytes())
+        ledger = Ledger(record.session)
+        ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
+        ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
+        readable = filter(None, map(self._read_turn, sorted((folder / "turns").glob("*.json"))))
+        files = {file.continuation.id: file for file in readable}
+        entries = {key: Entry(file.continuation, end_cursor=file.ended) for key, file in files.items()}
+        late: list[_LateChange] = []
+        for path in sorted((folder / "logs").glob("*.log")):
+            late += self._replay(entries, files, path, record.cursor)
+        late += _find_ends_without_log(files, late, record.cursor)
+        for _, entry in sorted(entries.items()):
+            ledger.add(entry)
+            ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
+        _add_transcript(ledger, record, folder, files, _turns_ended_late(late))
+        for item in sorted(late):
+            _apply_late(ledger, item, record.cursor)
+        ledger.vectors = self._read_vectors(folder / "vectors.json")
+        return LoadedSession(ledger, bool(late))
+
+    def _replay(
+        self, entries: dict[str, Entry], files: dict[str, TurnFile], path: Path, cursor: int
+    ) -> list[_LateChange]:
+        """Add the steps of a log to its entry. Return the changes after the session's `cursor`.
+
+        A turn that is final by its file stays final, even if its log lost the end.
+        """
+        lines, late, file = self._read_log(path), [], files.get(path.stem)
+        if not lines:
+            return []
+        last, commit = lines[-1]
+        assert commit is not None
+        entry = entries.setdefault(path.stem, Entry(commit.continuation))
+        if file is None or not entry.continuation.is_final or last.cursor > file.cursor:
+            entry.continuation = commit.continuation
+        for step, commit in lines:
+            if isinstance(step, Step):
+                entry.steps.append(step)
+            if commit is not None and commit.finish is not None:
+                entry.end_cursor = step.cursor
+                if step.cursor > cursor:
+                    late.append(_LateChange(step.cursor, path.stem, commit.finish, step.ts))
+                elif file is None:
+                    messages, at = commit.finish.messages, step.cursor
+                    file = files[path.stem] = TurnFile(commit.continuation, messages, commit.position, at, at)
+            elif commit is not None and commit.amended is not None:
+                is_newer = file is None or step.cursor > file.cursor
+                if is_newer or step.cursor > cursor:
+                    answer = file.messages[-1] if file and not is_newer else commit.amended
+                    late.append(_LateChange(step.cursor, path.stem, answer, step.ts))
+        return late
+
+    def _read_turn(self, path: Path) -> TurnFile | None:
+        try:
+            return decode(TurnFile, path.read_bytes())
+        except SashError as error:
+            self._report.add(path, f"the turn's file is damaged, its log is used instead: {error}")
+            return None
+
+    def _read_vectors(self, path: Path) -> dict[int, Vector]:
+        try:
+            vectors = decode(VectorFile, path.read_bytes()).vectors if path.exists() else ()
+        except SashError as error:
+            self._report.add(path, f"the vectors cannot be read and are computed again: {error}")
+            vectors = ()
+        return {vector.position: vector for vector in vectors}
+
+    def _read_log(self, path: Path) -> list[LogLine]:
+        """Read a log up to its last commit, and remove the rest of the file.
+
+        The rest is an incomplete write. If it is longer than that, the file is damaged, and a copy is kept.
+        """
+        data = path.read_bytes()
+        lines: list[LogLine] = []
+        readable_size = committed_size = committed_count = 0
+        for raw in data.splitlines(keepends=True):
+            try:
+                lines.append(decode_line(raw))
+            except (ValueError, SashError):
+                break
+            readable_size += len(raw)
+            if lines[-1].commit is not None:
+                committed_count, committed_size = len(lines), readable_size
+        if committed_size < len(data):
+            if data.count(b"\n", readable_size) > 1:
+                shutil.copyfile(path, path.with_suffix(".damaged"))
+                self._report.add(
+                    path, "damaged in the middle: the lines before it are used, a copy of the file is kept"
+                )
+            else:
+                self._report.add(path, "a crash tore off the last lines: they are removed")
+            os.truncate(path, committed_size)
+        return lines[:committed_count]
+
+
+def _find_ends_without_log(
+    files: dict[str, TurnFile], late: list[_LateChange], cursor: int
+) -> Iterator[_LateChange]:
+    """Find the ends of turns that only the turn's file has: not the session, and no log."""
+    known = _turns_ended_late(late)
+    for file in files.values():
+        turn = file.continuation
+        if turn.is_final and file.ended > cursor and file.messages and turn.id not in known:
+            end = TurnEnd(turn.status, (), messages=file.messages, stats=turn.stats or NO_STATS)
+            yield _LateChange(file.ended, turn.id, end, turn.updated_at)
+
+
+def _turns_ended_late(late: Iterable[_LateChange]) -> set[str]:
+    return {item.turn_id for item in late if isinstance(item.change, TurnEnd)}
+
+
+def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
+    """Apply a change that `session.json`, which is as of `cursor`, or the turn's file does not have."""
+    if isinstance(item.change, TurnEnd):
+        ledger.apply_end(item.turn_id, item.change, item.at)
+        return
+    entry = ledger.entries[item.turn_id]
+    if entry.messages:
+        ledger.replace_answer(entry, item.change)
+    if item.cursor > cursor:
+        ledger.touch(item.at)
+
+
+def _add_transcript(
+    ledger: Ledger, record: SessionFile, folder: Path, files: dict[str, TurnFile], late_turns: set[str]
+) -> None:
+    """Add the imported messages, then the messages of the turns by position, except the late turns."""
+    imported = folder / "turns" / "imported.ndjson"
+    for line in imported.read_bytes().splitlines() if imported.exists() else ():
+        ledger.add_message(decode(MessageEntry, line), None)
+    for file in sorted(files.values(), key=lambda f: f.position):
+        if file.continuation.id not in late_turns:
+            for message in file.messages:
+                ledger.add_message(message, file.continuation.id)
+    kept = set(record.in_window)
+    ledger.in_window = {m.id: m for m in ledger.transcript if m.id in kept}

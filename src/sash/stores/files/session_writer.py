@@ -1,0 +1,126 @@
+"""Writes the files of a session."""
+
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+
+from sash.ports.store import TurnEnd
+from sash.stores import disk
+from sash.stores.files.records import (
+    Commit,
+    SessionFile,
+    TurnFile,
+    VectorFile,
+    encode_commit,
+    encode_status,
+    encode_step,
+)
+from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.values.codec import encode
+from sash.values.messages import MessageEntry
+
+
+class SessionWriter:
+    """Writes ledgers below a folder. `outdated` has the sessions whose logs have more than their files."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.outdated: set[str] = set()
+
+    def session_folder(self, session_id: str) -> Path:
+        return self._folder / session_id
+
+    def log(
+        self,
+        ledger: Ledger,
+        entry: Entry,
+        count: int,
+        end: TurnEnd | None = None,
+        *,
+        amended: MessageEntry | None = None,
+        new: bool = False,
+    ) -> None:
+        """Append the last `count` steps of an entry to its log, as one commit. 0 writes only its status."""
+        self.outdated.add(ledger.session.id)
+        continuation = entry.continuation
+        lines = [encode_step(step) for step in entry.steps[-count:]]
+        if not count:
+            lines = [encode_status(continuation.updated_at, ledger.cursor)]
+        lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended))
+        disk.append(self._log_path(ledger, entry), lines, new=new)
+
+    def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
+        """Write a turn's file unless the disk refuses. The log has everything, and a sweep tries again."""
+        with suppress(OSError):
+            self.write_turn(ledger, entry)
+
+    def write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
+        cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
+        record = TurnFile(
+            entry.continuation, tuple(entry.messages), entry.first_position, cursor, entry.end_cursor
+        )
+        path = self.session_folder(ledger.session.id) / "turns" / f"{entry.continuation.id}.json"
+        disk.replace(path, encode(record), sync=sync)
+
+    def write_session(self, ledger: Ledger) -> None:
+        record = SessionFile(
+            ledger.session,
+            ledger.cursor,
+            tuple(ledger.in_window),
+            ledger.turn_starts,
+            ledger.evicted,
+            ledger.evicted_count,
+        )
+        folder = self._make_folders(ledger)
+        disk.replace(folder / "session.json", encode(record), sync=True)
+        self.outdated.discard(ledger.session.id)
+
+    def write_vectors(self, ledger: Ledger) -> None:
+        text = encode(VectorFile(tuple(ledger.vectors.values())))
+        disk.replace(self._vectors_path(ledger), text, sync=True)
+
+    def has_vectors(self, ledger: Ledger) -> bool:
+        return self._vectors_path(ledger).exists()
+
+    def write_all(self, ledger: Ledger) -> None:
+        """Write all files of an imported session. `session.json` comes last and makes it visible."""
+        folder = self._make_folders(ledger)
+        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
+        if imported:
+            text = "".join(f"{encode(message)}\n" for message in imported)
+            disk.replace(folder / "turns" / "imported.ndjson", text, sync=True)
+        for entry in ledger.entries.values():
+            self.write_turn(ledger, entry, sync=True)
+            if entry.steps:
+                lines = [encode_step(step) for step in entry.steps]
+                lines[-1]["commit"] = encode_commit(Commit(entry.continuation))
+                disk.append(self._log_path(ledger, entry), lines, new=True)
+        self.write_session(ledger)
+
+    def update_files(self, ledgers: Iterable[Ledger]) -> None:
+        """Write the files of outdated sessions."""
+        for ledger in ledgers:
+            if ledger.session.id in self.outdated:
+                for entry in ledger.entries.values():
+                    if entry.steps or not entry.continuation.is_final:
+                        self.write_turn(ledger, entry, sync=True)
+                self.write_session(ledger)
+
+    def drop_swept_logs(self, ledgers: Iterable[Ledger]) -> None:
+        """Delete the logs of ended turns that have no steps any more."""
+        for ledger in ledgers:
+            for entry in ledger.entries.values():
+                if entry.continuation.is_final and not entry.steps:
+                    self._log_path(ledger, entry).unlink(missing_ok=True)
+
+    def _make_folders(self, ledger: Ledger) -> Path:
+        folder = self.session_folder(ledger.session.id)
+        for name in ("turns", "logs"):
+            (folder / name).mkdir(parents=True, exist_ok=True)
+        return folder
+
+    def _log_path(self, ledger: Ledger, entry: Entry) -> Path:
+        return self.session_folder(ledger.session.id) / "logs" / f"{entry.continuation.id}.log"
+
+    def _vectors_path(self, ledger: Ledger) -> Path:
+        return self.session_folder(ledger.session.id) / "vectors.json"

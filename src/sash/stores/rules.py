@@ -1,0 +1,419 @@
+"""The rules of the store contract, once for all backends: pure functions without I/O.
+
+A backend reads a state, calls the rule, and writes the change that the rule returns, all in one transaction.
+A rule that refuses raises the contract's error, before the backend has written anything.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import NamedTuple, NoReturn
+
+from sash.errors import (
+    ArtifactNotFound,
+    ContinuationFinal,
+    ContinuationNotFound,
+    InvalidInput,
+    LeaseLost,
+    SessionBusy,
+    SessionChanged,
+    SessionExists,
+    SessionNotFound,
+)
+from sash.ports.session_rules import check_active
+from sash.ports.store import ClaimRequest, Lease, SessionTotals, TurnEnd, WaitingStatus
+from sash.values.continuations import Continuation, ContinuationResponse, Status
+from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
+from sash.values.stats import Stats
+from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
+
+# A lease that expires later than this was taken before the clock was set back.
+MAX_LEASE = timedelta(hours=1)
+
+
+class LeaseState(NamedTuple):
+    """The stored lease of a continuation. Without a worker, no lease is held."""
+
+    worker: str | None = None
+    until: datetime | None = None
+    epoch: int = 0
+
+    def release(self) -> "LeaseState":
+        """Return the state after a release. The new epoch fences out the old worker."""
+        return LeaseState(epoch=self.epoch + 1)
+
+
+NO_LEASE = LeaseState()
+
+
+class SessionState(NamedTuple):
+    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval."""
+
+    version: int
+    message_count: int
+    cursor: int
+    holder_id: str | None
+    has_pending: bool
+
+
+class TurnState(NamedTuple):
+    """A continuation before a write. `cursor` is the last cursor that its session has assigned."""
+
+    lease: LeaseState
+    step_count: int
+    cursor: int
+
+
+class EndState(NamedTuple):
+    """A continuation and its session before the end of the turn."""
+
+    turn: TurnState
+    message_count: int
+    has_pending: bool
+    totals: SessionTotals
+
+
+class BeginChange(NamedTuple):
+    """The continuation that a request got. Without a lease it is queued, or it existed before."""
+
+    continuation: Continuation
+    lease: LeaseState
+    created: bool
+
+
+class TurnChange(NamedTuple):
+    """A continuation after a change, its new steps, and its new lease state."""
+
+    continuation: Continuation
+    steps: tuple[Step, ...]
+    lease: LeaseState
+
+
+class AppendChange(NamedTuple):
+    """The numbered steps, and the lease state after the write."""
+
+    steps: tuple[Step, ...]
+    lease: LeaseState
+
+
+class EndChange(NamedTuple):
+    """The writes at the end of a turn, beside the continuation and the cut: see `TurnEnd`."""
+
+    steps: tuple[Step, ...]
+    lease: LeaseState
+    cursor: int
+    message_count: int
+    messages: tuple[tuple[int, MessageEntry], ...]
+    totals: SessionTotals
+    next_waits: bool
+
+    @property
+    def answer_position(self) -> int | None:
+        """The position of the turn's last message, or None if it left no message."""
+        return self.messages[-1][0] if self.messages else None
+
+
+class AmendChange(NamedTuple):
+    """A turn and its answer after an amendment."""
+
+    continuation: Continuation
+    answer: MessageEntry
+    steps: tuple[Step, ...]
+
+
+# Sessions and names
+
+
+def wants_name(session: Session) -> bool:
+    """Return True if the session needs its name for itself."""
+    return session.name is not None and session.status == "active"
+
+
+def is_name_taken(session: Session, named: Session | None) -> bool:
+    """Return True if `named`, the session that has the name now, keeps `session` from taking it."""
+    if not wants_name(session) or named is None:
+        return False
+    return named.status == "active" and named.id != session.id
+
+
+def check_name(session: Session, named: Session | None) -> None:
+    """Refuse a name that another active session has."""
+    if is_name_taken(session, named):
+        raise SessionExists(
+            f"an active session is named {session.name!r} already: go on with that one, or end it first"
+        )
+
+
+def choose_session(session: Session, named: Session | None) -> Session:
+    """Return the active session with the name of `session`, or `session` if there is none."""
+    return named if named is not None and is_name_taken(session, named) else session
+
+
+def prepare_import(session: Session, named: Session | None) -> Session:
+    """Return the session as an import stores it: without its name, if that is taken."""
+    return replace(session, name=None) if is_name_taken(session, named) else session
+
+
+def save_session(stored: Session, changed: Session, named: Session | None, now: datetime) -> Session:
+    """Return the changed session with its next version."""
+    check_version(stored.version, changed)
+    check_name(changed, named)
+    return replace(changed, version=changed.version + 1, updated_at=now)
+
+
+def check_version(stored_version: int, session: Session) -> None:
+    """Refuse a session that has changed since the caller read it."""
+    if stored_version != session.version:
+        raise SessionChanged(
+            f"session {session.id} was changed meanwhile: read it again and repeat the change",
+            session_id=session.id,
+        )
+
+
+def check_free(session_id: str, holder_id: str | None) -> None:
+    """Refuse a turn in a session that another continuation holds."""
+    if holder_id is not None:
+        raise SessionBusy(
+            f"session {session_id} is busy with {holder_id}: await or cancel it, or send with "
+            "busy='enqueue' or busy='interrupt'",
+            session_id=session_id,
+            continuation_id=holder_id,
+        )
+
+
+# Turns
+
+
+def begin(
+    session: Session,
+    state: SessionState,
+    existing: Continuation | None,
+    new: Continuation,
+    claim: ClaimRequest,
+    *,
+    enqueue: bool,
+    now: datetime,
+) -> BeginChange:
+    """Begin a turn. `existing` is the continuation with the request's idempotency key."""
+    if existing is not None:
+        return BeginChange(existing, NO_LEASE, created=False)
+    check_active(session)
+    if not enqueue:
+        check_free(session.id, state.holder_id)
+    if state.holder_id is not None or state.has_pending:
+        return BeginChange(_with_status(new, "pending"), NO_LEASE, created=True)
+    return BeginChange(_with_status(new, "running"), grant_lease(NO_LEASE, claim, now), created=True)
+
+
+def claim(
+    continuation: Continuation,
+    turn: TurnState,
+    holder_id: str | None,
+    claim: ClaimRequest,
+    steps: Sequence[StepBody],
+    now: datetime,
+) -> TurnChange:
+    """Claim a continuation that waits. Only an awaited approval may hold the session itself."""
+    check_open(continuation)
+    if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
+        check_free(continuation.session_id, holder_id)
+    running = replace(continuation, status="running", updated_at=now)
+    return TurnChange(running, number_steps(turn, steps, now), grant_lease(turn.lease, claim, now))
+
+
+def append(
+    lease: Lease,
+    turn: TurnState | None,
+    steps: Sequence[StepBody],
+    release_as: WaitingStatus | None,
+    now: datetime,
+) -> AppendChange:
+    """Append steps under a worker's lease, and release the lease if the continuation waits from now on."""
+    held = check_lease(lease, turn)
+    after = held.lease if release_as is None else held.lease.release()
+    return AppendChange(number_steps(held, steps, now), after)
+
+
+def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
+    """Return the writes of a worker that ends the turn under its lease."""
+    if state is None:
+        raise LeaseLost(lease.continuation_id)
+    check_lease(lease, state.turn)
+    return end_turn(state, end, now)
+
+
+def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
+    """Return the writes at the end of a turn."""
+    steps = number_steps(state.turn, end.steps, now)
+    return EndChange(
+        steps,
+        state.turn.lease.release(),
+        state.turn.cursor + len(steps),
+        state.message_count + len(end.messages),
+        tuple(enumerate(end.messages, state.message_count + 1)),
+        end.apply_to_totals(state.totals),
+        state.has_pending,
+    )
+
+
+def record(
+    session: Session,
+    state: SessionState,
+    existing: Continuation | None,
+    new: Continuation,
+    end: TurnEnd,
+    now: datetime,
+) -> tuple[Continuation, EndChange | None]:
+    """Record a turn that is over. Return the existing continuation of its key without a change."""
+    if existing is not None:
+        return existing, None
+    check_version(state.version, session)
+    check_active(session)
+    check_free(session.id, state.holder_id)
+    turn = TurnState(NO_LEASE, 0, state.cursor)
+    before = EndState(turn, state.message_count, state.has_pending, SessionTotals.of(session))
+    return end.apply_to_continuation(new, now), end_turn(before, end, now)
+
+
+def amend(
+    continuation: Continuation,
+    turn: TurnState,
+    answer: MessageEntry | None,
+    text: str,
+    token_count: int,
+    now: datetime,
+) -> AmendChange:
+    """Amend the answer of a completed turn. `answer` is the last message that the turn left."""
+    if continuation.status != "completed":
+        message = (
+            f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
+            "can be amended"
+        )
+        if continuation.is_final:
+            raise ContinuationFinal(message, continuation_id=continuation.id)
+        raise InvalidInput(message)
+    if answer is None or answer.role != "assistant" or answer.tool_calls:
+        raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
+    response = replace(continuation.response or ContinuationResponse(""), final_message=text)
+    return AmendChange(
+        replace(continuation, response=response),
+        replace(answer, content=text, token_count=token_count),
+        number_steps(turn, (Amended(text),), now),
+    )
+
+
+def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
+    """Return the end of a cancelled turn."""
+    check_open(continuation)
+    return TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
+
+
+def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
+    """Take a running continuation from a worker that lost its lease."""
+    interrupted = replace(continuation, status="interrupted", updated_at=now)
+    return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
+
+
+def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
+    """End a continuation that waited too long. The session does not change."""
+    end = TurnEnd("expired", (Expired(),))
+    expired = end.apply_to_continuation(continuation, now)
+    return TurnChange(expired, number_steps(turn, end.steps, now), turn.lease.release())
+
+
+def check_open(continuation: Continuation) -> None:
+    """Refuse a change of a continuation that has ended."""
+    if continuation.is_final:
+        raise ContinuationFinal(
+            f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
+            continuation_id=continuation.id,
+        )
+
+
+def number_steps(turn: TurnState, steps: Sequence[StepBody], now: datetime) -> tuple[Step, ...]:
+    """Return the steps with their numbers and cursors."""
+    n, cursor = turn.step_count, turn.cursor
+    return tuple(Step(n + k, now, body, cursor + k) for k, body in enumerate(steps, 1))
+
+
+def _with_status(continuation: Continuation, status: Status) -> Continuation:
+    return continuation if continuation.status == status else replace(continuation, status=status)
+
+
+# Leases
+
+
+def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
+    """Refuse a write under a lease that has been released, expired or replaced."""
+    if turn is None or (turn.lease.worker, turn.lease.epoch) != (lease.worker, lease.epoch):
+        raise LeaseLost(lease.continuation_id)
+    return turn
+
+
+def grant_lease(current: LeaseState, claim: ClaimRequest, now: datetime) -> LeaseState:
+    """Return the lease that a worker gets."""
+    return LeaseState(claim.worker, lease_end(now, claim.lease_s), current.epoch + 1)
+
+
+def lease_end(now: datetime, lease_s: float) -> datetime:
+    """Return the time at which a lease that is granted or renewed now expires."""
+    return now + timedelta(seconds=lease_s)
+
+
+def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Collection[str] = ()) -> bool:
+    """Return True if a running continuation has no worker any more."""
+    if status != "running":
+        return False
+    if lease.until is None or lease.worker in dead_workers:
+        return True
+    return not now < lease.until <= now + MAX_LEASE
+
+
+# Sweeps
+
+
+def is_forgotten(continuation: Continuation, lease: LeaseState, before: datetime) -> bool:
+    """Return True if an open continuation without a worker has not changed since `before`."""
+    return not continuation.is_final and lease.worker is None and continuation.updated_at < before
+
+
+def is_idle(session: Session, holder_id: str | None, before: datetime) -> bool:
+    """Return True if an active session, which no continuation holds, has not changed since `before`."""
+    return session.status == "active" and session.updated_at < before and holder_id is None
+
+
+def expire_session(session: Session) -> Session:
+    """Return an idle session as a sweep leaves it."""
+    return replace(session, status="expired", version=session.version + 1)
+
+
+# Missing and existing records
+
+
+def raise_session_not_found(session_id: str) -> NoReturn:
+    """Refuse a call for a session that the owner does not have."""
+    raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+
+
+def raise_continuation_not_found(continuation_id: str) -> NoReturn:
+    """Refuse a call for a continuation that the owner does not have."""
+    raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+
+
+def raise_artifact_not_found(artifact_id: str) -> NoReturn:
+    """Refuse a call for an artifact that the owner does not have."""
+    raise ArtifactNotFound(f"no artifact {artifact_id}")
+
+
+def raise_session_exists(session_id: str) -> NoReturn:
+    """Refuse a new session whose id is taken."""
+    raise SessionExists(f"session {session_id} exists already", session_id=session_id)
+
+
+def raise_parts_exist(session_id: str) -> NoReturn:
+    """Refuse an import with ids of continuations or artifacts that another session has."""
+    raise SessionExists(
+        f"parts of session {session_id} exist already in another session: fork that one instead",
+        session_id=session_id,
+    )

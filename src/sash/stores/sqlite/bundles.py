@@ -1,0 +1,66 @@
+"""Whole sessions on SQLite, for export and import."""
+
+import sqlite3
+from dataclasses import replace
+
+from sash.ports.store import Bundle
+from sash.stores import rules
+from sash.stores.sqlite import continuation_rows as continuations
+from sash.stores.sqlite import message_rows as messages
+from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite.continuation_rows import Ending
+from sash.stores.sqlite.message_rows import WindowCut
+from sash.stores.sqlite.queries import SQL
+from sash.values.sessions import Session
+
+NO_LIMIT = -1
+
+
+def read_bundle(db: sqlite3.Connection, owner: str, session_id: str) -> Bundle:
+    """Return a session with all its records, except its vectors."""
+    session = sessions.get_session(db, owner, session_id)
+    key = sessions.find_key(db, owner, session_id)
+    cut = messages.get_cut(db, key)
+    return Bundle(
+        session=session,
+        continuations=tuple(continuations.list_continuations(db, key)),
+        steps=tuple(continuations.list_events(db, key, 0, NO_LIMIT)),
+        messages=tuple(messages.list_messages(db, key, session_id, 0, NO_LIMIT)),
+        artifacts=tuple(messages.list_artifacts(db, key)),
+        turn_starts=cut.turn_starts,
+        evicted=cut.evicted,
+        evicted_count=cut.evicted_count,
+    )
+
+
+def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
+    """Insert a session with all its records, and return it as it is stored."""
+    session = sessions.prepare_import(db, bundle.session)
+    try:
+        _insert_records(db, replace(bundle, session=session))
+    except sqlite3.IntegrityError:
+        rules.raise_parts_exist(session.id)
+    return session
+
+
+def _insert_records(db: sqlite3.Connection, bundle: Bundle) -> None:
+    key = sessions.insert_session(db, bundle.session)
+    last_position = {m.continuation_id: m.position for m in bundle.messages}
+    for c in bundle.continuations:
+        ending = Ending(c.response, c.error, c.artifacts, c.stats)
+        continuations.insert_continuation(
+            db, key, c, first_cursor=0, ending=ending, answer_position=last_position.get(c.id)
+        )
+    for stored in bundle.steps:
+        continuations.insert_steps(db, key, stored.continuation_id, (stored.step,))
+    for m in bundle.messages:
+        messages.insert_messages(db, key, m.continuation_id, ((m.position, m.message),))
+    for artifact in bundle.artifacts:
+        messages.insert_artifact(db, key, artifact)
+    evicted_at = [m.position for m in bundle.messages if not m.in_window]
+    kept_at = [m.position for m in bundle.messages if m.in_window]
+    cut = WindowCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)
+    messages.write_cut(db, key, cut, evicted_at, kept_at)
+    db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
+    db.execute(SQL["keep_cursor"], {"session": key})
+    messages.index_messages(db)

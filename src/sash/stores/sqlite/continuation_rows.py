@@ -1,0 +1,235 @@
+"""Continuations and their steps as rows of SQLite."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+from sash.ports.store import SessionTotals, StoredStep
+from sash.stores import rules
+from sash.stores.rules import NO_LEASE, EndState, LeaseState, SessionState, TurnState
+from sash.stores.sqlite.queries import SQL
+from sash.stores.sqlite.session_rows import read_time
+from sash.values.codec import decode, encode
+from sash.values.continuations import (
+    ArtifactRef,
+    Continuation,
+    ContinuationError,
+    ContinuationResponse,
+    Status,
+)
+from sash.values.ids import ulid_before
+from sash.values.sessions import SESSION_IDLE_DAYS
+from sash.values.stats import Stats
+from sash.values.steps import Step
+
+# A turn that ended after some time began at most this long before it, or it would have expired.
+MAX_TURN_AGE = timedelta(days=SESSION_IDLE_DAYS + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The fields that a continuation gets at its end. They are stored apart from its request."""
+
+    response: ContinuationResponse | None = None
+    error: ContinuationError | None = None
+    artifacts: tuple[ArtifactRef, ...] = ()
+    stats: Stats | None = None
+
+    @classmethod
+    def of(cls, continuation: Continuation) -> "Ending | None":
+        """Return the ending of a continuation, or None if it has none."""
+        ending = cls(continuation.response, continuation.error, continuation.artifacts, continuation.stats)
+        return None if ending == cls() else ending
+
+
+def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> tuple[int, SessionState]:
+    """Return a session's key, and its state before a new turn."""
+    row = db.execute(SQL["session_state"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_session_not_found(session_id)
+    key, *state = row
+    return key, SessionState(*state)
+
+
+def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState | None]:
+    """Return the key of a continuation's session, and its state. Both are 0 and None if it is deleted."""
+    row = db.execute(SQL["turn_state"], (continuation_id,)).fetchone()
+    if row is None:
+        return 0, None
+    key, worker, epoch, step_count, cursor = row
+    return key, TurnState(LeaseState(worker, None, epoch), step_count, cursor)
+
+
+def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, str | None]:
+    """Return the key of a continuation's session, its state, and its stored ending."""
+    row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
+    if row is None:
+        return 0, None, None
+    key, worker, epoch, step_count, cursor, positions, pending, status, version, stats, one, ending = row
+    turn = TurnState(LeaseState(worker, None, epoch), step_count, cursor)
+    totals = SessionTotals(status, version, decode(Stats, stats), bool(one))
+    return key, EndState(turn, positions, bool(pending), totals), ending
+
+
+def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
+    """Return the id of the continuation that holds the same session."""
+    row = db.execute(SQL["holder"], {"id": continuation_id}).fetchone()
+    return None if row is None else str(row[0])
+
+
+def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
+    row = db.execute(SQL["continuation"], {"id": continuation_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_continuation_not_found(continuation_id)
+    return read_continuation(row)
+
+
+def find_by_key(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
+    """Return the continuation of a session with this idempotency key."""
+    if idempotency_key is None:
+        return None
+    where = {"session": key, "idempotency_key": idempotency_key}
+    row = db.execute(SQL["continuation_of_key"], where).fetchone()
+    return None if row is None else read_continuation(row)
+
+
+def find_next_pending(db: sqlite3.Connection, session_id: str) -> Continuation | None:
+    row = db.execute(SQL["next_pending"], {"session_id": session_id}).fetchone()
+    return None if row is None else read_continuation(row)
+
+
+def list_continuations(
+    db: sqlite3.Connection,
+    key: int,
+    query: Literal["continuations", "open_continuations", "window_turns"] = "continuations",
+) -> list[Continuation]:
+    return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
+
+
+def list_waiting(db: sqlite3.Connection) -> list[Continuation]:
+    return list(map(read_continuation, db.execute(SQL["waiting"])))
+
+
+def list_workers(db: sqlite3.Connection) -> list[str]:
+    """Return the workers that hold a lease."""
+    return [worker for [worker] in db.execute(SQL["workers"])]
+
+
+def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
+    """Return the running continuations that have no worker any more."""
+    lost = []
+    for worker, until, *row in db.execute(SQL["running"]).fetchall():
+        lease = LeaseState(worker, None if until is None else read_time(until))
+        if rules.is_lost("running", lease, now, dead_workers):
+            lost.append(read_continuation(row))
+    return lost
+
+
+def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
+    """Return the open continuations that have waited since before this time."""
+    found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
+    waiting = ((LeaseState(worker), read_continuation(row)) for worker, *row in found)
+    return [
+        continuation for lease, continuation in waiting if rules.is_forgotten(continuation, lease, before)
+    ]
+
+
+def list_turn_stats(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+    where = {"owner": owner, "since": since.timestamp(), "first": ulid_before(since - MAX_TURN_AGE)}
+    rows = db.execute(SQL["turn_stats"], where)
+    return [(read_time(updated_at), decode(Stats, stats)) for updated_at, stats in rows]
+
+
+def last_id(db: sqlite3.Connection) -> str | None:
+    [last] = db.execute(SQL["last_id"]).fetchone()
+    return last  # type: ignore[no-any-return]
+
+
+def read_continuation(row: Sequence[Any]) -> Continuation:
+    body, status, updated_at, ending = row
+    continuation = replace(decode(Continuation, body), status=status, updated_at=read_time(updated_at))
+    if ending is None:
+        return continuation
+    end = decode(Ending, ending)
+    return replace(
+        continuation, response=end.response, error=end.error, artifacts=end.artifacts, stats=end.stats
+    )
+
+
+def insert_continuation(
+    db: sqlite3.Connection,
+    key: int,
+    continuation: Continuation,
+    first_cursor: int,
+    lease: LeaseState = NO_LEASE,
+    ending: Ending | None = None,
+    answer_position: int | None = None,
+) -> None:
+    db.execute(
+        SQL["insert_continuation"],
+        (
+            continuation.id,
+            key,
+            continuation.owner,
+            continuation.status,
+            continuation.updated_at.timestamp(),
+            continuation.request.idempotency_key,
+            lease.worker,
+            lease.until and lease.until.timestamp(),
+            lease.epoch,
+            first_cursor,
+            answer_position,
+            encode(continuation),
+            ending and encode(ending),
+        ),
+    )
+
+
+def claim_continuation(db: sqlite3.Connection, continuation: Continuation, lease: LeaseState) -> None:
+    """Write the status and the lease of a claimed continuation."""
+    until = lease.until and lease.until.timestamp()
+    updated_at = continuation.updated_at.timestamp()
+    values = (continuation.status, updated_at, lease.worker, until, lease.epoch, continuation.id)
+    db.execute(SQL["claim"], values)
+
+
+def release_continuation(
+    db: sqlite3.Connection,
+    continuation_id: str,
+    status: Status,
+    lease: LeaseState,
+    now: datetime,
+    ending: Ending | None = None,
+    answer_position: int | None = None,
+) -> None:
+    """Write a status, the ending if there is one, and the lease without a worker."""
+    text = ending and encode(ending)
+    values = (status, now.timestamp(), lease.epoch, text, answer_position, continuation_id)
+    db.execute(SQL["release"], values)
+
+
+def insert_steps(db: sqlite3.Connection, key: int, continuation_id: str, steps: Iterable[Step]) -> None:
+    rows = [(key, step.cursor, continuation_id, encode(step)) for step in steps]
+    db.executemany(SQL["insert_step"], rows)
+
+
+def list_steps(db: sqlite3.Connection, continuation_id: str) -> tuple[Step, ...]:
+    return tuple(decode(Step, row[0]) for row in db.execute(SQL["steps"], {"id": continuation_id}))
+
+
+def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> list[StoredStep]:
+    rows = db.execute(SQL["events"], {"session": key, "after": after, "limit": limit})
+    return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
+
+
+def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
+    """Drop the steps of continuations that ended before this time. Their cursors are not assigned again."""
+    dropped = 0
+    for row in db.execute(SQL["swept_turns"], {"before": before.timestamp()}).fetchall():
+        where = dict(zip(("id", "session", "first_cursor"), row, strict=True))
+        db.execute(SQL["keep_cursor"], where)
+        dropped += db.execute(SQL["drop_steps"], where).rowcount
+        db.execute(SQL["mark_swept"], where)
+    return dropped

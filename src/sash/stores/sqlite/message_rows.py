@@ -1,0 +1,189 @@
+"""The transcript, the window, vectors and artifacts as rows of SQLite."""
+
+import json
+import sqlite3
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from sash.ports.store import Artifact, Cut, Evicted, StoredMessage, Vector
+from sash.stores import rules
+from sash.stores.sqlite.queries import SQL
+from sash.stores.sqlite.session_rows import find_key, write_digest
+from sash.values.codec import decode, encode
+from sash.values.continuations import ArtifactRef
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.sessions import Session
+
+
+class WindowCut(NamedTuple):
+    """The last cut of a window. `evicted_count` counts the messages that all cuts have evicted.
+
+    The window contains every message from position `window_from` on, and the kept ones before it.
+    """
+
+    turn_starts: tuple[str, ...]
+    evicted: tuple[Evicted, ...]
+    evicted_count: int
+    window_from: int
+
+
+class StoredAnswer(NamedTuple):
+    """The last message of a turn, with its row number and its position."""
+
+    row: int
+    body: str
+    session: int
+    position: int
+
+
+def insert_messages(
+    db: sqlite3.Connection,
+    key: int,
+    continuation_id: str | None,
+    messages: Iterable[tuple[int, MessageEntry]],
+) -> None:
+    """Insert messages, each with its position."""
+    rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
+    db.executemany(SQL["insert_message"], rows)
+
+
+def list_messages(
+    db: sqlite3.Connection, key: int, session_id: str, after: int, limit: int
+) -> list[StoredMessage]:
+    rows = db.execute(SQL["messages"], {"session": key, "after": after, "limit": limit})
+    return [read_message(session_id, *row) for row in rows]
+
+
+def read_message(
+    session_id: str, position: int, continuation_id: str | None, body: str, in_window: int
+) -> StoredMessage:
+    message = decode(MessageEntry, body)
+    return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
+
+
+def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | None:
+    row = db.execute(SQL["answer"], {"id": continuation_id}).fetchone()
+    return None if row is None else StoredAnswer(*row)
+
+
+def replace_answer(
+    db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
+) -> None:
+    """Replace the last message of a turn, and drop the turn's vector."""
+    db.execute(SQL["amend_message"], {"row": stored.row, "body": encode(answer)})
+    where = {"session": stored.session, "position": stored.position, "id": continuation_id}
+    db.execute(SQL["drop_vector"], where)
+
+
+def index_messages(db: sqlite3.Connection) -> None:
+    """Add the messages that the full-text index lacks."""
+    db.execute(SQL["index_messages"])
+    db.execute(SQL["all_indexed"])
+
+
+def merge_index(db: sqlite3.Connection) -> None:
+    db.execute(SQL["merge_index"])
+
+
+def clean_index(db: sqlite3.Connection) -> None:
+    """Remove the words of deleted messages from the full-text index."""
+    db.execute(SQL["indexed_after_delete"])
+    db.execute(SQL["optimize_index"])
+
+
+def search_messages(
+    db: sqlite3.Connection, owner: str, words: str, session_id: str | None, limit: int
+) -> list[StoredMessage]:
+    where = {"words": words, "owner": owner, "session_id": session_id, "limit": limit}
+    return [read_message(*row) for row in db.execute(SQL["search"], where)]
+
+
+def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
+    key = find_key(db, session.owner, session.id)
+    cut = get_cut(db, key)
+    rows = db.execute(SQL["window"], {"session": key})
+    return ConversationWindow(
+        session.id,
+        tuple(decode(MessageEntry, body) for _, body in rows),
+        max_tokens=session.window.max_tokens,
+        max_turns=session.window.max_turns,
+        evict_to=session.window.evict_to,
+        evicted_count=cut.evicted_count,
+        turn_starts=cut.turn_starts,
+    )
+
+
+def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
+    turn_starts, evicted, *counts = db.execute(SQL["cut"], {"session": key}).fetchone()
+    last = tuple(Evicted(*item) for item in json.loads(evicted))
+    return WindowCut(tuple(json.loads(turn_starts)), last, *counts)
+
+
+def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
+    """Remove the evicted messages from the window, and write the new digest."""
+    evicted_ids = {evicted.message_id for evicted in cut.evicted}
+    ids = {position: json.loads(body)["id"] for position, body in db.execute(SQL["window"], {"session": key})}
+    evicted_at = [position for position, message_id in ids.items() if message_id in evicted_ids]
+    kept_at = [position for position, message_id in ids.items() if message_id not in evicted_ids]
+    last = get_cut(db, key)
+    count = last.evicted_count + len(evicted_ids)
+    write_cut(db, key, WindowCut(cut.turn_starts, cut.evicted, count, last.window_from), evicted_at, kept_at)
+    write_digest(db, key, cut.digest, now)
+
+
+def write_cut(
+    db: sqlite3.Connection, key: int, cut: WindowCut, evicted_at: list[int], kept_at: list[int]
+) -> None:
+    """Write a cut. `evicted_at` and `kept_at` are the positions of evicted and of kept messages."""
+    window_from = max((cut.window_from, *(position + 1 for position in evicted_at)))
+    db.execute(
+        SQL["move_cut"],
+        {
+            "session": key,
+            "window_from": window_from,
+            "kept": json.dumps([position for position in kept_at if position < window_from]),
+            "turn_starts": json.dumps(cut.turn_starts),
+            "evicted": json.dumps([(e.message_id, e.reason) for e in cut.evicted]),
+            "evicted_count": cut.evicted_count,
+        },
+    )
+
+
+def add_vectors(db: sqlite3.Connection, key: int, vectors: Sequence[Vector], keep: int) -> None:
+    values = [(key, v.position, v.model, v.data) for v in vectors]
+    db.executemany(SQL["insert_vector"], values)
+    db.execute(SQL["drop_vectors"], {"session": key, "keep": keep})
+
+
+def list_vectors(db: sqlite3.Connection, key: int) -> list[Vector]:
+    return [Vector(*row) for row in db.execute(SQL["vectors"], {"session": key})]
+
+
+def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:
+    db.execute(
+        SQL["insert_artifact"],
+        {
+            "id": artifact.ref.id,
+            "session": key,
+            "owner": artifact.owner,
+            "ref": encode(artifact.ref),
+            "data": artifact.data,
+        },
+    )
+
+
+def get_artifact(db: sqlite3.Connection, owner: str, artifact_id: str) -> Artifact:
+    row = db.execute(SQL["artifact"], {"id": artifact_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_artifact_not_found(artifact_id)
+    return _read_artifact(row)
+
+
+def list_artifacts(db: sqlite3.Connection, key: int) -> list[Artifact]:
+    return list(map(_read_artifact, db.execute(SQL["artifacts"], {"session": key})))
+
+
+def _read_artifact(row: Sequence[Any]) -> Artifact:
+    ref, session_id, owner, data = row
+    return Artifact(decode(ArtifactRef, ref), session_id, owner, data)

@@ -1,0 +1,168 @@
+"""Sessions as rows of SQLite."""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+from sash.ports.store import Page
+from sash.stores import rules
+from sash.stores.sqlite.queries import SQL
+from sash.values.codec import decode, encode
+from sash.values.sessions import Session, SessionStatus
+from sash.values.stats import NO_STATS, Stats
+
+
+def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
+    """Return the short key by which the other tables refer to a session."""
+    row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_session_not_found(session_id)
+    return int(row[0])
+
+
+def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
+    row = db.execute(SQL["session"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_session_not_found(session_id)
+    return read_session(row)
+
+
+def find_session(db: sqlite3.Connection, owner: str, name: str) -> Session | None:
+    row = db.execute(SQL["session_of_name"], {"owner": owner, "name": name}).fetchone()
+    return None if row is None else read_session(row)
+
+
+def list_sessions(
+    db: sqlite3.Connection,
+    owner: str,
+    status: SessionStatus | None,
+    name: str | None,
+    limit: int,
+    cursor: str | None,
+) -> Page:
+    where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
+    found = db.execute(SQL["sessions"], where).fetchall()
+    sessions = tuple(map(read_session, found[:limit]))
+    return Page(sessions, sessions[-1].id if len(found) > limit else None)
+
+
+def count_active(db: sqlite3.Connection, owner: str) -> int:
+    [count] = db.execute(SQL["count_active"], {"owner": owner}).fetchone()
+    return int(count)
+
+
+def create_session(db: sqlite3.Connection, session: Session) -> None:
+    rules.check_name(session, _find_named(db, session))
+    insert_session(db, session)
+
+
+def open_session(db: sqlite3.Connection, session: Session) -> Session:
+    chosen = rules.choose_session(session, _find_named(db, session))
+    if chosen is session:
+        insert_session(db, session)
+    return chosen
+
+
+def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
+    stored = get_session(db, session.owner, session.id)
+    saved = rules.save_session(stored, session, _find_named(db, session), now)
+    [key] = db.execute(SQL["update_session"], _session_row(saved)).fetchone()
+    write_digest(db, key, saved.memory.digest, saved.memory.cut_at)
+    return saved
+
+
+def prepare_import(db: sqlite3.Connection, session: Session) -> Session:
+    """Return the session as an import stores it."""
+    return rules.prepare_import(session, _find_named(db, session))
+
+
+def insert_session(db: sqlite3.Connection, session: Session) -> int:
+    """Insert a session and return its key."""
+    row = db.execute(SQL["insert_session"], _session_row(session)).fetchone()
+    if row is None:
+        rules.raise_session_exists(session.id)
+    memory, cut_at = session.memory, session.memory.cut_at
+    cut = {"session": row[0], "digest": memory.digest, "cut_at": cut_at and cut_at.timestamp()}
+    db.execute(SQL["insert_cut"], cut)
+    return int(row[0])
+
+
+def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime | None) -> None:
+    values = {"session": key, "digest": digest, "cut_at": cut_at and cut_at.timestamp()}
+    db.execute(SQL["update_digest"], values)
+
+
+def touch_session(db: sqlite3.Connection, key: int, now: datetime) -> None:
+    """Give a session its next version."""
+    db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
+
+
+def delete_session(db: sqlite3.Connection, owner: str, session_id: str) -> None:
+    where = {"session_id": session_id, "owner": owner}
+    if not db.execute(SQL["delete_session"], where).rowcount:
+        rules.raise_session_not_found(session_id)
+
+
+def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
+    """Delete all sessions of an owner, and return their number."""
+    return db.execute(SQL["erase"], {"owner": owner}).rowcount
+
+
+def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
+    """Expire idle sessions, and return their number."""
+    expired = []
+    for key, holder_id, *row in db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall():
+        session = read_session(row)
+        if rules.is_idle(session, holder_id, before):
+            session = rules.expire_session(session)
+            expired.append((session.status, session.version, key))
+    db.executemany(SQL["expire_session"], expired)
+    return len(expired)
+
+
+def last_cursor(db: sqlite3.Connection, owner: str, session_id: str) -> int:
+    row = db.execute(SQL["last_cursor"], {"session_id": session_id, "owner": owner}).fetchone()
+    if row is None:
+        rules.raise_session_not_found(session_id)
+    return int(row[0])
+
+
+def read_session(row: Sequence[Any]) -> Session:
+    body, status, updated_at, version, stats, digest, cut_at = row
+    session = decode(Session, body)
+    cut_at = None if cut_at is None else read_time(cut_at)
+    return replace(
+        session,
+        status=status,
+        updated_at=read_time(updated_at),
+        version=version,
+        stats=decode(Stats, stats),
+        memory=replace(session.memory, digest=digest, cut_at=cut_at),
+    )
+
+
+def read_time(timestamp: float) -> datetime:
+    return datetime.fromtimestamp(timestamp, UTC)
+
+
+def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
+    """Return the session that has the name now, if `session` needs the name."""
+    if session.name is None or not rules.wants_name(session):
+        return None
+    return find_session(db, session.owner, session.name)
+
+
+def _session_row(session: Session) -> dict[str, Any]:
+    body = replace(session, stats=NO_STATS, memory=replace(session.memory, digest="", cut_at=None))
+    return {
+        "id": session.id,
+        "owner": session.owner,
+        "name": session.name,
+        "status": session.status,
+        "updated_at": session.updated_at.timestamp(),
+        "version": session.version,
+        "stats": encode(session.stats),
+        "body": encode(body),
+    }

@@ -1,0 +1,229 @@
+"""The verbs of a turn on SQLite. Each one reads a state, applies its rule, and writes the change.
+
+Every function is one job of the writer thread, and runs in one transaction.
+"""
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from sash.ports.store import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd, WaitingStatus
+from sash.stores import rules
+from sash.stores.rules import EndChange, LeaseState, TurnChange, TurnState
+from sash.stores.sqlite import continuation_rows as continuations
+from sash.stores.sqlite import message_rows as messages
+from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite.continuation_rows import Ending
+from sash.stores.sqlite.queries import SQL
+from sash.values.codec import decode, encode
+from sash.values.continuations import Continuation
+from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
+from sash.values.stats import NO_STATS, Stats
+from sash.values.steps import Step, StepBody
+
+
+def begin(
+    db: sqlite3.Connection, new: Continuation, claim: ClaimRequest, enqueue: bool, now: datetime
+) -> BegunTurn:
+    key, state = continuations.read_session_state(db, new.owner, new.session_id)
+    existing = continuations.find_by_key(db, key, new.request.idempotency_key)
+    known = claim.known if claim.knows(state.version) else None
+    session = known or sessions.get_session(db, new.owner, new.session_id)
+    begun = rules.begin(session, state, existing, new, claim, enqueue=enqueue, now=now)
+    if begun.created:
+        continuations.insert_continuation(db, key, begun.continuation, state.cursor, begun.lease)
+    turn = None
+    if begun.lease.worker is not None:
+        window = None if known else messages.get_window(db, session)
+        turn = Turn(_lease(begun.continuation, begun.lease), begun.continuation, session, window)
+    return BegunTurn(begun.continuation, turn, begun.created)
+
+
+def claim(
+    db: sqlite3.Connection,
+    owner: str,
+    continuation_id: str,
+    claim: ClaimRequest,
+    steps: Sequence[StepBody],
+    now: datetime,
+) -> Turn:
+    continuation = continuations.get_continuation(db, owner, continuation_id)
+    holder_id = continuations.find_holder(db, continuation_id)
+    return _claim(db, continuation, holder_id, claim, steps, now)
+
+
+def claim_next(db: sqlite3.Connection, session_id: str, claim: ClaimRequest, now: datetime) -> Turn | None:
+    continuation = continuations.find_next_pending(db, session_id)
+    if continuation is None or continuations.find_holder(db, continuation.id) is not None:
+        return None
+    return _claim(db, continuation, None, claim, (), now)
+
+
+def append(
+    db: sqlite3.Connection,
+    lease: Lease,
+    steps: Sequence[StepBody],
+    release_as: WaitingStatus | None,
+    stats: Stats,
+    now: datetime,
+) -> tuple[Step, ...]:
+    key, turn = continuations.read_turn_state(db, lease.continuation_id)
+    change = rules.append(lease, turn, steps, release_as, now)
+    continuations.insert_steps(db, key, lease.continuation_id, change.steps)
+    if release_as is not None:
+        ending = Ending(stats=stats)
+        continuations.release_continuation(db, lease.continuation_id, release_as, change.lease, now, ending)
+    return change.steps
+
+
+def finish(db: sqlite3.Connection, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
+    key, state, stored_ending = continuations.read_end_state(db, lease.continuation_id)
+    change = rules.finish(lease, state, end, now)
+    stats: Stats | None = end.stats
+    if end.stats is NO_STATS:
+        stats = None if stored_ending is None else decode(Ending, stored_ending).stats
+    ending = Ending(end.response, end.error, end.artifacts, stats)
+    _write_end(db, key, lease.continuation_id, end, change, ending, now)
+    return EndWritten(change.steps, change.next_waits)
+
+
+def record(
+    db: sqlite3.Connection, new: Continuation, end: TurnEnd, session: Session, now: datetime
+) -> tuple[Continuation, tuple[Step, ...]]:
+    key, state = continuations.read_session_state(db, new.owner, new.session_id)
+    existing = continuations.find_by_key(db, key, new.request.idempotency_key)
+    recorded, change = rules.record(session, state, existing, new, end, now)
+    if change is None:
+        return recorded, ()
+    opened = replace(new, status=end.status, updated_at=now)
+    ending = Ending(end.response, end.error, end.artifacts, end.stats)
+    continuations.insert_continuation(
+        db, key, opened, state.cursor, ending=ending, answer_position=change.answer_position
+    )
+    _write_session_end(db, key, new.id, end, change, now)
+    return recorded, change.steps
+
+
+def amend(
+    db: sqlite3.Connection, owner: str, continuation_id: str, text: str, token_count: int, now: datetime
+) -> Continuation:
+    continuation = continuations.get_continuation(db, owner, continuation_id)
+    key, turn = _read_turn(db, continuation_id)
+    stored = messages.find_answer(db, continuation_id)
+    answer = None if stored is None else decode(MessageEntry, stored.body)
+    change = rules.amend(continuation, turn, answer, text, token_count, now)
+    assert stored is not None  # the rule refuses a turn without an answer
+    ending = Ending.of(change.continuation)
+    db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
+    messages.replace_answer(db, stored, continuation_id, change.answer)
+    continuations.insert_steps(db, key, continuation_id, change.steps)
+    sessions.touch_session(db, key, now)
+    return change.continuation
+
+
+def cancel(
+    db: sqlite3.Connection, owner: str, continuation_id: str, reason: str, stats: Stats, now: datetime
+) -> Continuation:
+    continuation = continuations.get_continuation(db, owner, continuation_id)
+    end = rules.cancel(continuation, reason, stats)
+    key, state, _ = continuations.read_end_state(db, continuation_id)
+    assert state is not None
+    cancelled = end.apply_to_continuation(continuation, now)
+    change = rules.end_turn(state, end, now)
+    _write_end(db, key, continuation_id, end, change, Ending.of(cancelled), now)
+    return cancelled
+
+
+def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
+    lost = continuations.list_lost(db, now, dead_workers)
+    return [_interrupt(db, continuation, now) for continuation in lost]
+
+
+def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
+    """Expire the continuations that have waited since before this time, and return their number."""
+    forgotten = continuations.list_forgotten(db, before)
+    for continuation in forgotten:
+        key, turn = _read_turn(db, continuation.id)
+        _write_change(db, key, rules.expire(continuation, turn, now))
+    return len(forgotten)
+
+
+def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
+    key, turn = _read_turn(db, continuation.id)
+    change = rules.interrupt(continuation, turn, now)
+    _write_change(db, key, change)
+    return change.continuation
+
+
+def _claim(
+    db: sqlite3.Connection,
+    continuation: Continuation,
+    holder_id: str | None,
+    claim: ClaimRequest,
+    steps: Sequence[StepBody],
+    now: datetime,
+) -> Turn:
+    key, turn = _read_turn(db, continuation.id)
+    change = rules.claim(continuation, turn, holder_id, claim, steps, now)
+    continuations.insert_steps(db, key, continuation.id, change.steps)
+    continuations.claim_continuation(db, change.continuation, change.lease)
+    session = sessions.get_session(db, continuation.owner, continuation.session_id)
+    window = None if claim.knows(session.version) else messages.get_window(db, session)
+    journal = continuations.list_steps(db, continuation.id)
+    return Turn(_lease(continuation, change.lease), change.continuation, session, window, journal)
+
+
+def _lease(continuation: Continuation, lease: LeaseState) -> Lease:
+    assert lease.worker is not None
+    return Lease(continuation.id, continuation.session_id, lease.worker, lease.epoch)
+
+
+def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState]:
+    key, turn = continuations.read_turn_state(db, continuation_id)
+    if turn is None:
+        rules.raise_continuation_not_found(continuation_id)
+    return key, turn
+
+
+def _write_change(db: sqlite3.Connection, key: int, change: TurnChange) -> None:
+    """Write a continuation that lost its lease. The session does not change."""
+    continuation = change.continuation
+    continuations.insert_steps(db, key, continuation.id, change.steps)
+    continuations.release_continuation(
+        db,
+        continuation.id,
+        continuation.status,
+        change.lease,
+        continuation.updated_at,
+        Ending.of(continuation),
+    )
+
+
+def _write_end(
+    db: sqlite3.Connection,
+    key: int,
+    continuation_id: str,
+    end: TurnEnd,
+    change: EndChange,
+    ending: Ending | None,
+    now: datetime,
+) -> None:
+    continuations.release_continuation(
+        db, continuation_id, end.status, change.lease, now, ending, change.answer_position
+    )
+    _write_session_end(db, key, continuation_id, end, change, now)
+
+
+def _write_session_end(
+    db: sqlite3.Connection, key: int, continuation_id: str, end: TurnEnd, change: EndChange, now: datetime
+) -> None:
+    """Write the steps and messages of an ended turn, the session's totals, and the cut."""
+    continuations.insert_steps(db, key, continuation_id, change.steps)
+    messages.insert_messages(db, key, continuation_id, change.messages)
+    status, version, stats, _ = change.totals
+    values = (now.timestamp(), version, change.cursor, change.message_count, encode(stats), status, key)
+    db.execute(SQL["end_turn"], values)
+    if end.cut is not None:
+        messages.apply_cut(db, key, end.cut, now)

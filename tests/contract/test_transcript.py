@@ -1,0 +1,245 @@
+"""The store contract. The transcript: the window, search, recall and vectors."""
+
+from dataclasses import replace
+
+import pytest
+
+from sash.errors import (
+    SessionNotFound,
+)
+from sash.ports.store import TurnEnd, Vector
+from sash.values.messages import MessageEntry
+from sash.values.steps import (
+    Failed,
+)
+from tests.contract.sample_values import completed, said, without
+
+
+async def test_the_window_is_cut_as_the_end_of_the_turn_says(store, start, begin):
+    session = await start()
+    first, second = said("one", "two", "three"), said("four", role="assistant")
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*first))
+    turn = (await begin(session)).turn
+    assert turn.window.messages == first
+    end = completed(*second, cut=without(first[0], first[2], turn_starts=(second[0].id,)))
+    await store.finish(turn.lease, end)
+    window = await store.window("ann", session.id)
+    assert window.messages == (first[1], second[0])
+    assert (window.evicted_count, window.turn_starts) == (2, (second[0].id,))
+    assert [gone.message_id for gone in await store.evicted("ann", session.id)] == [first[0].id, first[2].id]
+    transcript = await store.messages("ann", session.id)
+    assert [m.position for m in transcript] == [1, 2, 3, 4]
+    assert [m.in_window for m in transcript] == [False, True, False, True]
+    assert transcript[3].continuation_id == turn.continuation.id
+    assert await store.messages("ann", session.id, after=1, limit=2) == transcript[1:3]
+
+
+async def test_a_window_is_cut_several_times_at_any_position(store, start, begin, reopen):
+    session = await start()
+    messages = said(*map(str, range(12)))
+    window = []
+    for k, evicted in enumerate([(), (0, 3), (1,), (), (2, 4, 5, 9), (6, 7, 8, 11)]):
+        new = messages[2 * k : 2 * k + 2]
+        turn = (await begin(session)).turn
+        gone = [messages[n] for n in evicted]
+        await store.finish(turn.lease, completed(*new, cut=without(*gone) if gone else None))
+        window = [m for m in (*window, *new) if m not in gone]
+        assert list((await store.window("ann", session.id)).messages) == window
+        there = [m.message for m in await store.messages("ann", session.id) if m.in_window]
+        assert there == window
+    store = await reopen()
+    assert list((await store.window("ann", session.id)).messages) == window == [messages[10]]
+    assert (await store.window("ann", session.id)).evicted_count == 11
+
+
+async def test_messages_of_every_form_are_kept_exactly(store, start, begin):
+    call = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{"a":  1}'}}
+    messages = (
+        MessageEntry("user", "ünï\n\x00😀 ", token_count=3, tags={"input", "important"}, name="Ann"),
+        MessageEntry("user", [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": "x"}]),
+        MessageEntry("assistant", "", tool_calls=[call]),
+        MessageEntry("tool", "", tool_call_id="1"),
+    )
+    session = await start()
+    turn = (await begin(session)).turn
+    await store.finish(turn.lease, completed(*messages))
+    assert (await store.window("ann", session.id)).messages == messages
+
+
+async def test_the_turns_in_the_window_are_listed_in_their_order(store, start, begin, record, now_and_later):
+    session = await start()
+    made = [await record(session, f"q{n}", f"a{n}") for n in range(5)]
+    turn = (await begin(session)).turn
+    gone = [m for n in (0, 2) for m in made[n][1]] + [made[1][1][0]]
+    await store.finish(turn.lease, completed(*said("last"), cut=without(*gone)))
+    failed = (await begin(session)).turn
+    await store.finish(failed.lease, TurnEnd("failed", (Failed("model_error", "no answer"),)))
+    expected = [made[1][0], made[3][0], made[4][0], turn.continuation.id]
+    async for opened in now_and_later():
+        assert [t.id for t in await opened.window_turns("ann", session.id)] == expected
+    assert (await opened.window_turns("ann", session.id))[0] == await opened.get_continuation(
+        "ann", made[1][0]
+    )
+
+
+async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, begin):
+    for owner in ("ann", "bob"):
+        session = await start(owner)
+        turn = (await begin(session)).turn
+        end = completed(*said('Error 500 at "db.example.com"', "the kitchen light", "Größe ÄÖÜ"))
+        await store.finish(turn.lease, replace(end, cut=without(end.messages[0])))
+    found = await store.search("bob", "error 500")
+    assert [(m.session_id, m.in_window) for m in found] == [(session.id, False)]
+    assert [m.message.text for m in await store.search("bob", "KITCHEN", session_id=session.id)] == [
+        "the kitchen light"
+    ]
+    assert [m.message.text for m in await store.search("bob", "größe")] == ["Größe ÄÖÜ"]
+    assert await store.search("bob", "kitchen", session_id="other") == []
+    assert await store.search("carl", "kitchen") == []
+    for odd in ("", " ", '"', "a AND", "NEAR(", "*", "x OR y -z", "col:x", "\0", '"\0"'):
+        assert await store.search("bob", odd) == []
+    assert len(await store.search("bob", "kitchen\0light")) == 1
+
+
+async def test_search_finds_the_parts_of_a_name(store, start, begin):
+    turn = (await begin(await start())).turn
+    await store.finish(turn.lease, completed(*said("light.kitchen_main is on")))
+    for words in ("kitchen", "main light", "kitchen_main", "light.kitchen_main"):
+        assert len(await store.search("ann", words)) == 1, words
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_evicted_messages_are_recalled_by_prefixes_of_their_words(store, start, say, indexed):
+    session, other = await start(), await start()
+    first = await say(
+        session, "The boiler leaks", "Boilers are OLD", "boil the kettle, E-500", 'a "quoted" word'
+    )
+    foreign = await say(other, "another boiler")
+    await say(other, "x", evicted=foreign)
+    await say(session, "a boiler in the window", evicted=first)
+    await store.search("ann", "an index catches up when somebody searches" if indexed else " ")
+
+    async def recalled(*beginnings, **options):
+        found = await store.recall("ann", session.id, beginnings, **options)
+        assert not any(m.in_window for m in found)
+        return [(m.position, m.message.text) for m in found]
+
+    assert await recalled("boiler") == [(1, "The boiler leaks"), (2, "Boilers are OLD")]
+    assert [at for at, _ in await recalled("boil")] == [1, 2, 3]
+    assert [at for at, _ in await recalled("old", "kettl")] == [2, 3]
+    assert [at for at, _ in await recalled("500")] == [3]
+    assert [at for at, _ in await recalled("boil", limit=1)] == [3]
+    assert [at for at, _ in await recalled("boil", "leak", limit=1)] == [1, 3]
+    assert await recalled("window") == []
+    assert await recalled("another") == []
+    for odd in ('"', "quoted", "AND", "text : x", "boil* OR", "*", "", "é", "'"):
+        await recalled(odd)
+    with pytest.raises(SessionNotFound):
+        await store.recall("bob", session.id, ["boil"])
+
+
+async def test_recall_can_skip_the_results_of_tools(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    calls = [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{}"}}]
+    messages = (
+        MessageEntry("user", "the boiler?"),
+        MessageEntry("assistant", "", tool_calls=calls),
+        MessageEntry("tool", "boiler: on", tool_call_id="1"),
+        MessageEntry("assistant", "The boiler is on."),
+    )
+    await store.finish(turn.lease, completed(*messages, cut=without(*messages)))
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3, 4]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], skip_tools=True)] == [1, 4]
+
+
+async def test_an_imported_transcript_can_be_recalled(store, start, say):
+    session = await start()
+    messages = await say(session, "the boiler leaks")
+    await say(session, "later", evicted=messages)
+    bundle = await store.export_session("ann", session.id)
+    await store.delete_session("ann", session.id)
+    assert await store.search("ann", "boiler") == []
+    await store.import_session(bundle)
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_a_kept_message_of_an_older_turn_is_not_recalled(store, start, say, indexed):
+    session = await start()
+    messages = await say(session, "boiler one", "boiler two", "boiler three")
+    await say(session, "later", evicted=[messages[0], messages[2]])
+    await store.search("ann", "index" if indexed else " ")
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 3]
+
+
+async def test_images_are_not_searched_for_words(store, start, begin):
+    session = await start()
+    turn = (await begin(session)).turn
+    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,boiler"}}
+    text = {"type": "text", "text": "a photo of the meter"}
+    message = MessageEntry("user", [text, picture])
+    await store.finish(turn.lease, completed(message))
+    [found] = await store.search("ann", "photo meter")
+    assert found.message == message
+    assert await store.search("ann", "boiler") == []
+    await store.erase("ann")
+    assert await store.search("ann", "photo") == []
+
+
+async def test_vectors_are_bounded_and_deleted_with_the_session(store, start, reopen):
+    session = await start()
+    vectors = [Vector(n, "m", bytes([n, 255])) for n in range(1, 8)]
+    await store.add_vectors("ann", session.id, vectors[:4], keep=5)
+    await store.add_vectors("ann", session.id, [*vectors[4:], replace(vectors[3], model="n")], keep=5)
+    kept = [replace(vectors[3], model="n") if v.position == 4 else v for v in vectors[2:]]
+    assert await store.vectors("ann", session.id) == kept
+    again = await reopen()
+    assert await again.vectors("ann", session.id) == kept
+    with pytest.raises(SessionNotFound):
+        await again.vectors("bob", session.id)
+    await again.delete_session("ann", session.id)
+    with pytest.raises(SessionNotFound):
+        await again.vectors("ann", session.id)
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_words_are_found_without_regard_to_accents_and_sharp_s(store, start, say, indexed):
+    session = await start()
+    messages = await say(session, "Die Fußbodenheizung im Café", "Hauptstraße 5", "light lights lighting")
+    more = await say(session, "light again")
+    await say(session, "later", evicted=[*messages, *more])
+    await store.search("ann", "index" if indexed else " ")
+    for beginning, positions in (
+        ("fußb", [1]),
+        ("cafe", [1]),
+        ("café", [1]),
+        ("hauptstraß", [2]),
+        ("lig", [3, 4]),
+    ):
+        assert [m.position for m in await store.recall("ann", session.id, [beginning])] == positions
+    assert [m.position for m in await store.recall("ann", session.id, ["light"], limit=2)] == [3, 4]
+
+
+@pytest.mark.parametrize("indexed", [False, True])
+async def test_recall_applies_the_limit_to_each_prefix(store, start, say, indexed):
+    session = await start()
+    rare = await say(session, "the heron stands in the pond")
+    common = [m for n in range(60) for m in await say(session, f"the lamp number {n} burns")]
+    await say(session, "later", evicted=[*rare, *common])
+    await store.search("ann", "index" if indexed else " ")
+    found = await store.recall("ann", session.id, ["lamp", "burn", "heron", "unicorn"], limit=3)
+    assert [m.position for m in found] == [1, 59, 60, 61]
+
+
+async def test_indexed_and_unindexed_messages_are_found_together(store, start, say):
+    session = await start()
+    old = await say(session, "boiler one", "boiler two")
+    await say(session, "later", evicted=old)
+    await store.search("ann", "index")
+    new = await say(session, "boiler three", "boiler four")
+    await say(session, "later still", evicted=new)
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"])] == [1, 2, 4, 5]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=3)] == [2, 4, 5]
+    assert [m.position for m in await store.recall("ann", session.id, ["boil"], limit=1)] == [5]
