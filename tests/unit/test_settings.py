@@ -16,7 +16,7 @@ def own_home(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('port = 1\nhost = "0.0.0.0"\nmodel = "from-file"\n')
     loaded = load_settings(
@@ -33,7 +33,7 @@ def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
     assert loaded.origins["store"] == "default"
 
 
-def test_a_file_is_found_at_home_or_where_it_is_said_and_not_in_any_folder(tmp_path):
+def test_the_file_is_the_users_or_the_given_one_but_never_in_the_current_folder(tmp_path):
     home = tmp_path / "home" / ".config" / "sash"
     home.mkdir(parents=True)
     (home / "sash.toml").write_text("port = 1")
@@ -56,7 +56,7 @@ def test_a_file_is_found_at_home_or_where_it_is_said_and_not_in_any_folder(tmp_p
         ("SASH_PORT", "", 8765),
     ],
 )
-def test_the_environment_is_text_and_the_settings_are_not(name, text, value):
+def test_text_of_the_environment_becomes_typed_values(name, text, value):
     settings = load_settings(environ={name: text}).settings
     got = getattr(settings, name.removeprefix("SASH_").lower())
     assert got == value or (name == "SASH_DATA" and got.name == "sash")
