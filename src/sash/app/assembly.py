@@ -1,4 +1,4 @@
-"""A runtime put together as the settings say; parts that nobody asked for are not even imported."""
+"""Builds a runtime from the settings. Parts that the settings do not use are not imported."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,7 +25,7 @@ def make_runtime(
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
 ) -> Runtime:
-    """Return a runtime with the store, the model and the house that the settings name; it is not open yet."""
+    """Return a closed runtime with the store, the model and the home of the settings."""
     clock = clock or SystemClock()
     home = make_home(settings, clock)
     vocabulary = None
@@ -47,12 +47,12 @@ def make_runtime(
 
 
 def make_store(settings: Settings, clock: Clock) -> Store:
-    """Return the store that the settings name."""
+    """Return the store of the settings. Raise InvalidConfig for an unknown kind."""
     if settings.store == "memory":
         from sash.stores.memory import MemoryStore
 
         return MemoryStore(clock=clock)
-    folder = _folder(settings.folder)
+    folder = _create_folder(settings.folder)
     if settings.store == "sqlite":
         from sash.stores.sqlite.store import SqliteStore
 
@@ -67,7 +67,7 @@ def make_store(settings: Settings, clock: Clock) -> Store:
 
 
 def make_model(settings: Settings) -> Model | None:
-    """Return the model that the settings name; None is the one that needs no network."""
+    """Return the model of the settings, or None for the offline model."""
     if settings.model is None:
         return None
     try:
@@ -88,7 +88,7 @@ def make_model(settings: Settings) -> Model | None:
 
 
 def make_home(settings: Settings, clock: Clock) -> Home | None:
-    """Return the house that the settings name."""
+    """Return the home of the settings, or None."""
     if settings.home_url is None and settings.home == "none":
         return None
     try:
@@ -106,7 +106,7 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
 
 
 def make_defaults(settings: Settings) -> Defaults:
-    """Return what a session is given that asks for nothing in particular."""
+    """Return the defaults of new sessions: budgets, policy, window and the maximum number per owner."""
     policy = SessionPolicy(
         allow_actuation=settings.allow_actuation,
         allowlisted_services=settings.allowlisted_services,
@@ -126,13 +126,13 @@ def make_defaults(settings: Settings) -> Defaults:
     return Defaults(budgets, policy, window, settings.max_sessions)
 
 
-def _folder(folder: Path) -> Path:
-    """Make the folder, for its owner only."""
+def _create_folder(folder: Path) -> Path:
+    """Create the folder with access for its user only."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidConfig(
-            f"{folder} cannot be made ({error.strerror}): choose another with --data or SASH_DATA",
+            f"{folder} cannot be created ({error.strerror}): choose another folder with --data or SASH_DATA",
             option="data",
         ) from error
     return folder
