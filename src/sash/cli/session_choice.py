@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from sash.app.access import Caller
-from sash.app.schemas import StartSession
 from sash.app.service import AgentService
 from sash.errors import InvalidInput
+from sash.values.requests import StartSession
 from sash.values.sessions import Session
 
 DEFAULT_NAME = "chat"
@@ -52,7 +52,7 @@ class SessionChoice:
 
     def _matches(self, session: Session) -> bool:
         allowed = session.policy.allowlisted_services if session.policy.allow_actuation else ()
-        return set(self.services) <= set(allowed) and self.area in (None, session.context.get("area"))
+        return set(self.services) <= set(allowed) and self.area in (None, session.area)
 
     async def _start(self, service: AgentService, caller: Caller, name: str | None) -> Session:
         policy = service.runtime.defaults.policy

@@ -86,7 +86,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Acknowledged":
     """Send the question to its session, or to a new session that ends with the answer."""
-    from sash.app.schemas import Ask, SendMessage
+    from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig
 
     if question.session is None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from anyio.from_thread import BlockingPortal
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown, Note, SendMessage, WaitingCall
+from sash.app.schemas import ContinuationShown, WaitingCall
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.session_choice import SessionChoice
@@ -21,6 +21,7 @@ from sash.cli.terminal.turn_view import TurnView, find_actions
 from sash.cli.transcript import last_messages, message_text
 from sash.errors import SashError, SessionBusy
 from sash.values.continuations import UNDER_WAY
+from sash.values.requests import Note, SendMessage
 from sash.values.sessions import Session
 
 MAX_OLD_MESSAGES = 6

@@ -111,7 +111,7 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
     yield "status", session.status
     yield "started", f"{session.created_at.astimezone():%Y-%m-%d %H:%M}"
     yield "last used", f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"
-    yield "area", session.context.get("area")
+    yield "area", session.area
     yield "model", session.model.name
     yield "may use", describe_allowed_services(session.policy) or "nothing"
     yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"

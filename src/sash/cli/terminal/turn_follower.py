@@ -6,15 +6,15 @@ from contextlib import suppress
 from anyio.from_thread import BlockingPortal
 
 from sash.app.access import Caller
-from sash.app.schemas import Approve, ContinuationShown, WaitingCall
+from sash.app.schemas import ContinuationShown, WaitingCall
 from sash.app.service import AgentService
 from sash.cli.terminal.portal import call, iterate
 from sash.cli.terminal.turn_view import TurnView
-from sash.engine.event_hub import Event
 from sash.errors import NotAwaitingApproval
-from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY
-from sash.values.steps import ApprovalRequested, Interrupted, Step
+from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
+from sash.values.requests import Approve
+from sash.values.steps import ApprovalRequested, Interrupted
 
 Confirm = Callable[[WaitingCall], bool | None]
 
@@ -68,15 +68,17 @@ class TurnFollower:
 
     def _show_event(self, event: Event) -> bool:
         """Show an event. Return False if the turn ends or pauses with it."""
-        if event.type == "progress":
-            self._view.update_activity(event.payload["message"])
-        elif event.type == "partial":
-            self._view.show_partial(event.payload["partial_response"])
-        elif event.type == "step":
-            step: Step = adapter(Step).validate_python(event.payload["step"])
-            self._view.show_step(step.body)
-            return not isinstance(step.body, ApprovalRequested | Interrupted)
-        return event.type != "final"
+        match event:
+            case ProgressEvent(message=message):
+                self._view.update_activity(message)
+            case PartialEvent(text=text):
+                self._view.show_partial(text)
+            case StepEvent(step=step):
+                self._view.show_step(step.body)
+                return not isinstance(step.body, ApprovalRequested | Interrupted)
+            case FinalEvent():
+                return False
+        return True
 
     def _answer(self, turn: ContinuationShown) -> bool:
         """Ask the user to approve the first waiting call. Return False if there is no answer."""
