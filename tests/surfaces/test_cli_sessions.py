@@ -164,7 +164,7 @@ def test_erase_deletes_only_with_confirmation(cli):
     refused = cli("erase")
     assert refused.returncode == 2
     assert (
-        "Erase all 1 sessions of local, permanently? There is no terminal to ask in: add --yes to confirm"
+        "Erase all 1 sessions of local permanently? There is no terminal to ask in: add --yes to confirm"
         in refused.stderr
     )
     assert len(list_sessions(cli)) == 1

@@ -223,7 +223,7 @@ def test_the_default_data_folder_is_shown(cli, tmp_path):
     ("settings", "check", "says"),
     [
         ({"SASH_VOCABULARY": "/nope.toml"}, "vocabulary", "/nope.toml"),
-        ({"SASH_MAX_HISTORY_TURNS": "0"}, "sessions", "max_turns must be"),
+        ({"SASH_MAX_HISTORY_TURNS": "0"}, "sessions", "max_turns: Input should be"),
         ({"SASH_OTEL_ENDPOINT": "nope"}, "spans", "nope"),
         ({"SASH_HOST": "nonsense host"}, "server", "'nonsense host' is not an address"),
     ],
