@@ -1,5 +1,5 @@
 """`python -m sash` is the command line."""
 
-from sash.cli import app
+from sash.cli.main import app
 
 app(prog_name="sash")

@@ -9,7 +9,7 @@ import sys
 import typer
 from typer.testing import CliRunner
 
-from sash.cli import app
+from sash.cli.main import app
 from tests.golden.error_classes import sash_errors
 
 

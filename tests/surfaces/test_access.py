@@ -72,7 +72,7 @@ def test_scopes_are_those_that_there_are(tmp_path):
 def test_a_damaged_token_file_lets_nobody_in(tmp_path):
     path = tmp_path / "t.json"
     path.write_text("[{")
-    with pytest.raises(StoreUnavailable, match="mend it"):
+    with pytest.raises(StoreUnavailable, match="repair it"):
         Tokens(path).list()
 
 

@@ -1,21 +1,22 @@
-"""Settings: a file, the environment over it, flags over that; and each knows where it came from."""
+"""Settings come from a file, the environment and flags, and each knows its origin."""
 
 from pathlib import Path
+from traceback import format_exception
 
 import pytest
 
-from sash.app.settings import HELP, Settings, load_settings, shown
+from sash.app.settings import Settings, load_settings, show_value
 from sash.errors import InvalidConfig
 
 
 @pytest.fixture(autouse=True)
-def nobody(monkeypatch, tmp_path):
-    """Nobody's settings but the test's own."""
+def own_home(monkeypatch, tmp_path):
+    """Hide the settings of the user who runs the tests."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path / "home"))
 
 
-def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
+def test_flags_override_the_environment_which_overrides_the_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('port = 1\nhost = "0.0.0.0"\nmodel = "from-file"\n')
     loaded = load_settings(
@@ -32,7 +33,7 @@ def test_flags_are_over_the_environment_and_that_is_over_the_file(tmp_path):
     assert loaded.origins["store"] == "default"
 
 
-def test_a_file_is_found_at_home_or_where_it_is_said_and_not_in_any_folder(tmp_path):
+def test_the_file_is_the_users_or_the_given_one_but_never_in_the_current_folder(tmp_path):
     home = tmp_path / "home" / ".config" / "sash"
     home.mkdir(parents=True)
     (home / "sash.toml").write_text("port = 1")
@@ -55,7 +56,7 @@ def test_a_file_is_found_at_home_or_where_it_is_said_and_not_in_any_folder(tmp_p
         ("SASH_PORT", "", 8765),
     ],
 )
-def test_the_environment_is_text_and_the_settings_are_not(name, text, value):
+def test_text_of_the_environment_becomes_typed_values(name, text, value):
     settings = load_settings(environ={name: text}).settings
     got = getattr(settings, name.removeprefix("SASH_").lower())
     assert got == value or (name == "SASH_DATA" and got.name == "sash")
@@ -64,13 +65,13 @@ def test_the_environment_is_text_and_the_settings_are_not(name, text, value):
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"SASH_PORT": "many"}, "port .environment. must be a whole number, and 'many' is not"),
-        ({"SASH_PORT": "70000"}, "from 0 to 65535"),
-        ({"SASH_DRY_RUN": "perhaps"}, "true or false"),
-        ({"SASH_API_MODE": "fast"}, "auto or chat or responses"),
+        ({"SASH_PORT": "many"}, "port .environment. should be a valid integer.*, not 'many'"),
+        ({"SASH_PORT": "70000"}, "should be less than or equal to 65535, not '70000'"),
+        ({"SASH_DRY_RUN": "perhaps"}, "dry_run .environment. should be a valid boolean"),
+        ({"SASH_API_MODE": "fast"}, "should be 'auto', 'chat' or 'responses', not 'fast'"),
         ({"SASH_HOME_URL": "http://ha:8123"}, "SASH_HOME_TOKEN"),
         ({"SASH_CONFIG": "nowhere.toml"}, "there is no nowhere.toml"),
-        ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "from 1 to 100"),
+        ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "should be greater than or equal to 1"),
     ],
 )
 def test_a_wrong_setting_is_explained(environ, told):
@@ -83,12 +84,15 @@ def test_a_wrong_setting_is_explained(environ, told):
     [
         ("port = ", "cannot be read"),
         ("prot = 1", "did you mean port"),
-        ('port = "x"', "a whole number"),
-        ("port = true", "a whole number"),
-        ("port = 8765.9", "a whole number"),
-        ("max_cost_per_day_usd = nan", "a number"),
-        ("allowed_hosts = 5", "a list of names"),
-        ("host = 5", "a text"),
+        ('port = "x"', "a valid integer"),
+        ("port = true", "port .*sash.toml. must be a number, not True"),
+        ("port = 8765.9", "a valid integer"),
+        ("max_cost_per_day_usd = nan", "a finite number"),
+        ("max_cost_per_day_usd = -1", "greater than or equal to 0"),
+        ("max_sessions = 0", "greater than or equal to 1"),
+        ("allowed_hosts = 5", "a valid tuple"),
+        ("allowed_hosts = [5]", "allowed_hosts .*sash.toml. should be a valid string"),
+        ("host = 5", "a valid string"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path, text, told):
@@ -100,7 +104,13 @@ def test_a_wrong_file_is_explained(tmp_path, text, told):
 def test_a_secret_is_not_shown():
     settings = Settings(api_key="sk-very-secret", home_url="http://ha", home_token="eyJ-very-secret")
     assert "very-secret" not in repr(settings)
-    assert shown("api_key", settings.api_key) == "set"
-    assert "hunter2" not in shown("store", "postgres://anna:hunter2@db/sash")
-    assert shown("model", None) == "–"
-    assert HELP.keys() == set(Settings.__dataclass_fields__)
+    assert show_value("api_key", settings.api_key) == "set"
+    assert "hunter2" not in show_value("store", "postgres://anna:hunter2@db/sash")
+    assert show_value("model", None) == "–"
+
+
+def test_an_error_does_not_show_a_secret(tmp_path):
+    (tmp_path / "sash.toml").write_text("api_key = 4711")
+    with pytest.raises(InvalidConfig) as caught:
+        load_settings(file=tmp_path / "sash.toml", environ={})
+    assert "4711" not in "".join(format_exception(caught.value))

@@ -1,1 +1,1 @@
-"""Settings, assembly, access and schemas that all surfaces share. It imports no surface."""
+"""Settings, assembly, access, schemas and the service of all surfaces. It does not import server or cli."""

@@ -1,4 +1,4 @@
-"""Who may do what: tokens with an owner and scopes, of which only the hash is kept."""
+"""Access tokens with an owner and scopes. Only the hash of a token is stored."""
 
 import hashlib
 import hmac
@@ -24,24 +24,24 @@ Scope = Literal["read", "converse", "act", "admin"]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 PREFIX = "sash"
 
-_MODE = 0o600
-_TRIES = 200
-_PAUSE_S = 0.01
+_FILE_MODE = 0o600
+_MAX_LOCK_TRIES = 200
+_LOCK_PAUSE_S = 0.01
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and what it may: a stranger on this machine is the owner of all that is local."""
+    """The owner that a request acts for, and its scopes. A local caller without a token has all scopes."""
 
     owner: str
     scopes: frozenset[Scope] = frozenset(SCOPES)
 
     def need(self, scope: Scope) -> None:
-        """Refuse a caller without this scope."""
+        """Raise Forbidden if the caller lacks this scope."""
         if scope not in self.scopes:
-            mine = ", ".join(sorted(self.scopes))
+            scopes = ", ".join(sorted(self.scopes))
             raise Forbidden(
-                f"this needs a token with the scope {scope!r}, and yours has {mine}: make one with "
+                f"this needs a token with the scope {scope!r}, and yours has {scopes}: create one with "
                 f"`sash token create --scope {scope}`",
                 scope=scope,
             )
@@ -49,7 +49,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it is kept: by its hash. Its secret is shown once, when it is made."""
+    """A stored token. Its secret is shown only once, at creation."""
 
     id: str
     owner: str
@@ -61,12 +61,12 @@ class Token:
 
 
 class Tokens:
-    """The tokens in a file, which is read again when it has changed: a token that was revoked is not good."""
+    """The tokens in a file. It is read again after each change, so that revoking takes effect at once."""
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
         self._clock = clock or SystemClock()
-        self._read_at: tuple[int, int, int] | None = None
+        self._file_stamp: tuple[int, int, int] | None = None
         self._tokens: dict[str, Token] = {}
 
     def list(self) -> tuple[Token, ...]:
@@ -76,29 +76,29 @@ class Tokens:
     def create(
         self, owner: str, scopes: Iterable[Scope], *, name: str = "", expires_in: timedelta | None = None
     ) -> tuple[Token, str]:
-        """Make a token, and return it with its text, which nobody will see again."""
-        asked = set(scopes)
-        if not asked or not asked <= set(SCOPES):
-            wrong = ", ".join(sorted(asked - set(SCOPES))) or "none at all"
+        """Create a token. Return it with its text, which is not stored."""
+        requested = set(scopes)
+        if not requested or not requested <= set(SCOPES):
+            wrong = ", ".join(sorted(requested - set(SCOPES))) or "none"
             raise InvalidInput(f"scopes are {', '.join(SCOPES)}, not {wrong}")
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = self._clock.now()
         token = Token(
             token_id,
             check_label("owner", owner),
-            tuple(scope for scope in SCOPES if scope in asked),
+            tuple(scope for scope in SCOPES if scope in requested),
             _hash(secret),
             now,
             name=check_label("name", name) if name else "",
             expires_at=None if expires_in is None else now + expires_in,
         )
-        with self._alone():
+        with self._lock():
             self._save({**self._load(), token.id: token})
         return token, f"{PREFIX}_{token_id}_{secret}"
 
     def revoke(self, token_id: str) -> Token:
-        """Take a token back."""
-        with self._alone():
+        """Delete a token and return it. Raise TokenNotFound if it does not exist."""
+        with self._lock():
             tokens = dict(self._load())
             if token_id not in tokens:
                 raise TokenNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
@@ -107,34 +107,34 @@ class Tokens:
         return revoked
 
     def caller(self, text: str) -> Caller:
-        """Return who shows this token; comparing takes as long whether it is right or wrong."""
+        """Return the caller of a token, or raise Unauthorized. The comparison takes constant time."""
         prefix, _, rest = text.partition("_")
         token_id, _, secret = rest.partition("_")
         known = self._load().get(token_id)
-        token = known or _NOBODY
-        right = hmac.compare_digest(_hash(secret), token.hash)
-        if not right or known is None or prefix != PREFIX:
-            raise Unauthorized("the token is not known here: make one with `sash token create`")
+        token = known or _UNKNOWN_TOKEN
+        matches = hmac.compare_digest(_hash(secret), token.hash)
+        if not matches or known is None or prefix != PREFIX:
+            raise Unauthorized("the token is unknown: create one with `sash token create`")
         if token.expires_at is not None and token.expires_at <= self._clock.now():
-            raise Unauthorized(f"the token {token_id} has expired: make another with `sash token create`")
+            raise Unauthorized(f"the token {token_id} has expired: create another with `sash token create`")
         return Caller(token.owner, frozenset(token.scopes))
 
     @property
     def needed(self) -> bool:
-        """Whether a token is needed: as soon as one was made, also when it was revoked since."""
+        """Return True if callers need a token: the first token creates the file, revoking keeps it."""
         return self._path.exists()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Let nobody else change the file meanwhile; one who holds it for seconds is not waited for."""
+    def _lock(self) -> Iterator[None]:
+        """Lock the file for this process. Raise StoreUnavailable if another process holds it too long."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
-        for _ in range(_TRIES):
+        for _ in range(_MAX_LOCK_TRIES):
             if not FileLock.is_supported or lock.acquire():
                 break
-            sleep(_PAUSE_S)
+            sleep(_LOCK_PAUSE_S)
         else:
-            raise StoreUnavailable(f"{self._path.name} is held by another process: try again")
+            raise StoreUnavailable(f"{self._path.name} is locked by another process: try again")
         try:
             yield
         finally:
@@ -144,36 +144,36 @@ class Tokens:
         try:
             found = self._path.stat()
         except (FileNotFoundError, NotADirectoryError):
-            self._tokens, self._read_at = {}, None
+            self._tokens, self._file_stamp = {}, None
             return self._tokens
         stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if stamp != self._read_at:
+        if stamp != self._file_stamp:
             try:
                 read = adapter(tuple[Token, ...]).validate_json(self._path.read_bytes())
             except (OSError, ValueError) as error:
                 raise StoreUnavailable(
-                    f"{self._path.name} cannot be read: mend it, or delete it and make the tokens anew"
+                    f"{self._path.name} cannot be read: repair it, or delete it and create new tokens"
                 ) from error
-            self._tokens, self._read_at = {token.id: token for token in read}, stamp
+            self._tokens, self._file_stamp = {token.id: token for token in read}, stamp
         return self._tokens
 
     def _save(self, tokens: dict[str, Token]) -> None:
-        """Write the file beside its place and put it there whole; nobody else may read it."""
+        """Replace the file atomically. Only its user may read it."""
         text = json.dumps(
             adapter(tuple[Token, ...]).dump_python(tuple(tokens.values()), mode="json"), indent=1
         )
-        beside = self._path.with_suffix(f".{os.getpid()}.new")
-        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _MODE), "w") as file:
+        draft = self._path.with_suffix(f".{os.getpid()}.new")
+        with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, _FILE_MODE), "w") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(self._path)
+        draft.replace(self._path)
         sync_folder(self._path.parent)
 
 
 def _hash(secret: str) -> str:
-    """Hash a secret; it is random and long, so a fast hash is as good as a slow one."""
+    """Hash a secret. It is long and random, so a slow hash would add nothing."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-_NOBODY = Token("", "", (), _hash(secrets.token_urlsafe(32)), datetime.min)
+_UNKNOWN_TOKEN = Token("", "", (), _hash(secrets.token_urlsafe(32)), datetime.min)

@@ -1,4 +1,4 @@
-"""A runtime put together as the settings say; parts that nobody asked for are not even imported."""
+"""Builds a runtime from the settings. Parts that the settings do not use are not imported."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -26,7 +26,7 @@ def make_runtime(
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
 ) -> Runtime:
-    """Return a runtime with the store, the model and the house that the settings name; it is not open yet."""
+    """Return a closed runtime with the store, the model and the home of the settings."""
     clock = clock or SystemClock()
     home = make_home(settings, clock)
     vocabulary = None
@@ -35,7 +35,7 @@ def make_runtime(
 
         vocabulary = Vocabulary.load(settings.vocabulary)
     return Runtime(
-        make_store(StoreSettings(settings.store, partial(_folder, settings.folder), clock)),
+        make_store(StoreSettings(settings.store, partial(_create_folder, settings.folder), clock)),
         create_model(settings),
         home=home,
         vocabulary=vocabulary,
@@ -48,7 +48,7 @@ def make_runtime(
 
 
 def make_home(settings: Settings, clock: Clock) -> Home | None:
-    """Return the house that the settings name."""
+    """Return the home of the settings, or None."""
     if settings.home_url is None and settings.home == "none":
         return None
     try:
@@ -66,7 +66,7 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
 
 
 def make_defaults(settings: Settings) -> Defaults:
-    """Return what a session is given that asks for nothing in particular."""
+    """Return the defaults of new sessions: budgets, policy, window and the maximum number per owner."""
     policy = SessionPolicy(
         allow_actuation=settings.allow_actuation,
         allowlisted_services=settings.allowlisted_services,
@@ -86,13 +86,13 @@ def make_defaults(settings: Settings) -> Defaults:
     return Defaults(budgets, policy, window, settings.max_sessions)
 
 
-def _folder(folder: Path) -> Path:
-    """Make the folder, for its owner only."""
+def _create_folder(folder: Path) -> Path:
+    """Create the folder with access for its user only."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidConfig(
-            f"{folder} cannot be made ({error.strerror}): choose another with --data or SASH_DATA",
+            f"{folder} cannot be created ({error.strerror}): choose another folder with --data or SASH_DATA",
             option="data",
         ) from error
     return folder

@@ -1,4 +1,4 @@
-"""What the shell offers when the tab key is pressed: stores, sessions, and turns that are not over."""
+"""Shell completion of stores, sessions and unfinished turns."""
 
 from typing import TYPE_CHECKING
 
@@ -8,46 +8,54 @@ if TYPE_CHECKING:
     from sash.app.access import Caller
     from sash.app.service import AgentService
 
-MOST = 20
+MAX_SESSIONS = 20
 STORES = ("sqlite", "files", "memory")
-Offers = list[tuple[str, str]]
+# Each candidate with its description.
+Candidates = list[tuple[str, str]]
 
 
 def complete_store(incomplete: str) -> list[str]:
-    """Offer the kinds of stores."""
+    """Return the kinds of stores."""
     return [kind for kind in STORES if kind.startswith(incomplete)]
 
 
-def complete_session(ctx: typer.Context, incomplete: str) -> Offers:
-    """Offer the newest sessions."""
-    return [offer for offer in _look(ctx)[0] if offer[0].startswith(incomplete)]
+def complete_session(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Return the newest sessions."""
+    sessions, _ = _read_candidates(ctx)
+    return [candidate for candidate in sessions if candidate[0].startswith(incomplete)]
 
 
-def complete_turn(ctx: typer.Context, incomplete: str) -> Offers:
-    """Offer the turns of the newest sessions that are not over."""
-    return [offer for offer in _look(ctx)[1] if offer[0].startswith(incomplete)]
+def complete_turn(ctx: typer.Context, incomplete: str) -> Candidates:
+    """Return the unfinished turns of the newest sessions."""
+    _, turns = _read_candidates(ctx)
+    return [candidate for candidate in turns if candidate[0].startswith(incomplete)]
 
 
-def _look(ctx: typer.Context) -> tuple[Offers, Offers]:
-    """Look into the store, if that is there and cheap to open; a shell wants no error."""
-    from sash.cli.opening import read
-    from sash.cli.options import LOCAL, Place
+def _read_candidates(ctx: typer.Context) -> tuple[Candidates, Candidates]:
+    """Read sessions and turns from an existing SQLite store. Errors give no candidates."""
+    from sash.cli.local_service import run_with_service
+    from sash.cli.options import LOCAL_OWNER, CommonOptions
     from sash.errors import SashError
 
     given = ctx.params
-    place = Place(given.get("data"), given.get("store"), given.get("config"), given.get("owner") or LOCAL)
+    owner = given.get("owner") or LOCAL_OWNER
+    options = CommonOptions(given.get("data"), given.get("store"), given.get("config"), owner)
     try:
-        settings = place.load().settings
+        settings = options.load_settings().settings
         if settings.store != "sqlite" or not (settings.folder / "sash.db").is_file():
             return [], []
-        return read(place, _offers)
+        return run_with_service(options, _find_candidates)
     except SashError:
         return [], []
 
 
-async def _offers(desk: "AgentService", caller: "Caller") -> tuple[Offers, Offers]:
-    found = (await desk.list_sessions(caller, limit=MOST)).sessions
+async def _find_candidates(service: "AgentService", caller: "Caller") -> tuple[Candidates, Candidates]:
+    found = (await service.list_sessions(caller, limit=MAX_SESSIONS)).sessions
     sessions = [(session.id, f"{session.status} {session.name or ''}".strip()) for session in found]
-    shown = [await desk.get_session(caller, session.id) for session in found if session.status == "active"]
-    turns = [(turn, f"of session {one.session.id}") for one in shown for turn in one.open_continuations]
+    active = [
+        await service.get_session(caller, session.id) for session in found if session.status == "active"
+    ]
+    turns = [
+        (turn, f"of session {shown.session.id}") for shown in active for turn in shown.open_continuations
+    ]
     return sessions, turns

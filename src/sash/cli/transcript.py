@@ -1,44 +1,44 @@
-"""The end of a transcript: where it is, and what it says."""
+"""Reads the last messages of a session."""
 
 from sash.app.access import Caller
 from sash.app.schemas import MessageShown
 from sash.app.service import AgentService
 
-_FAR = 1 << 10
+_FIRST_GUESS = 1 << 10
 
 
 async def last_messages(
-    desk: AgentService, caller: Caller, session_id: str, most: int
+    service: AgentService, caller: Caller, session_id: str, limit: int
 ) -> tuple[MessageShown, ...]:
-    """Return the last messages of a session; however long its transcript is, only these are read."""
-    length = await _length(desk, caller, session_id)
-    if not length or not most:
+    """Return the last messages of a session. The cost does not grow with the length of the transcript."""
+    count = await _count_messages(service, caller, session_id)
+    if not count or not limit:
         return ()
-    page = await desk.list_messages(caller, session_id, after=max(0, length - most), limit=most)
+    page = await service.list_messages(caller, session_id, after=max(0, count - limit), limit=limit)
     return page.messages
 
 
-async def _length(desk: AgentService, caller: Caller, session_id: str) -> int:
-    """Find how many messages there are: positions have no gaps, so that halving finds the last."""
+async def _count_messages(service: AgentService, caller: Caller, session_id: str) -> int:
+    """Find the last position by binary search: positions have no gaps."""
 
-    async def reaches(position: int) -> bool:
-        return bool((await desk.list_messages(caller, session_id, after=position - 1, limit=1)).messages)
+    async def exists(position: int) -> bool:
+        return bool((await service.list_messages(caller, session_id, after=position - 1, limit=1)).messages)
 
-    above = _FAR
-    while await reaches(above):
-        above *= 2
-    known = above // 2 if above > _FAR else 0
-    while above - known > 1:
-        middle = (known + above) // 2
-        if await reaches(middle):
-            known = middle
+    high = _FIRST_GUESS
+    while await exists(high):
+        high *= 2
+    low = high // 2 if high > _FIRST_GUESS else 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        if await exists(middle):
+            low = middle
         else:
-            above = middle
-    return known
+            high = middle
+    return low
 
 
-def words(message: MessageShown) -> str:
-    """Return the words of a message; what else it has is named."""
+def message_text(message: MessageShown) -> str:
+    """Return the text of a message. Parts without text appear as their type, for example `(image_url)`."""
     if isinstance(message.content, str):
         return message.content
     parts = message.content or ()

@@ -1,4 +1,7 @@
-"""On the path of a program that is tested, moves its clock: the demo house is lit in the evening, and dark at night."""
+"""Shifts the clock of a tested program to the night, when the demo home is dark and locked.
+
+Python imports this module at start, because the tests put its folder on PYTHONPATH.
+"""
 
 import os
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""What a check has found."""
+"""The result of a check."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What was looked at, how it is, and what to do about it; a note is worth knowing and nothing wrong."""
+    """The result of one check, with the remedy as `advice`. A "note" is no problem."""
 
     check: str
     status: Literal["ok", "note", "wrong"]

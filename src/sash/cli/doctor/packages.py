@@ -1,4 +1,4 @@
-"""Which Python and which packages there are, and whether those that the settings need are."""
+"""Checks that the packages which the settings need are installed."""
 
 import platform
 from importlib.metadata import PackageNotFoundError, version
@@ -7,9 +7,8 @@ from sash import __version__
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
 
-# What each part needs, by the extra that brings it.
-_ALWAYS = ("pydantic", "tiktoken", "fastjsonschema", "typer", "rich")
-_EXTRAS = {
+_CORE_PACKAGES = ("pydantic", "tiktoken", "fastjsonschema", "typer", "rich")
+_EXTRA_PACKAGES = {
     "server": ("fastapi", "uvicorn", "sse-starlette", "mcp"),
     "home": ("aiohttp", "hassil", "home-assistant-intents"),
     "openai": ("openai", "genai-prices"),
@@ -17,23 +16,23 @@ _EXTRAS = {
 
 
 def check_packages(settings: Settings | None) -> Finding:
-    """Say what is installed, and what is missing."""
-    wanted = {"server"}
+    """List the installed versions, and name the extras that are missing."""
+    needed = {"server"}
     if settings is not None and (settings.home_url is not None or settings.home == "demo"):
-        wanted.add("home")
+        needed.add("home")
     if settings is not None and settings.model is not None:
-        wanted.add("openai")
-    names = {"": _ALWAYS, **_EXTRAS}
-    there = {name: _version(name) for group in names.values() for name in group}
-    found = ", ".join(f"{name} {number}" for name, number in there.items() if number is not None)
-    found = f"Sash {__version__}, Python {platform.python_version()}, {found}"
-    lacking = [extra for extra in wanted if any(there[name] is None for name in _EXTRAS[extra])]
-    if lacking:
-        return Finding("packages", "wrong", found, f"pip install 'sash[{','.join(sorted(lacking))}]'")
+        needed.add("openai")
+    packages = (*_CORE_PACKAGES, *(name for extra in _EXTRA_PACKAGES.values() for name in extra))
+    versions = {name: _installed_version(name) for name in packages}
+    installed = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)
+    found = f"Sash {__version__}, Python {platform.python_version()}, {installed}"
+    missing = [extra for extra in needed if any(versions[name] is None for name in _EXTRA_PACKAGES[extra])]
+    if missing:
+        return Finding("packages", "wrong", found, f"pip install 'sash[{','.join(sorted(missing))}]'")
     return Finding("packages", "ok", found)
 
 
-def _version(name: str) -> str | None:
+def _installed_version(name: str) -> str | None:
     try:
         return version(name)
     except PackageNotFoundError:

@@ -1,0 +1,1 @@
+"""One module per command of `sash`, named after it. Commands do not import each other."""

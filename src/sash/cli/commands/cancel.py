@@ -1,0 +1,31 @@
+"""`sash cancel`: cancels a turn, in this process or in another one."""
+
+from typing import Annotated
+
+import typer
+
+from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, Store, TurnId
+
+
+def cancel(
+    continuation: TurnId,
+    reason: Annotated[str | None, typer.Option(help="The reason, which is stored with the turn.")] = None,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL_OWNER,
+) -> None:
+    """Cancel a turn, even if a server runs it."""
+    from sash.app.access import Caller
+    from sash.app.service import AgentService
+    from sash.cli.local_service import run_with_service
+    from sash.cli.terminal.console import make_console, print_text
+    from sash.errors import ContinuationFinal
+
+    async def cancel_turn(service: AgentService, caller: Caller) -> str:
+        return (await service.cancel(caller, continuation, reason)).status
+
+    status = run_with_service(CommonOptions(data, store, config, owner), cancel_turn)
+    if status == "already_final":
+        raise ContinuationFinal(f"continuation {continuation} has already ended")
+    print_text(make_console(), "Cancelled.")

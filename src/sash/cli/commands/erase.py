@@ -1,0 +1,48 @@
+"""`sash erase`: deletes all data of an owner."""
+
+from typing import Annotated
+
+import typer
+
+from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, Store
+
+PAGE_SIZE = 500
+
+
+def erase(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL_OWNER,
+) -> None:
+    """Delete all data of an owner: sessions, transcripts, facts, artifacts."""
+    from sash.app.access import Caller
+    from sash.app.service import AgentService
+    from sash.cli.local_service import run_with_service
+    from sash.cli.terminal.console import make_console, print_text
+    from sash.cli.terminal.line_input import LineInput
+    from sash.errors import InvalidInput
+
+    async def count_sessions(service: AgentService, caller: Caller) -> int:
+        count, cursor = 0, None
+        while True:
+            page = await service.list_sessions(caller, limit=PAGE_SIZE, cursor=cursor)
+            count, cursor = count + len(page.sessions), page.next_cursor
+            if cursor is None:
+                return count
+
+    async def delete_all(service: AgentService, caller: Caller) -> int:
+        return (await service.erase(caller)).sessions
+
+    options, console = CommonOptions(data, store, config, owner), make_console()
+    if not yes:
+        count = run_with_service(options, count_sessions)
+        question = f"Erase all {count} sessions of {owner} permanently?"
+        confirmed = LineInput(console).confirm(question)
+        if confirmed is None:
+            raise InvalidInput(f"{question} There is no terminal to ask in: add --yes to confirm")
+        if not confirmed:
+            print_text(console, "Nothing was erased.")
+            raise typer.Exit(1)
+    print_text(console, f"Erased {run_with_service(options, delete_all)} sessions of {owner}.")

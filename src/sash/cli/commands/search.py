@@ -1,0 +1,65 @@
+"""`sash search`: finds messages in the transcripts."""
+
+from typing import Annotated
+
+import typer
+
+from sash.cli.options import (
+    LOCAL_OWNER,
+    MAX_LIMIT,
+    CommonOptions,
+    Config,
+    Data,
+    Json,
+    OptionalSession,
+    Owner,
+    Store,
+)
+
+MAX_TEXT_CHARS = 200
+
+
+def search(
+    query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words of the message.")],
+    session: OptionalSession = None,
+    limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="The maximum number of messages.")] = 10,
+    as_json: Json = False,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL_OWNER,
+) -> None:
+    """Find messages in all transcripts, best match first."""
+    from sash.app.access import Caller
+    from sash.app.schemas import MessageList
+    from sash.app.service import AgentService
+    from sash.cli.local_service import run_with_service
+    from sash.cli.terminal.console import make_console, one_line, print_json, print_text
+    from sash.cli.terminal.progress_bar import show_progress
+    from sash.cli.terminal.tables import Column, cell, format_time, print_table
+    from sash.cli.transcript import message_text
+    from sash.values.codec import adapter
+
+    async def find(service: AgentService, caller: Caller) -> MessageList:
+        return await service.search(caller, " ".join(query), session_id=session, limit=limit)
+
+    with show_progress("Searching"):
+        found = run_with_service(CommonOptions(data, store, config, owner), find)
+    if as_json:
+        print_json(adapter(MessageList).dump_python(found, mode="json"))
+        return
+    if not found.messages:
+        print_text(make_console(stderr=True), "Nothing was found.")
+        return
+    console = make_console()
+    rows = [
+        (
+            cell(message.session_id),
+            cell(format_time(console, message.timestamp)),
+            cell(message.role),
+            cell(one_line(message_text(message), MAX_TEXT_CHARS)),
+        )
+        for message in found.messages
+    ]
+    columns = (Column("id"), Column("time", 1), Column("role", 2), Column("text", wraps=True))
+    print_table(console, columns, rows)

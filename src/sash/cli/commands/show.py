@@ -1,0 +1,97 @@
+"""`sash show`: a session with its last messages and its context, or a turn with its steps."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sash.cli.completion import complete_session
+from sash.cli.options import LOCAL_OWNER, MAX_LIMIT, CommonOptions, Config, Data, Json, Owner, Store
+
+if TYPE_CHECKING:
+    from sash.app.access import Caller
+    from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, SessionShown
+    from sash.app.service import AgentService
+
+
+def show(
+    id_: Annotated[
+        str,
+        typer.Argument(metavar="ID", help="A session or a continuation.", autocompletion=complete_session),
+    ],
+    messages: Annotated[int, typer.Option(min=0, max=MAX_LIMIT, help="The number of last messages.")] = 10,
+    context: Annotated[
+        bool, typer.Option("--context", help="Show the parts of the next model call.")
+    ] = False,
+    as_json: Json = False,
+    data: Data = None,
+    store: Store = None,
+    config: Config = None,
+    owner: Owner = LOCAL_OWNER,
+) -> None:
+    """Show a session or a continuation."""
+    from sash.app.schemas import ContinuationShown
+    from sash.cli.local_service import run_with_service
+    from sash.cli.terminal.console import make_console, print_json
+    from sash.cli.terminal.session_view import print_turn
+    from sash.errors import ContinuationNotFound, SessionNotFound
+    from sash.values.codec import adapter
+
+    async def find(service: "AgentService", caller: "Caller") -> "_SessionDetails | ContinuationShown":
+        try:
+            return await _read_session(service, caller, id_, messages, context)
+        except SessionNotFound:
+            pass
+        try:
+            return await service.await_continuation(caller, id_)
+        except ContinuationNotFound as error:
+            raise ContinuationNotFound(f"there is no session and no continuation {id_!r:.80}") from error
+
+    found = run_with_service(CommonOptions(data, store, config, owner), find, with_home=context)
+    if isinstance(found, _SessionDetails):
+        _print_session(found, as_json)
+    elif as_json:
+        print_json(adapter(ContinuationShown).dump_python(found, mode="json"))
+    else:
+        print_turn(make_console(), found)
+
+
+@dataclass(frozen=True, slots=True)
+class _SessionDetails:
+    shown: "SessionShown"
+    unfinished: "list[ContinuationShown]"
+    messages: "tuple[MessageShown, ...]"
+    context: "ContextShown | None"
+
+
+async def _read_session(
+    service: "AgentService", caller: "Caller", session_id: str, message_count: int, with_context: bool
+) -> _SessionDetails:
+    from sash.cli.transcript import last_messages
+
+    shown = await service.get_session(caller, session_id)
+    messages = await last_messages(service, caller, session_id, message_count)
+    unfinished = [await service.await_continuation(caller, turn) for turn in shown.open_continuations]
+    context = await service.context(caller, session_id) if with_context else None
+    return _SessionDetails(shown, unfinished, messages, context)
+
+
+def _print_session(details: _SessionDetails, as_json: bool) -> None:
+    from sash.app.schemas import ContextShown, MessageShown, SessionShown
+    from sash.cli.terminal.console import make_console, print_json
+    from sash.cli.terminal.session_view import print_context, print_message, print_session
+    from sash.values.codec import adapter
+
+    if as_json:
+        values = adapter(SessionShown).dump_python(details.shown, mode="json")
+        values["messages"] = adapter(tuple[MessageShown, ...]).dump_python(details.messages, mode="json")
+        if details.context is not None:
+            values["context"] = adapter(ContextShown).dump_python(details.context, mode="json")
+        print_json(values)
+        return
+    console = make_console()
+    print_session(console, details.shown.session, details.unfinished)
+    for message in details.messages:
+        print_message(console, message)
+    if details.context is not None:
+        print_context(console, details.context)

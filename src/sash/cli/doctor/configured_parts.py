@@ -1,0 +1,57 @@
+"""Checks of the parts that `sash serve` creates at start: session defaults, vocabulary, tracing."""
+
+from sash.app.assembly import make_defaults
+from sash.app.settings import Settings
+from sash.cli.doctor.finding import Finding
+from sash.errors import SashError
+
+
+def check_configured_parts(settings: Settings) -> list[Finding]:
+    """Check that the configured parts can be created."""
+    found = [_check_session_defaults(settings)]
+    if settings.vocabulary is not None and (settings.home_url or settings.home != "none"):
+        found.append(_check_vocabulary(settings))
+    if settings.otel_endpoint is not None:
+        found.append(_check_tracing(settings.otel_endpoint))
+    return found
+
+
+def _check_session_defaults(settings: Settings) -> Finding:
+    try:
+        policy = make_defaults(settings).policy
+    except SashError as error:
+        return Finding("sessions", "wrong", error.message)
+    if not policy.allow_actuation:
+        return Finding("sessions", "ok", "agents may not change the house")
+    if not policy.allowlisted_services:
+        advice = "set allowlisted_services: light, switch.turn_off, …"
+        return Finding("sessions", "note", "actions are on, but the allowlist is empty", advice)
+    return Finding("sessions", "ok", f"agents may use {', '.join(policy.allowlisted_services)}")
+
+
+def _check_vocabulary(settings: Settings) -> Finding:
+    try:
+        from sash.intents.vocabulary import Vocabulary
+
+        assert settings.vocabulary is not None
+        Vocabulary.load(settings.vocabulary)
+    except ImportError as error:
+        return Finding("vocabulary", "wrong", str(error), "pip install 'sash[home]'")
+    except SashError as error:
+        return Finding("vocabulary", "wrong", error.message)
+    return Finding("vocabulary", "ok", f"{settings.vocabulary} was read")
+
+
+def _check_tracing(endpoint: str) -> Finding:
+    try:
+        from sash.server.tracing import Tracing
+
+        Tracing(endpoint).close()
+    except ImportError as error:
+        return Finding("spans", "wrong", str(error), "pip install 'sash[server,otel]'")
+    except SashError as error:
+        return Finding("spans", "wrong", error.message)
+    if not endpoint.lower().startswith(("http://", "https://")):
+        advice = "set otel_endpoint to an address such as http://localhost:4318"
+        return Finding("spans", "wrong", f"{endpoint!r} is not an HTTP address", advice)
+    return Finding("spans", "ok", f"sent to {endpoint}")

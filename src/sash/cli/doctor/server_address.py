@@ -1,0 +1,61 @@
+"""Checks that `sash serve` could start: its address, and the tokens of its clients."""
+
+import socket
+from datetime import UTC, datetime
+from errno import EADDRINUSE
+
+from sash.app.access import Tokens
+from sash.app.assembly import TOKENS_FILE
+from sash.app.settings import Settings, is_loopback
+from sash.cli.doctor.finding import Finding
+from sash.errors import SashError
+
+
+def check_server_address(settings: Settings) -> Finding:
+    """Check that the server could listen on its address, and that clients could get in."""
+    address = f"{settings.host}:{settings.port}"
+    try:
+        tokens = Tokens(settings.folder / TOKENS_FILE).list()
+    except SashError as error:
+        return Finding("server", "wrong", error.message)
+    if not _is_address(settings.host):
+        found = f"{settings.host!r} is not an address: `sash serve` could not listen there"
+        return Finding("server", "wrong", found, "listen on 127.0.0.1, or on an address of this machine")
+    now = datetime.now(UTC)
+    valid = [token for token in tokens if token.expires_at is None or token.expires_at > now]
+    if not is_loopback(settings.host) and not tokens:
+        found = (
+            f"other machines can reach {address} and there is no token: `sash serve` would refuse to start"
+        )
+        advice = "create one with `sash token create`, or listen on 127.0.0.1"
+        return Finding("server", "wrong", found, advice)
+    if tokens and not valid:
+        found = f"{address}, all {len(tokens)} tokens have expired: no client could get in"
+        return Finding("server", "wrong", found, "create one with `sash token create`")
+    access = f"{len(valid)} valid tokens" if valid else "no token: every local user may use the server"
+    if problem := _try_to_bind(settings):
+        found = f"{address}, {(problem.strerror or str(problem)).lower()}; {access}"
+        if problem.errno != EADDRINUSE:
+            return Finding("server", "wrong", found, "choose another address with --host and --port")
+        advice = "if another program listens there, choose another port with --port or SASH_PORT"
+        return Finding("server", "note", found, advice)
+    return Finding("server", "ok", f"{address}, {access}")
+
+
+def _is_address(host: str) -> bool:
+    try:
+        return bool(socket.getaddrinfo(host, None))
+    except (OSError, UnicodeError):
+        return False
+
+
+def _try_to_bind(settings: Settings) -> OSError | None:
+    """Bind the address for a moment. Return the error if that fails."""
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((settings.host, settings.port))
+        except OSError as error:
+            return error
+    return None

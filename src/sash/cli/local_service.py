@@ -1,0 +1,73 @@
+"""The service in this process, on the same store as a running server.
+
+A command runs only its own turns. Turns of a crashed process are marked as interrupted; a server or
+`sash resume` continues them.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from typing import TypeVar
+
+from sash.app.access import Caller
+from sash.app.assembly import make_runtime
+from sash.app.service import AgentService
+from sash.app.settings import Settings
+from sash.cli.log_setup import log_if_configured
+from sash.cli.options import CommonOptions
+from sash.errors import StoreUnavailable
+
+# Shorter than in a server, so that a terminal shows text while the model writes it.
+PARTIAL_INTERVAL_S = 0.1
+
+T = TypeVar("T")
+Work = Callable[[AgentService, Caller], Awaitable[T]]
+
+
+@asynccontextmanager
+async def open_for_turns(settings: Settings) -> AsyncIterator[AgentService]:
+    """Open a service that runs turns, but recovers none."""
+    runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
+    await _explain_locked_store(settings, runtime.open(recover=False))
+    try:
+        yield AgentService(runtime)
+    finally:
+        await runtime.close()
+
+
+@asynccontextmanager
+async def open_for_reading(settings: Settings, *, with_home: bool = False) -> AsyncIterator[AgentService]:
+    """Open a service that runs no turns. It has a model and a home only with `with_home`."""
+    if not with_home:
+        settings = replace(settings, model=None, home="none", home_url=None, home_token=None, vocabulary=None)
+    runtime = make_runtime(settings)
+    await _explain_locked_store(settings, runtime.store.open())
+    try:
+        await runtime.drain()
+        await runtime.store.interrupt_lost()
+        yield AgentService(runtime)
+    finally:
+        await runtime.close()
+
+
+def run_with_service(options: CommonOptions, work: Work[T], *, with_home: bool = False) -> T:
+    """Run `work` with a service that runs no turns, and return its result."""
+
+    async def run(settings: Settings) -> T:
+        async with open_for_reading(settings, with_home=with_home) as service:
+            return await work(service, Caller(options.owner))
+
+    return asyncio.run(run(log_if_configured(options.load_settings())))
+
+
+async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) -> None:
+    """Await the opening of a store. If it fails, add that a files store allows one process at a time."""
+    try:
+        await opening
+    except StoreUnavailable as error:
+        if settings.store != "files":
+            raise
+        raise StoreUnavailable(
+            f"{error.message}. If `sash serve` has it open, ask that server over HTTP"
+        ) from error

@@ -1,0 +1,1 @@
+"""Reading from and printing to a terminal or a pipe. It imports no command."""

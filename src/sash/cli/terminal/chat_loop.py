@@ -1,0 +1,257 @@
+"""The loop of `sash chat`: it reads lines, runs slash commands and shows turns. Ctrl-C cancels a turn."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+
+from anyio.from_thread import BlockingPortal
+
+from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown, WaitingCall
+from sash.app.service import AgentService
+from sash.app.settings import Settings
+from sash.cli.session_choice import SessionChoice
+from sash.cli.terminal.approval_question import ask_for_approval, describe_call
+from sash.cli.terminal.console import make_console, one_line, print_text
+from sash.cli.terminal.line_input import LineInput
+from sash.cli.terminal.portal import call
+from sash.cli.terminal.session_view import describe_allowed_services, print_context, print_sessions
+from sash.cli.terminal.turn_follower import TurnFollower
+from sash.cli.terminal.turn_view import TurnView, find_actions
+from sash.cli.transcript import last_messages, message_text
+from sash.errors import SashError, SessionBusy
+from sash.values.continuations import UNDER_WAY
+from sash.values.requests import Note, SendMessage
+from sash.values.sessions import Session
+
+MAX_OLD_MESSAGES = 6
+MAX_SESSIONS = 10
+MAX_LINE_CHARS = 160
+EXIT_WORDS = frozenset({"/quit", "/exit", "quit", "exit"})
+
+
+class ChatLoop:
+    """A conversation in a terminal or a pipe, in one session at a time."""
+
+    session: Session
+
+    def __init__(
+        self,
+        portal: BlockingPortal,
+        service: AgentService,
+        caller: Caller,
+        settings: Settings,
+        *,
+        approve_all: bool = False,
+    ) -> None:
+        self._portal = portal
+        self._service = service
+        self._caller = caller
+        self._settings = settings
+        self._approve_all = approve_all
+        self._console = make_console()
+        self._view = TurnView(self._console)
+        self._lines = LineInput(self._console)
+        self._follower = TurnFollower(portal, service, caller, self._view, self._confirm)
+        self._choice = SessionChoice()
+        self._commands: dict[str, tuple[Callable[[str], None], str]] = {
+            "/undo": (self._undo, "undo the last action"),
+            "/context": (self._show_context, "show the parts of the next model call"),
+            "/sessions": (self._list_sessions, "list the newest sessions"),
+            "/new": (self._start_new, "start a new session"),
+            "/switch": (self._switch, "ID: continue another session"),
+            "/remember": (self._remember, "TEXT: store a fact"),
+            "/resume": (self._resume, "continue a turn that was interrupted or waits for approval"),
+            "/help": (self._show_help, "show this list"),
+        }
+
+    def run(self, choice: SessionChoice) -> None:
+        """Run until the input ends or the user leaves."""
+        self._choice = choice
+        self._enter_session(choice)
+        while (line := self._read_line()) is not None and line.lower() not in EXIT_WORDS:
+            try:
+                self._handle_line(line)
+            except SashError as error:
+                self._view.end_line()
+                print_text(make_console(stderr=True), f"error: {error.message}", "red")
+
+    def _read_line(self) -> str | None:
+        """Return the next line. In a terminal, Ctrl-C discards the typed text."""
+        while True:
+            try:
+                return self._lines.read_line()
+            except KeyboardInterrupt:
+                if not self._lines.is_terminal:
+                    raise
+                self._console.out("")
+                self._print("Press Ctrl-D or type /quit to leave.", "dim")
+
+    def _handle_line(self, line: str) -> None:
+        """Run a slash command or send a message. A line that starts with a path is a message."""
+        word, _, rest = line.partition(" ")
+        if not word.startswith("/") or "/" in word[1:]:
+            if line:
+                self._send(line)
+        elif word.lower() in self._commands:
+            run_command, _ = self._commands[word.lower()]
+            run_command(rest.strip())
+        else:
+            self._print(f"There is no command {word}: /help lists the commands.", "yellow")
+
+    def _send(self, message: str) -> None:
+        try:
+            sent = call(
+                self._portal,
+                self._service.send_message(self._caller, self.session.id, SendMessage(message=message)),
+            )
+        except SessionBusy as busy:
+            self._offer_to_continue(self._follower.get_turn(busy.continuation_id))
+            self._print(f"This message was not sent: {one_line(message, MAX_LINE_CHARS)}", "yellow")
+            return
+        self._follow(sent.continuation_id)
+
+    def _follow(self, continuation_id: str, waiting: ContinuationShown | None = None) -> None:
+        """Follow a turn; ask for the approval of a `waiting` one first. Ctrl-C cancels the turn."""
+        follower = self._follower
+        try:
+            if waiting is not None:
+                turn = follower.answer_and_follow(waiting)
+            else:
+                turn = follower.follow(self.session.id, continuation_id)
+        except KeyboardInterrupt:
+            with suppress(KeyboardInterrupt):  # A second Ctrl-C only cuts the cancelling short.
+                self._cancel(continuation_id)
+            return
+        self._view.show_end(turn)
+        if turn.status == "awaiting_approval":
+            resume = f"`sash resume {continuation_id}` or /resume"
+            self._print(f"The turn waits for your approval: {resume} asks for it.", "yellow")
+        if turn.status == "interrupted":
+            self._print("/resume continues it.", "yellow")
+
+    def _cancel(self, continuation_id: str) -> None:
+        self._view.end_line()
+        call(self._portal, self._service.cancel(self._caller, continuation_id))
+        turn = self._follower.get_turn(continuation_id)
+        if turn.status == "completed":
+            self._view.show_end(turn)
+            return
+        self._print("Cancelled.", "yellow")
+        if find_actions(turn):
+            self._print("These actions were already done and stay done:", "yellow")
+            self._view.show_actions(turn)
+
+    def _confirm(self, waiting: WaitingCall) -> bool | None:
+        if self._approve_all or not self._lines.is_terminal:
+            answer = (
+                "approved by --yes" if self._approve_all else "refused: no terminal to ask in, and no --yes"
+            )
+            self._print(describe_call(waiting), "yellow")
+            self._print(f"  {answer}", "dim")
+            return self._approve_all
+        return ask_for_approval(self._lines, self._console, waiting)
+
+    def _enter_session(self, choice: SessionChoice) -> None:
+        """Enter a session: show its last messages and offer to continue its unfinished turns."""
+        self.session = call(self._portal, choice.resolve(self._service, self._caller))
+        session_id = self.session.id
+        messages = call(
+            self._portal, last_messages(self._service, self._caller, session_id, MAX_OLD_MESSAGES)
+        )
+        shown = call(self._portal, self._service.get_session(self._caller, session_id))
+        self._greet()
+        for message in messages:
+            if message.role in ("user", "assistant") and message_text(message):
+                mark = ">" if message.role == "user" else " "
+                self._print(f"{mark} {one_line(message_text(message), MAX_LINE_CHARS)}", "dim")
+        self._lines.add_history(message_text(message) for message in messages if message.role == "user")
+        self._follower.skip_events(session_id, messages[-1].continuation_id if messages else None)
+        for continuation_id in shown.open_continuations:
+            self._offer_to_continue(self._follower.get_turn(continuation_id))
+
+    def _greet(self) -> None:
+        settings = self._settings
+        home = settings.home_url or ("the demo house" if settings.home == "demo" else "no house")
+        name = f" ({self.session.name})" if self.session.name else ""
+        model = settings.model or "offline model"
+        services = describe_allowed_services(self.session.policy)
+        allowed = f" · may use {services}" if services else ""
+        self._print(f"Sash · session {self.session.id}{name} · {home} · {model}{allowed}", "bold")
+        if self._lines.is_terminal:
+            if not self.session.name:
+                self._print(f"`sash chat --session {self.session.id}` continues it later.", "dim")
+            self._print("/help lists the commands, Ctrl-C cancels a turn, Ctrl-D leaves.", "dim")
+
+    def _offer_to_continue(self, turn: ContinuationShown) -> None:
+        """Ask for the approval that an unfinished turn needs, or whether to continue it."""
+        message = one_line(turn.request.message, MAX_LINE_CHARS)
+        if turn.status == "awaiting_approval":
+            self._print(f"This turn waits for your approval: {message}", "yellow")
+            self._follower.skip_events(turn.session_id, turn.continuation_id)
+            self._follow(turn.continuation_id, turn)
+        elif turn.status in UNDER_WAY:
+            self._explain_busy(turn.continuation_id)
+        elif turn.status == "interrupted":
+            self._print(f"This turn was interrupted: {message}", "yellow")
+            if self._approve_all or self._lines.confirm("Continue it?", default=True):
+                self._continue(turn)
+            else:
+                self._print("/resume continues it.", "yellow")
+
+    def _continue(self, turn: ContinuationShown) -> None:
+        self._follower.skip_events(turn.session_id, turn.continuation_id)
+        call(self._portal, self._service.resume(self._caller, turn.continuation_id))
+        self._follow(turn.continuation_id)
+
+    def _explain_busy(self, continuation_id: str) -> None:
+        self._print(
+            f"The session is busy: another process runs its turn {continuation_id}. Wait for it, end it with "
+            f"`sash cancel {continuation_id}`, or start another session with /new.",
+            "yellow",
+        )
+
+    def _undo(self, _: str) -> None:
+        self._send("undo that")
+
+    def _show_context(self, _: str) -> None:
+        print_context(self._console, call(self._portal, self._service.context(self._caller, self.session.id)))
+
+    def _list_sessions(self, _: str) -> None:
+        found = call(self._portal, self._service.list_sessions(self._caller, limit=MAX_SESSIONS))
+        print_sessions(self._console, found.sessions)
+
+    def _start_new(self, _: str) -> None:
+        self._enter_session(replace(self._choice, session_id=None, name=None, new=True))
+
+    def _switch(self, session_id: str) -> None:
+        if session_id:
+            self._enter_session(SessionChoice(session_id))
+        else:
+            self._print("/switch ID continues another session: /sessions lists them.", "yellow")
+
+    def _remember(self, text: str) -> None:
+        if text:
+            call(self._portal, self._service.remember(self._caller, self.session.id, Note(text=text)))
+            self._print("Noted.")
+        else:
+            self._print("/remember TEXT stores a fact in this session.", "yellow")
+
+    def _resume(self, _: str) -> None:
+        shown = call(self._portal, self._service.get_session(self._caller, self.session.id))
+        turns = [self._follower.get_turn(continuation_id) for continuation_id in shown.open_continuations]
+        for turn in turns:
+            if turn.status == "interrupted":
+                self._continue(turn)
+            else:
+                self._offer_to_continue(turn)
+        if not turns:
+            self._print("There is no unfinished turn.")
+
+    def _show_help(self, _: str) -> None:
+        for word, (_command, description) in self._commands.items():
+            self._print(f"  {word:10} {description}")
+        self._print("  /quit      leave, like Ctrl-D")
+
+    def _print(self, text: str, style: str = "") -> None:
+        print_text(self._console, text, style)

@@ -1,0 +1,140 @@
+"""Prints sessions, messages, turns and the context of the next model call."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from rich.console import Console
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from sash.app.schemas import ContextShown, ContinuationShown, MessageShown
+from sash.cli.terminal.console import one_line, print_text, strip_controls
+from sash.cli.terminal.tables import Column, cell, format_cost, format_time, print_table, print_trimmed
+from sash.cli.terminal.turn_view import TurnView
+from sash.cli.transcript import message_text
+from sash.values.sessions import Session, SessionPolicy
+
+MAX_NAME_CHARS = 24
+MAX_MESSAGE_CHARS = 400
+ROLE_STYLES = {"user": "cyan", "assistant": "magenta"}
+
+
+def print_sessions(console: Console, sessions: tuple[Session, ...]) -> None:
+    """Print sessions as a table."""
+    columns = (
+        Column("id"),
+        Column("name"),
+        Column("status", 1),
+        Column("turns", 3),
+        Column("tokens", 5),
+        Column("cost", 4),
+        Column("last used", 2),
+    )
+    rows = [
+        (
+            cell(session.id),
+            cell(one_line(session.name or "", MAX_NAME_CHARS)),
+            cell(session.status, "green" if session.status == "active" else "dim"),
+            cell(session.stats.turns),
+            cell(f"{session.stats.total_tokens:,}"),
+            cell(format_cost(session.stats.cost_usd)),
+            cell(format_time(console, session.updated_at)),
+        )
+        for session in sessions
+    ]
+    print_table(console, columns, rows)
+
+
+def print_session(console: Console, session: Session, unfinished: Iterable[ContinuationShown]) -> None:
+    """Print the properties of a session and its unfinished turns."""
+    _print_properties(console, _describe_session(session))
+    _print_properties(console, [("unfinished", _describe_unfinished(turn)) for turn in unfinished])
+
+
+def print_turn(console: Console, turn: ContinuationShown) -> None:
+    """Print a turn with its steps and actions."""
+    properties: list[tuple[str, Any]] = [
+        ("continuation", turn.continuation_id),
+        ("session", turn.session_id),
+        ("status", turn.status),
+        ("started", f"{turn.created_at.astimezone():%Y-%m-%d %H:%M:%S}"),
+        ("message", one_line(turn.request.message, MAX_MESSAGE_CHARS)),
+    ]
+    if turn.response is not None:
+        properties.append(("answer", strip_controls(turn.response.final_message)))
+    if turn.error is not None:
+        properties.append(("error", f"{turn.error.code}: {turn.error.message}"))
+    _print_properties(console, properties)
+    view = TurnView(console)
+    for step in turn.steps:
+        view.show_step(step.body)
+    view.show_actions(turn)
+
+
+def print_message(console: Console, message: MessageShown) -> None:
+    """Print a message of a transcript on one line."""
+    text = message_text(message) or ", ".join(str(call["function"]["name"]) for call in message.tool_calls)
+    line = Text(f"{message.timestamp.astimezone():%m-%d %H:%M} ", style="dim")
+    line.append(f"{message.role:>9} ", style=ROLE_STYLES.get(message.role, "dim"))
+    line.append(one_line(text, MAX_MESSAGE_CHARS), style="dim" if message.role == "tool" else "default")
+    if not message.in_window:
+        line.append("  (evicted)", style="dim")
+    console.print(line, soft_wrap=not console.is_terminal)
+
+
+def print_context(console: Console, context: ContextShown) -> None:
+    """Print the parts of the next model call with their tokens, and which parts stay the same."""
+    columns = (Column("part"), Column("tokens"), Column("", 2), Column("from turn to turn", 1))
+    total, rows = max(1, context.total_tokens), []
+    for part in context.parts:
+        bar = ProgressBar(total, part.tokens, width=20, complete_style="green" if part.stable else "yellow")
+        changes = "stays the same" if part.stable else "changes"
+        rows.append((cell(part.name), cell(f"{part.tokens:,}"), bar, cell(changes, "dim")))
+    print_table(console, columns, rows)
+    reused = "" if context.prefix_share is None else f", {context.prefix_share:.0%} same as in the last call"
+    evicted = f", {context.evicted_count} messages evicted" if context.evicted_count else ""
+    print_text(console, f"{context.total_tokens:,} tokens{reused}{evicted}.")
+    if context.digest:
+        print_text(console, context.digest, "dim")
+
+
+def describe_allowed_services(policy: SessionPolicy) -> str:
+    """Return the services that the agent may call, or "" if it may call none."""
+    return ", ".join(policy.allowlisted_services) if policy.allow_actuation else ""
+
+
+def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
+    stats = session.stats
+    yield "session", session.id
+    yield "name", session.name
+    yield "status", session.status
+    yield "started", f"{session.created_at.astimezone():%Y-%m-%d %H:%M}"
+    yield "last used", f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"
+    yield "area", session.area
+    yield "model", session.model.name
+    yield "may use", describe_allowed_services(session.policy) or "nothing"
+    yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"
+    yield "cost", ", ".join(filter(None, (f"{stats.total_tokens:,} tokens", format_cost(stats.cost_usd))))
+    for fact in session.memory.facts:
+        yield "fact", fact.text
+    for pin in session.memory.pins:
+        yield "pin", pin.text
+
+
+def _describe_unfinished(turn: ContinuationShown) -> str:
+    """Return the state of an unfinished turn and the command that continues or ends it."""
+    turn_id = turn.continuation_id
+    if turn.status == "awaiting_approval":
+        return f"{turn_id} waits for your approval: `sash resume {turn_id}` asks for it"
+    if turn.status == "interrupted":
+        return f"{turn_id} was interrupted: `sash resume {turn_id}` continues it"
+    return f"{turn_id} is {turn.status}: `sash cancel {turn_id}` ends it"
+
+
+def _print_properties(console: Console, properties: Iterable[tuple[str, Any]]) -> None:
+    table = Table.grid(padding=(0, 2))
+    for name, value in properties:
+        if value is not None:
+            table.add_row(cell(name, "bold"), cell(value))
+    print_trimmed(console, table)

@@ -1,0 +1,92 @@
+"""Follows a turn to its end: shows its events and asks the user for approvals."""
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from anyio.from_thread import BlockingPortal
+
+from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown, WaitingCall
+from sash.app.service import AgentService
+from sash.cli.terminal.portal import call, iterate
+from sash.cli.terminal.turn_view import TurnView
+from sash.errors import NotAwaitingApproval
+from sash.values.continuations import UNDER_WAY
+from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
+from sash.values.requests import Approve
+from sash.values.steps import ApprovalRequested, Interrupted
+
+Confirm = Callable[[WaitingCall], bool | None]
+
+
+class TurnFollower:
+    """Follows turns of a service. If `confirm` returns None, the turn keeps waiting for its approval."""
+
+    def __init__(
+        self, portal: BlockingPortal, service: AgentService, caller: Caller, view: TurnView, confirm: Confirm
+    ) -> None:
+        self._portal = portal
+        self._service = service
+        self._caller = caller
+        self._view = view
+        self._confirm = confirm
+        self._cursors: dict[str, int] = {}
+
+    def get_turn(self, continuation_id: str) -> ContinuationShown:
+        """Return the present state of a turn."""
+        return call(self._portal, self._service.await_continuation(self._caller, continuation_id))
+
+    def skip_events(self, session_id: str, continuation_id: str | None) -> None:
+        """Treat the session's events up to the last step of this turn as seen; None means no events."""
+        steps = self.get_turn(continuation_id).steps if continuation_id is not None else ()
+        self._cursors[session_id] = max((step.cursor for step in steps), default=0)
+
+    def answer_and_follow(self, turn: ContinuationShown) -> ContinuationShown:
+        """Ask for the approval that a turn waits for, and follow the turn. Return its state."""
+        return self.follow(turn.session_id, turn.continuation_id) if self._answer(turn) else turn
+
+    def follow(self, session_id: str, continuation_id: str) -> ContinuationShown:
+        """Show a turn until it ends, is interrupted or gets no answer to its question. Return its state."""
+        while True:
+            with self._view.show_activity():
+                self._show_events(session_id, continuation_id)
+            turn = self.get_turn(continuation_id)
+            if turn.status == "awaiting_approval":
+                if not self._answer(turn):
+                    return turn
+            elif turn.status not in UNDER_WAY:
+                return turn
+
+    def _show_events(self, session_id: str, continuation_id: str) -> None:
+        """Show the events of a turn until it ends or pauses."""
+        after = self._cursors.get(session_id, 0)
+        events = call(self._portal, self._service.events(self._caller, session_id, after))
+        for event in iterate(self._portal, events):
+            self._cursors[session_id] = event.cursor or self._cursors.get(session_id, 0)
+            if event.continuation_id == continuation_id and not self._show_event(event):
+                return
+
+    def _show_event(self, event: Event) -> bool:
+        """Show an event. Return False if the turn ends or pauses with it."""
+        match event:
+            case ProgressEvent(message=message):
+                self._view.update_activity(message)
+            case PartialEvent(text=text):
+                self._view.show_partial(text)
+            case StepEvent(step=step):
+                self._view.show_step(step.body)
+                return not isinstance(step.body, ApprovalRequested | Interrupted)
+            case FinalEvent():
+                return False
+        return True
+
+    def _answer(self, turn: ContinuationShown) -> bool:
+        """Ask the user to approve the first waiting call. Return False if there is no answer."""
+        waiting = next(iter(turn.waiting_calls), None)
+        approved = None if waiting is None else self._confirm(waiting)
+        if waiting is None or approved is None:
+            return False
+        answer = Approve(call_id=waiting.call_id, approved=approved)
+        with suppress(NotAwaitingApproval):  # Another client answered in the meantime.
+            call(self._portal, self._service.approve(self._caller, turn.continuation_id, answer))
+        return True

@@ -1,0 +1,45 @@
+"""Reports a turn to a script: the answer on standard output, everything else on standard error."""
+
+import typer
+
+from sash.app.schemas import ContinuationShown
+from sash.cli.exit_codes import turn_exit_code
+from sash.cli.terminal.approval_question import describe_call
+from sash.cli.terminal.console import make_console, print_json, print_text, strip_controls
+from sash.values.codec import adapter
+from sash.values.steps import Interrupted
+
+
+def report_turn(turn: ContinuationShown, *, as_json: bool) -> int:
+    """Print the answer of a turn, or the reason why there is none. Return the exit code."""
+    if as_json:
+        print_json(adapter(ContinuationShown).dump_python(turn, mode="json"))
+    elif turn.response is not None:
+        typer.echo(strip_controls(turn.response.final_message))
+    interruption = _last_interruption(turn)
+    _explain(turn, interruption)
+    error_code = turn.error.code if turn.error is not None else interruption.code
+    return turn_exit_code(turn.status, error_code)
+
+
+def _explain(turn: ContinuationShown, interruption: Interrupted) -> None:
+    """Print to standard error why there is no answer, and how to continue."""
+    err = make_console(stderr=True)
+    resume = f"`sash resume {turn.continuation_id}`"
+    if turn.error is not None:
+        print_text(err, f"error: {turn.error.message}", "red")
+    elif turn.status == "awaiting_approval":
+        for call in turn.waiting_calls:
+            print_text(err, describe_call(call))
+        print_text(err, f"The turn waits for your approval: {resume} asks for it in a terminal.")
+    elif turn.status == "interrupted":
+        cause = f" ({interruption.message})" if interruption.message else ""
+        print_text(err, f"The turn was interrupted{cause}: {resume} continues it.")
+    elif turn.response is None:
+        print_text(err, f"There is no answer: the turn is {turn.status}.")
+
+
+def _last_interruption(turn: ContinuationShown) -> Interrupted:
+    """Return the last interruption of an interrupted turn, or an empty one."""
+    bodies = [step.body for step in turn.steps] if turn.status == "interrupted" else []
+    return next((body for body in reversed(bodies) if isinstance(body, Interrupted)), Interrupted())

@@ -1,0 +1,203 @@
+"""Shows a turn on a console while it runs: partial text, steps, actions and the answer."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from sash.app.schemas import ContinuationShown
+from sash.cli.terminal.console import one_line, pick_symbol, strip_controls
+from sash.cli.terminal.tables import format_cost
+from sash.values.continuations import Action
+from sash.values.steps import (
+    AnswerSentBack,
+    ApprovalGiven,
+    Interrupted,
+    Plan,
+    Recalled,
+    StepBody,
+    ToolCall,
+    ToolResult,
+)
+
+MAX_LINE_CHARS = 120
+
+_OUTCOMES = {
+    "failed": "failed",
+    "denied": "not done",
+    "unknown": "outcome unknown",
+    "dry_run": "dry run, nothing was done",
+}
+
+
+class TurnView:
+    """Shows turns one after the other. With `shows_text=False` it shows steps and no text of the model."""
+
+    def __init__(self, console: Console, *, shows_text: bool = True) -> None:
+        self._console = console
+        self._shows_text = shows_text
+        self._partial_text = ""
+        self._status: Status | None = None
+
+    @contextmanager
+    def show_activity(self) -> Iterator[None]:
+        """Show a spinner in a terminal until there is output."""
+        self.update_activity("")
+        try:
+            yield
+        finally:
+            self._stop_spinner()
+
+    def update_activity(self, activity: str) -> None:
+        """Show the current activity beside the spinner."""
+        if not self._console.is_terminal or self._partial_text:
+            return
+        text = Text(one_line(activity, MAX_LINE_CHARS), style="dim")
+        if self._status is None:
+            self._status = self._console.status(text)
+            self._status.start()
+        else:
+            self._status.update(text)
+
+    def show_partial(self, text: str) -> None:
+        """Print the next part of a text that the model is writing."""
+        new = strip_controls(text) if self._shows_text else ""
+        if new:
+            self._stop_spinner()
+        self._partial_text += new
+        self._console.out(new, end="", highlight=False)
+
+    def show_answer(self, text: str) -> None:
+        """Print a whole text. If its start is on the console already, print the rest only."""
+        self._stop_spinner()
+        text = strip_controls(text)
+        if text.startswith(self._partial_text):
+            self._console.out(text[len(self._partial_text) :], highlight=False)
+        else:
+            self.end_line()
+            self._console.out(text, highlight=False)
+        self._partial_text = ""
+
+    def end_line(self) -> None:
+        """End the line of a partial text."""
+        self._stop_spinner()
+        if self._partial_text:
+            self._console.out("")
+        self._partial_text = ""
+
+    def show_step(self, body: StepBody) -> None:
+        """Print a step on one dim line. Steps without news for the user print nothing."""
+        match body:
+            case Plan(content=content):
+                if content and self._shows_text:
+                    self.show_answer(content)
+            case ToolCall():
+                arguments = "" if body.arguments == "{}" else body.arguments
+                self._print_dim(pick_symbol(self._console, "→", ">"), f"{body.name} {arguments}")
+            case ToolResult():
+                # `show_actions` prints the reason of an undone action at the end of the turn.
+                if not (self._shows_text and _is_undone(body)):
+                    self._print_dim(pick_symbol(self._console, "←", "<"), f"{body.name} {body.content}")
+            case Recalled(query=query):
+                self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled: {', '.join(query)}")
+            case AnswerSentBack():
+                self._print_dim(
+                    "!", "the answer claims an action that no tool performed: the model is asked again"
+                )
+            case ApprovalGiven(approved=approved):
+                self._print_dim("!", "approved" if approved else "refused")
+            case Interrupted(message=message):
+                self._print_dim("!", f"interrupted {message or ''}")
+
+    def show_actions(self, turn: ContinuationShown) -> None:
+        """Print the actions of a turn, and whether their effect was verified.
+
+        An undone action shows its reason, unless the user refused it.
+        """
+        refused = {
+            step.body.call_id
+            for step in turn.steps
+            if isinstance(step.body, ApprovalGiven) and not step.body.approved
+        }
+        for result, action in find_actions(turn):
+            mark, style, words = self._judge(action)
+            if _is_undone(result) and result.call_id not in refused:
+                words = one_line(result.content, MAX_LINE_CHARS)
+            line = Text(f"  {mark} ", style=style)
+            line.append(_describe_action(action)).append(f"  {words}", style=style)
+            self._console.print(line, soft_wrap=True)
+
+    def show_end(self, turn: ContinuationShown) -> None:
+        """Print the answer or the error of a turn, its actions, and its cost."""
+        if turn.response is not None:
+            self.show_answer(turn.response.final_message)
+        else:
+            self.end_line()
+            words = turn.error.message if turn.error is not None else f"This turn is {turn.status}."
+            style = "red" if turn.status == "failed" else "yellow"
+            self._console.print(Text(strip_controls(words), style=style), soft_wrap=True)
+        self.show_actions(turn)
+        if turn.stats is not None:
+            self._console.print(Text(f"  {_describe_cost(turn)}", style="dim"), soft_wrap=True)
+
+    def _stop_spinner(self) -> None:
+        if self._status is not None:
+            self._status.stop()
+            self._status = None
+
+    def _print_dim(self, mark: str, text: str) -> None:
+        self.end_line()
+        line = Text(f"  {mark} {one_line(text, MAX_LINE_CHARS)}", style="dim")
+        self._console.print(line, soft_wrap=True)
+
+    def _judge(self, action: Action) -> tuple[str, str, str]:
+        """Return the mark, the style and the words for the outcome of an action."""
+        if action.outcome != "done":
+            mark = "?" if action.outcome == "unknown" else pick_symbol(self._console, "✗", "x")
+            style = "yellow" if action.outcome in ("unknown", "dry_run") else "red"
+            return mark, style, _OUTCOMES[action.outcome]
+        if action.verified:
+            return pick_symbol(self._console, "✓", "+"), "green", "verified"
+        words = "the effect was not seen" if action.verified is False else "the effect cannot be verified"
+        return "?", "yellow", words
+
+
+def find_actions(turn: ContinuationShown) -> list[tuple[ToolResult, Action]]:
+    """Return the tool results of a turn that report an action, with the action."""
+    return [
+        (step.body, step.body.action)
+        for step in turn.steps
+        if isinstance(step.body, ToolResult) and step.body.action is not None
+    ]
+
+
+def _is_undone(result: ToolResult) -> bool:
+    """Return True if the result reports an action that failed, was denied or is uncertain."""
+    return result.action is not None and result.action.outcome in ("failed", "denied", "unknown")
+
+
+def _describe_action(action: Action) -> str:
+    """Return the service of an action, and the states that it changed or its arguments."""
+    arguments = action.arguments
+    name = arguments.get("service") or action.name
+    changed = [f"{entity}: {_state(value)}" for entity, value in action.after.items()]
+    given = {key: value for key, value in arguments.items() if key != "service" and value}
+    target = ", ".join(changed) or (json.dumps(given, ensure_ascii=False) if given else "")
+    return one_line(f"{name} {target}", MAX_LINE_CHARS)
+
+
+def _state(value: Any) -> str:
+    return str(value.get("state", "?")) if isinstance(value, dict) else str(value)
+
+
+def _describe_cost(turn: ContinuationShown) -> str:
+    assert turn.stats is not None
+    seconds = f"{turn.stats.duration_ms / 1000:.1f} s"
+    if turn.stats.local_turns:
+        return f"no model · {seconds}"
+    parts = (f"{turn.stats.total_tokens:,} tokens", format_cost(turn.stats.cost_usd), seconds)
+    return " · ".join(filter(None, parts))

@@ -1,0 +1,26 @@
+"""Typer classes whose help shows a flag without a value."""
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+class Command(TyperCommand):
+    """A command."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _hide_flag_values(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """A command with subcommands."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _hide_flag_values(super().get_params(ctx))
+
+
+def _hide_flag_values(params: Any) -> Any:
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
