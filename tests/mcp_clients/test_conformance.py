@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sash.demo.demo_home import demo_home
-from sash.server.mcp import tools
+from sash.server.mcp import agent_tools
 from sash.values.clock import SystemClock
 from tests.mcp_clients.node import Check, Clients, Revision, Scenario
 from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, Suited
@@ -142,7 +142,7 @@ IN_PART = {
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
     """A server with the demo house, and behind Sash's own tools those that the suite wants for its tasks."""
-    monkeypatch.setattr(tools, "AGENT_TOOLS", (*tools.AGENT_TOOLS, *SUITED_TOOLS))
+    monkeypatch.setattr(agent_tools, "AGENT_TOOLS", (*agent_tools.AGENT_TOOLS, *SUITED_TOOLS))
     home = demo_home(SystemClock())
     async with serving(tmp_path, model=Suited(), tools=[DELETE], home=home) as served:
         yield served

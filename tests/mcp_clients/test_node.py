@@ -69,7 +69,7 @@ def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> No
     finally:
         os.killpg(begun.pid, signal.SIGKILL)
         begun.wait()
-    assert not any(name == node._folder().name for name in installed(machine))
+    assert not any(name == node.get_folder().name for name in installed(machine))
 
     give_npm(
         machine, '[ -e "$new/node_modules" ] && echo "there is a half" >&2', 'echo "empty" >&2', "exit 1"
@@ -79,7 +79,7 @@ def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> No
 
 
 def test_another_version_goes_into_another_folder(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = node._folder()
+    before = node.get_folder()
     monkeypatch.setattr(node, "INSPECTOR", "99.0.0")
-    assert node._folder() != before
-    assert node._folder().parent == machine / "cache"
+    assert node.get_folder() != before
+    assert node.get_folder().parent == machine / "cache"

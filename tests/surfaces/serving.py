@@ -13,8 +13,9 @@ from sash import Runtime
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE, make_defaults
 from sash.app.settings import Settings
+from sash.server.listener import listen as listen_at
 from sash.server.metrics import Metrics
-from sash.server.serve import listening
+from sash.server.timeouts import Timeouts
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 
@@ -32,6 +33,12 @@ class Served:
     client: httpx.AsyncClient
     runtime: Runtime
     settings: Settings
+    metrics: Metrics
+
+    @property
+    def open_streams(self) -> float:
+        """The number of open event streams."""
+        return self.metrics.registry.get_sample_value("sash_subscribers") or 0
 
     @property
     def tokens(self) -> Tokens:
@@ -64,10 +71,18 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, *lines, model=None, tools=(), home=None, on_turn=None, tracing=None, **options
+    folder: Path,
+    *lines,
+    model=None,
+    tools=(),
+    home=None,
+    on_turn=None,
+    tracing=None,
+    timeouts=None,
+    **options,
 ):
-    """Serve a runtime whose model says these lines."""
-    settings = Settings(port=0, data=folder, **options)
+    """Serve a runtime whose model answers with these lines; `timeouts` are fields of `Timeouts`."""
+    settings, metrics = Settings(port=0, data=folder, **options), Metrics()
     runtime = Runtime(
         SqliteStore(folder / "sash.db"),
         model or ScriptedModel(*(lines or ("ok",))),
@@ -79,10 +94,10 @@ async def serving(
     )
     async with (
         runtime,
-        listening(runtime, settings, Metrics(), tracing) as url,
+        listen_at(runtime, settings, metrics, tracing, Timeouts(**timeouts or {})) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
-        yield Served(url, client, runtime, settings)
+        yield Served(url, client, runtime, settings, metrics)
 
 
 async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -> list[dict]:

@@ -12,8 +12,8 @@ import pytest
 
 from sash.app.access import SCOPES, Tokens
 from sash.errors import Forbidden, InvalidConfig, InvalidInput, StoreUnavailable, Unauthorized
-from sash.server import gate
-from sash.server.serve import listening
+from sash.server.listener import listen as listen_at
+from sash.server.middleware import body_limits
 from sash.testing import FakeClock, calling
 from tests.runtime.test_turns import tool
 from tests.surfaces.serving import REQUEST_S, WAIT_S, is_final, listen, serving, until
@@ -297,7 +297,7 @@ async def test_nobody_listens_beyond_the_machine_without_a_token(tmp_path):
     settings = Settings(host="0.0.0.0", port=0, data=tmp_path)
     async with Runtime(MemoryStore()) as runtime:
         with pytest.raises(InvalidConfig, match="sash token create"):
-            async with listening(runtime, settings, Metrics()):
+            async with listen_at(runtime, settings, Metrics()):
                 pass
 
 
@@ -367,23 +367,22 @@ async def test_tricks_with_headers_get_a_4xx_and_the_server_lives(served, head):
     assert (await served.client.get("/health")).status_code == 200
 
 
-async def test_a_body_that_does_not_come_is_not_waited_for_for_ever(served, monkeypatch):
-    monkeypatch.setattr("sash.server.gate.BODY_S", 0.05)
-    monkeypatch.setattr("sash.server.gate.SLOWEST_BYTES_S", 10**9)
-    answer = await raw(
-        served,
-        b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nConnection: close\r\n\r\n{",
-    )
+async def test_a_body_that_never_arrives_times_out(tmp_path):
+    head = b"POST /v1/sessions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\nConnection: close\r\n\r\n"
+    async with serving(tmp_path, timeouts={"body_s": 0.05, "body_bytes_per_s": 10**9}) as served:
+        answer = await raw(served, head + b"{")
     assert answer.startswith(b"HTTP/1.1 408") and b"body_too_slow" in answer
 
 
-async def test_a_head_that_does_not_come_is_not_waited_for_for_ever(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.protocol.HEAD_S", 0.1)
-    async with serving(tmp_path) as served:
+async def test_an_incomplete_request_head_times_out(tmp_path):
+    async with serving(tmp_path, timeouts={"request_head_s": 0.1}) as served:
         for begun in (b"", b"GET /health HTT", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
             assert await raw(served, begun) == b""
-        # What comes in good time has to be in time on a slow machine too.
-        monkeypatch.setattr("sash.server.protocol.HEAD_S", 0.5)
+
+
+async def test_a_request_under_way_outlasts_the_time_limit_for_heads(tmp_path):
+    # The limit is long enough for a complete head on a slow machine.
+    async with serving(tmp_path, timeouts={"request_head_s": 0.5}) as served:
         finished = await raw(served, b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /hea")
         assert finished.startswith(b"HTTP/1.1 200")
         session_id = await served.start()
@@ -408,7 +407,7 @@ async def test_who_loses_its_token_hears_nothing_more(tmp_path):
             listen(served.client, session_id, lambda e: False, headers={"Authorization": f"Bearer {text}"})
         )
         at = f"/v1/sessions/{session_id}/messages"
-        await until(lambda: served.runtime._hub._subscribers, listening)
+        await until(lambda: served.open_streams, listening)
         served.tokens.revoke(token.id)
         await served.client.post(at, json={"message": "hi"}, headers=anna)
         heard = await asyncio.wait_for(listening, WAIT_S)
@@ -483,7 +482,7 @@ async def test_forks_and_imports_count_as_sessions(tmp_path):
 async def test_a_body_that_is_hard_to_look_at_holds_nobody_up(served, monkeypatch):
     """It is looked at beside the server's work, and that is no work to speak of."""
     hard = b"[" * 65 + b'"' + b'\\"' * 40_000
-    look, looked_at, others_served, took_s = gate._too_deep, threading.Event(), threading.Event(), []
+    look, looked_at, others_served, took_s = body_limits.is_too_deep, threading.Event(), threading.Event(), []
 
     def look_and_wait(body):
         looked_at.set()
@@ -493,7 +492,7 @@ async def test_a_body_that_is_hard_to_look_at_holds_nobody_up(served, monkeypatc
         took_s.append(time.thread_time() - began)
         return found
 
-    monkeypatch.setattr(gate, "_too_deep", look_and_wait)
+    monkeypatch.setattr(body_limits, "is_too_deep", look_and_wait)
     headers = {"Content-Type": "application/json"}
     refusing = asyncio.create_task(served.client.post("/v1/sessions", content=hard, headers=headers))
     await until(looked_at.is_set, refusing)

@@ -11,8 +11,8 @@ import shutil
 import pytest
 from jsonschema import Draft202012Validator
 
-from sash.server import problems
-from sash.server.docs import METHODS, docs_page
+from sash.server.http_errors import CODE_BY_STATUS, STATUS_BY_CODE
+from sash.server.pages.api_reference import METHODS, render_api_reference
 from tests.surfaces.serving import WAIT_S, serving
 
 BASE = "http://house.local:8765"
@@ -66,7 +66,7 @@ class Shell:
 
     def __init__(self, served, folder):
         self._served = served
-        self._folder = folder
+        self.folder = folder
 
     async def run(self, method: str, path: str, **names: str) -> tuple[int, str]:
         """Run the command of an operation as somebody who has set these variables; return status and body."""
@@ -76,7 +76,7 @@ class Shell:
             "sh",
             "-euc",
             command + " -s -w '\\n%{http_code}'",
-            cwd=self._folder,
+            cwd=self.folder,
             env={"PATH": os.environ["PATH"], **names},
             stdout=asyncio.subprocess.PIPE,
         )
@@ -169,7 +169,7 @@ async def test_the_commands_of_the_page_work_as_they_stand(served, shell):
 async def test_the_server_understands_every_command_of_the_page(served, shell):
     session_id = await served.start()
     exported = await served.client.get(f"/v1/sessions/{session_id}/export")
-    (shell._folder / "body.json").write_bytes(exported.content)
+    (shell.folder / "body.json").write_bytes(exported.content)
     schema = (await served.client.get("/openapi.json")).json()
     for method, path, spec in operations(schema):
         asked = [p["name"] for p in spec.get("parameters", ()) if p.get("required")]
@@ -190,7 +190,8 @@ async def test_the_commands_send_a_token_as_soon_as_there_is_one(served, shell):
 async def test_the_page_is_written_once_for_all_addresses_at_which_it_is_asked_for(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        "sash.server.app.docs_page", lambda schema, base, token: written.append(base) or f"at {base}"
+        "sash.server.routes.html_pages.render_api_reference",
+        lambda schema, url, needs_token: written.append(url) or f"at {url}",
     )
     async with serving(tmp_path) as served:
         port = served.url.rpartition(":")[2]
@@ -203,7 +204,7 @@ async def test_the_page_is_written_once_for_all_addresses_at_which_it_is_asked_f
 async def test_all_codes_of_problems_are_listed_with_their_status(served):
     rows = re.findall(r'<th scope="row">(\d+)</th><td>(.*?)</td>', (await shown(served)).partition("<h2>")[0])
     listed = {code: int(status) for status, row in rows for code in re.findall(r"<code>(\w+)</code>", row)}
-    known = problems._STATUS | {code: status for status, code in problems._CODES.items()}
+    known = STATUS_BY_CODE | {code: status for status, code in CODE_BY_STATUS.items()}
     assert known.items() <= listed.items()
     assert listed["invalid_limit"] == 422 and listed["internal_error"] == 500
 
@@ -246,7 +247,7 @@ def test_nothing_of_the_document_is_taken_for_html():
     operation = schema["paths"][evil]["post"]
     operation["parameters"].append({"name": "odd", "in": evil, "schema": odd})
     operation["responses"][evil] = {"description": evil, "content": {evil: {"example": evil}}}
-    page = docs_page(schema, f"http://{evil}")
+    page = render_api_reference(schema, f"http://{evil}")
     assert "<script" not in page and page.count("&lt;script&gt;") > 20
     assert not re.search(r'="[^"]*"onload', page)
 
@@ -257,7 +258,7 @@ def test_nothing_of_the_document_is_taken_for_html():
 )
 async def test_nothing_of_an_address_or_example_is_taken_for_a_command(base):
     example = {"value": 'it\'s $HOME `x` \\ "y"'}
-    (command,) = commands(docs_page(document(example=example), base)).values()
+    (command,) = commands(render_api_reference(document(example=example), base)).values()
     shell = await asyncio.create_subprocess_exec(
         "sh",
         "-c",
@@ -296,18 +297,18 @@ FIELDS = [
 
 @pytest.mark.parametrize(("field", "words"), FIELDS)
 def test_what_a_value_may_be_is_said_in_words(field, words):
-    page = docs_page(document(field=field), BASE)
+    page = render_api_reference(document(field=field), BASE)
     cell = re.search(r"<code>value</code>.*?<td>(.*?)</td>", page, re.S)[1]
     assert html.unescape(re.sub(r"<[^>]+>", "", cell.replace("<small>", " "))) == words
 
 
 def test_what_a_reference_leads_to_is_shown_in_the_body_and_as_a_type():
-    page = docs_page(document(example={"value": "x"}, about="What there is to do."), BASE)
+    page = render_api_reference(document(example={"value": "x"}, about="What there is to do."), BASE)
     body = re.search(r"<summary>Body(.*?)</details>", page, re.S)[1]
     assert "<code>value</code>" in body and "&quot;value&quot;: &quot;x&quot;" in body
     assert '<article id="type-Kind">' in page and page.count("What there is to do.") >= 3
 
 
 def test_a_body_without_an_example_is_read_from_a_file():
-    (command,) = commands(docs_page(document(), BASE)).values()
+    (command,) = commands(render_api_reference(document(), BASE)).values()
     assert shlex.split(command)[-2:] == ["-d", "@body.json"]

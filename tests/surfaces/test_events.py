@@ -87,14 +87,13 @@ async def test_the_headers_let_every_event_through_at_once(served):
 async def test_a_stream_ends_with_its_session(served):
     session_id = await served.start()
     listening = asyncio.create_task(listen(served.client, session_id, lambda e: False))
-    await until(lambda: served.runtime._hub._subscribers, listening)
+    await until(lambda: served.open_streams, listening)
     await served.client.post(f"/v1/sessions/{session_id}/end")
     assert await asyncio.wait_for(listening, WAIT_S) == [{"id": "0"}]
 
 
-async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.events.HEARTBEAT_S", 0.05)
-    async with serving(tmp_path) as served:
+async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path):
+    async with serving(tmp_path, timeouts={"heartbeat_s": 0.05}) as served:
         session_id = await served.start()
         async with (
             asyncio.timeout(WAIT_S),
@@ -173,10 +172,9 @@ async def _status(served, session_id):
 
 
 @pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux drops what nobody takes")
-async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.serve.UNREAD_MS", 500)
-    monkeypatch.setattr("sash.server.events.SEND_TIMEOUT_S", 0.2)
-    async with serving(tmp_path, lambda request: "word " * 40_000) as served:
+async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_path):
+    timeouts = {"unread_ms": 500, "event_send_s": 0.2}
+    async with serving(tmp_path, lambda request: "word " * 40_000, timeouts=timeouts) as served:
         session_id = await served.start()
         host, port = served.url.removeprefix("http://").split(":")
         with socket.socket() as reader:

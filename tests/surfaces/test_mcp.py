@@ -16,8 +16,8 @@ from sash.app.settings import Settings
 from sash.demo.demo_home import demo_home
 from sash.errors import ContextTooLong
 from sash.models.offline import OfflineModel
-from sash.server.mcp.tools import AGENT_TOOLS
-from sash.server.mcp.waiting import WRITES
+from sash.server.mcp.agent_tools import AGENT_TOOLS
+from sash.server.mcp.turn_progress import WRITING
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said
@@ -54,7 +54,7 @@ class Over:
         else:
             model = make_model(Settings(**self.options))
             async with (
-                serving(self.folder, model=model) as served,
+                serving(self.folder, model=model, timeouts={"drain_s": 0.0}) as served,
                 talking(served.url, era) as client,
             ):
                 yield client
@@ -98,7 +98,7 @@ async def locked(tmp_path):
 @pytest.fixture
 async def house(tmp_path):
     home = demo_home()
-    async with serving(tmp_path, model=OfflineModel(), home=home) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=home, timeouts={"home_s": 0.05}) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         served.home = home
         yield served
@@ -114,9 +114,8 @@ async def asked(wire, times):
 @pytest.mark.parametrize(
     ("transport", "first", "second"), [("http", *ERAS), ("http", *ERAS[::-1]), ("stdio", *ERAS)]
 )
-async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, monkeypatch, transport, first, second):
+async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, transport, first, second):
     """The client before the restart speaks another revision of the protocol than the one after it."""
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
     over = Over(
         transport,
         tmp_path,
@@ -278,7 +277,7 @@ async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
         assert sorted(told) == [(1, "Calling look"), (2, "look has answered")]
     numbers, messages = zip(*sorted(first), strict=True)
     assert numbers == (*range(1, len(first) + 1),)
-    steps = [message for message in messages if message not in ("Looking into the hall", WRITES)]
+    steps = [message for message in messages if message not in ("Looking into the hall", WRITING)]
     assert steps == ["Calling look", "look has answered"]
 
 
@@ -316,7 +315,7 @@ async def test_who_waits_in_a_long_session_is_told_of_the_new_turn_only(tmp_path
                 await asyncio.sleep(0.01)
         model.go.set()
         await waits
-        assert read == [3, WRITES]
+        assert read == [3, WRITING]
 
 
 @pytest.mark.parametrize("modern", [True, False])
@@ -471,7 +470,7 @@ async def test_a_question_that_needs_a_yes_ends_its_session_after_it(tmp_path):
 
 
 @eras
-async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
+async def test_the_house_is_read_and_drawn(house, era):
     async with talking(house.url, era) as mcp:
         found = await call(mcp, "search_index", query="kitchen light", limit=1)
         assert found["entities"][0]["entity_id"] == "light.kitchen_ceiling"
@@ -484,7 +483,6 @@ async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
         assert kept.contents[0].blob == picture.data
         assert base64.b64decode(picture.data).startswith(b"\x89PNG")
         assert await refused(mcp, "diagnose_entity", entity_id="light.nowhere") == "entity_not_found"
-        monkeypatch.setattr("sash.server.mcp.tools.HOUSE_S", 0.05)
         house.home.disconnect("the router is down")
         assert await refused(mcp, "get_states", entity_ids=["light.hallway"]) == "home_unavailable"
 
@@ -816,17 +814,16 @@ async def test_a_task_that_has_failed_is_completed_with_an_error(tmp_path):
         assert task["statusMessage"] == "too much was said"
 
 
-async def test_a_task_that_was_interrupted_asks_whether_to_go_on(tmp_path, monkeypatch):
+async def test_a_task_that_was_interrupted_asks_whether_to_go_on(tmp_path):
     model = Waiting()
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
-    async with serving(tmp_path, model=model) as served:
+    async with serving(tmp_path, model=model, timeouts={"drain_s": 0.0}) as served:
         created = await use(served, "ha_agent_ask", {"message": "hi"})
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
     async with serving(tmp_path, "Here I am again.") as served:
         named = {"taskId": created["taskId"]}
         task = (await rpc(served, "tasks/get", named))["result"]
         assert task["status"] == "input_required"
-        assert "Shall it go on?" in task["inputRequests"]["resume"]["params"]["message"]
+        assert "Shall it continue?" in task["inputRequests"]["resume"]["params"]["message"]
         turn = {"continuation_id": created["taskId"]}
         plain = (await use(served, "ha_agent_await_continuation", turn))["structuredContent"]
         assert plain["status"] == "interrupted" and "ha_agent_resume" in plain["to_do"]

@@ -84,7 +84,8 @@ class ByRest:
 
     @asynccontextmanager
     async def open(self):
-        async with serving(self._folder, model=make_model(Settings(**settings(self._wire)))) as self._served:
+        model = make_model(Settings(**settings(self._wire)))
+        async with serving(self._folder, model=model, timeouts={"drain_s": 0.0}) as self._served:
             yield
 
     async def start(self):
@@ -234,8 +235,7 @@ class ByCommandLine:
 
 
 @pytest.mark.parametrize("way", [ByRuntime, ByRest, ByMcp, ByCommandLine])
-async def test_every_way_in_tells_the_same(tmp_path, wire, way, monkeypatch):
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
+async def test_every_way_in_tells_the_same(tmp_path, wire, way):
     sash = way(tmp_path, wire)
     async with sash.open():
         session = await sash.start()

@@ -5,8 +5,8 @@ import json
 
 import httpx
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sash.server.protocol import Protocol
 from sash.testing import calling
 from tests.runtime.test_turns import tool
 from tests.surfaces.serving import REQUEST_S, WAIT_S, serving, until
@@ -376,12 +376,11 @@ async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
         assert (await served.wait(sent))["response"]["final_message"] == "Here I am again."
 
 
-async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, monkeypatch):
+async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path):
     """Of a turn that was under way, and of one in the queue, which is left there."""
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.05)
     model, shown = Waiting(), {}
     async with httpx.AsyncClient(timeout=REQUEST_S) as client:
-        async with serving(tmp_path, model=model) as served:
+        async with serving(tmp_path, model=model, timeouts={"drain_s": 0.05}) as served:
             session_id = await served.start(policy={"resume_interrupted": False})
             first = await served.send(session_id, "one")
             await asyncio.wait_for(model.asked.wait(), WAIT_S)
@@ -400,13 +399,13 @@ async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, m
 
 async def test_a_turn_goes_on_when_its_client_has_gone(waiting, monkeypatch):
     served, model = waiting
-    gone, connection_lost = asyncio.Event(), Protocol.connection_lost
+    gone, connection_lost = asyncio.Event(), H11Protocol.connection_lost
 
     def note(connection, error):
         connection_lost(connection, error)
         gone.set()
 
-    monkeypatch.setattr(Protocol, "connection_lost", note)
+    monkeypatch.setattr(H11Protocol, "connection_lost", note)
     session_id = await served.start()
     sent = await served.send(session_id)
     waited_for = watch(served.runtime)

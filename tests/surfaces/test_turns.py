@@ -174,10 +174,9 @@ async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
         assert (await served.client.get("/conversation/stats")).json()["statistics"]["current_turns"] == 3
 
 
-async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.conversation.ANSWER_S", 0.05)
+async def test_a_slow_answer_is_reported_as_still_running(tmp_path):
     model = Waiting()
-    async with serving(tmp_path, model=model) as served:
+    async with serving(tmp_path, model=model, timeouts={"answer_s": 0.05}) as served:
         said = (await served.client.post("/conversation", json={"text": "hi"})).json()
         assert said["response_text"] == "I am still working on it."
         assert said["extra"]["status"] in ("running", "streaming")

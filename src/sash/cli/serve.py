@@ -20,8 +20,8 @@ def serve(
 
     from sash.cli.console import make_console
     from sash.cli.logs import log
-    from sash.server.serve import serve as run
+    from sash.server.run import run_server
 
     log(settings)
     console = make_console()
-    run(settings, lambda line: console.print(line, soft_wrap=True))
+    run_server(settings, lambda line: console.print(line, soft_wrap=True))

@@ -17,11 +17,11 @@ from sash.values.frozen_json import FrozenDict, freeze
 T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_JSON_DEPTH = 64
 
 _MAX_LABEL_CHARS = 256
 _MAX_DOLLARS = 1_000_000_000
 _MAX_TAGS = 64
-_MAX_JSON_DEPTH = 64
 
 
 def check_text(text: str) -> str:
@@ -209,8 +209,8 @@ def copy_json(value: Any) -> Any:
         copied = json.loads(check_text(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"only JSON values can be kept: {error}") from error
-    if _depth(copied) > _MAX_JSON_DEPTH:
-        raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+    if _depth(copied) > MAX_JSON_DEPTH:
+        raise InvalidInput(f"JSON values may be nested {MAX_JSON_DEPTH} deep: flatten them")
     return copied
 
 
