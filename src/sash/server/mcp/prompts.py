@@ -47,9 +47,9 @@ _PROMPTS = {
             "house_report",
             "How is the house?",
             "Summarize the state of the house: recent errors, what is open or on, what needs attention.",
-            "Write a short report on my house. Call analyze_errors for the last {timeframe}, search_index for "
-            "unavailable entities, and get_logbook for unusual events. Start with what needs attention, "
-            "then say what can wait, and leave out everything that is normal.",
+            "Write a short report on my house. Call analyze_errors for the last {timeframe}, search_index "
+            "for unavailable entities, and get_logbook for unusual events. Start with what needs "
+            "attention, then say what can wait, and leave out everything that is normal.",
             t.PromptArgument(name="timeframe", description="1h, 24h or 7d; the default is 24h."),
             timeframe="24h",
         ),
