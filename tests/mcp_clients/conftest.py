@@ -1,4 +1,4 @@
-"""Real MCP clients for the tests in this folder, installed once for a machine."""
+"""Real MCP clients for the tests in this folder, installed once per machine."""
 
 from collections.abc import Generator
 
@@ -11,7 +11,7 @@ _missing = pytest.StashKey[str]()
 
 @pytest.fixture(scope="session")
 def clients(request: pytest.FixtureRequest) -> Clients:
-    """The conformance suite and the Inspector, with the output shown while they are installed."""
+    """The conformance suite and the Inspector. The output of their installation is shown."""
     config = request.config
     if reason := config.stash.get(_missing, ""):
         pytest.skip(reason)
@@ -28,7 +28,7 @@ def clients(request: pytest.FixtureRequest) -> Clients:
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> Generator[None, None, None]:
-    """Say it below everything else if these tests did not run."""
+    """Report in the last lines if these tests did not run."""
     yield
     if reason := config.stash.get(_missing, ""):
         terminalreporter.write_sep("!", "NOT TESTED WITH REAL MCP CLIENTS", red=True, bold=True)

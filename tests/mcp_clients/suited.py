@@ -1,4 +1,4 @@
-"""The tools that the conformance suite wants for its scenarios about tasks, each a turn of the real agent."""
+"""The tools that the conformance suite needs for its scenarios about tasks. Each runs a turn of the agent."""
 
 import asyncio
 import re
@@ -22,7 +22,7 @@ DELETE = tool("delete", lambda arguments, context: "deleted", action=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What the suite says to its tools."""
+    """The arguments that the suite sends to its tools."""
 
     seconds: float = 0.0
     label: str = ""
@@ -36,8 +36,8 @@ class Greeting:
     text: str
 
 
-class Suited:
-    """A model that does as it is told: sleep, fail, delete."""
+class ObedientModel:
+    """A model that follows the words of the message: sleep, fail, delete."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         last = request.messages[-1]

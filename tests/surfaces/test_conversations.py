@@ -1,4 +1,4 @@
-"""Seed 001's conversations on a runtime: the objects of its routes, and what they promise after a restart."""
+"""Conversations by name (seed 001): the JSON objects of the routes, concurrency and restarts."""
 
 import asyncio
 import re
@@ -27,7 +27,7 @@ def clock():
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def serve(request, tmp_path, clock):
-    """Return a function that stops what serves conversations, if it runs, and starts it anew."""
+    """Return a function that stops the running service, if any, and starts a new one."""
     memory, running = MemoryStore(clock=clock), []
 
     async def serve(max_turns=10, model=None, answer_s=WAIT_S):
@@ -119,7 +119,7 @@ async def test_the_history_is_as_the_seed_prints_it(serve, clock):
 
 
 @pytest.mark.parametrize("include_metadata", [True, False])
-async def test_the_history_as_text_is_the_manager_s(serve, clock, include_metadata):
+async def test_the_history_as_text_equals_that_of_the_conversation_manager(serve, clock, include_metadata):
     conversations, manager = await serve(), ConversationManager(clock=clock)
     for said in (("q1", "a1", {"source": "chat"}), ("q2", None, None)):
         await conversations.add_turn(*DEFAULT, *said)
@@ -176,7 +176,7 @@ async def test_recent_turns_are_as_the_seed_prints_them(serve):
             await conversations.get_recent_turns(*DEFAULT, wrong)
 
 
-async def test_the_seed_s_window_of_three_is_first_in_first_out(serve):
+async def test_a_window_of_three_turns_is_first_in_first_out(serve):
     conversations = await serve(3)
     windows = []
     for n in range(1, 6):
@@ -206,7 +206,7 @@ async def test_an_answer_is_updated_as_the_seed_prints_it(serve):
     assert (turn["id"], turn["ai_response"]) == (turn_id, "Updated response text")
 
 
-async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
+async def test_only_a_turn_in_the_window_can_be_updated(serve):
     conversations = await serve(1)
     gone, kept = [added["turn_id"] for added in await fill(conversations, 2)]
     other = (await conversations.add_turn(ANN, "other", "q", "a"))["turn_id"]
@@ -223,7 +223,7 @@ async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
     assert len(await sessions(conversations)) == 2
 
 
-async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path):
+async def test_a_cleared_conversation_is_empty_and_keeps_its_count(serve, tmp_path):
     conversations = await serve(3)
     await conversations.add_turn(*DEFAULT, "the word is marmalade", "indeed")
     await fill(conversations, 4)
@@ -256,7 +256,7 @@ async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path)
     assert len(await sessions(conversations)) == 1
 
 
-async def test_nothing_is_lost_by_a_restart(serve):
+async def test_a_restart_loses_nothing(serve):
     conversations = await serve()
     await fill(conversations, 12)
     before = [
@@ -274,7 +274,7 @@ async def test_nothing_is_lost_by_a_restart(serve):
     assert len(await sessions(conversations)) == 1
 
 
-async def test_owners_share_nothing_and_neither_do_conversations(serve):
+async def test_owners_and_conversations_are_isolated(serve):
     conversations = await serve()
     for owner, name in ((ANN, "default"), (BOB, "default"), (ANN, "other")):
         await conversations.add_turn(owner, name, f"{owner.owner}'s {name}", "ok")
@@ -285,7 +285,7 @@ async def test_owners_share_nothing_and_neither_do_conversations(serve):
     assert (await conversations.get_statistics(BOB, "default"))["statistics"]["current_turns"] == 0
 
 
-async def test_to_read_a_conversation_that_never_was_begins_none(serve):
+async def test_reading_a_missing_conversation_does_not_start_it(serve):
     conversations = await serve(7)
     assert await conversations.get_history(*DEFAULT) == {
         "turns": [],
@@ -304,7 +304,7 @@ async def test_to_read_a_conversation_that_never_was_begins_none(serve):
     assert await sessions(conversations) == ()
 
 
-async def test_of_many_who_come_first_one_begins_the_conversation(serve):
+async def test_concurrent_first_calls_start_one_conversation(serve):
     conversations = await serve()
     begun = await asyncio.gather(*(conversations.get_or_start_session(*DEFAULT) for _ in range(20)))
     assert len({session.id for session in begun}) == 1
@@ -314,7 +314,7 @@ async def test_of_many_who_come_first_one_begins_the_conversation(serve):
     assert (stats["current_turns"], stats["total_turns_ever"]) == (10, 20)
 
 
-async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(serve):
+async def test_clearing_during_additions_keeps_the_count(serve):
     conversations = await serve()
     await fill(conversations, 3)
     await asyncio.gather(
@@ -329,7 +329,7 @@ async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(
     assert [s.status for s in await sessions(conversations)] == ["active"]
 
 
-async def test_two_who_clear_a_conversation_do_not_lose_its_count(serve, monkeypatch):
+async def test_concurrent_clears_keep_the_count(serve, monkeypatch):
     conversations = await serve()
     await fill(conversations, 3)
     runtime = conversations.runtime
@@ -337,7 +337,9 @@ async def test_two_who_clear_a_conversation_do_not_lose_its_count(serve, monkeyp
 
     async def while_another_clears(**options):
         [active] = [s for s in (await listed(owner="ann")).items if s.status == "active"]
-        await runtime.end_session(active.id, owner="ann")  # It has not begun the next one yet.
+        await runtime.end_session(
+            active.id, owner="ann"
+        )  # The other caller has not started the next session yet.
         return await listed(**options)
 
     monkeypatch.setattr(runtime, "list_sessions", while_another_clears)
@@ -348,7 +350,7 @@ async def test_two_who_clear_a_conversation_do_not_lose_its_count(serve, monkeyp
     assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 4
 
 
-async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
+async def test_turns_of_the_agent_are_part_of_the_conversation(serve):
     conversations = await serve()
     runtime = conversations.runtime
     await conversations.add_turn(*DEFAULT, "q", "a")
@@ -362,7 +364,7 @@ async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
     assert shown == ["a"]
 
 
-async def test_a_turn_that_failed_is_no_turn(serve):
+async def test_a_failed_turn_is_not_counted(serve):
     conversations = await serve(model=ScriptedModel(RuntimeError("no")))
     runtime = conversations.runtime
     session = await conversations.get_or_start_session(*DEFAULT)
@@ -377,7 +379,7 @@ async def test_a_turn_that_failed_is_no_turn(serve):
     }
 
 
-async def test_nothing_is_added_while_the_agent_answers(serve):
+async def test_no_turn_is_added_while_the_agent_answers(serve):
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     class Waiting(ScriptedModel):
@@ -401,7 +403,7 @@ async def test_nothing_is_added_while_the_agent_answers(serve):
     await conversations.add_turn(*DEFAULT, "q", "a")
 
 
-async def test_a_conversation_that_was_left_alone_for_weeks_goes_on(serve, clock):
+async def test_an_expired_conversation_continues(serve, clock):
     conversations = await serve()
     await fill(conversations, 2)
     clock.advance(30 * 86400)
@@ -413,7 +415,7 @@ async def test_a_conversation_that_was_left_alone_for_weeks_goes_on(serve, clock
     assert len(await sessions(conversations)) == 1
 
 
-async def test_a_conversation_whose_session_was_ended_begins_another_that_counts_on(serve):
+async def test_a_conversation_continues_its_count_after_its_session_ended(serve):
     conversations = await serve()
     await fill(conversations, 2)
     session = await conversations.get_or_start_session(*DEFAULT)
@@ -431,7 +433,7 @@ async def test_a_conversation_whose_session_was_ended_begins_another_that_counts
 
 
 @pytest.mark.parametrize("odd", ["many", None, [1], 1.5])
-async def test_a_count_that_is_none_breaks_no_conversation(serve, odd):
+async def test_an_imported_count_of_another_type_is_ignored(serve, odd):
     conversations = await serve()
     await fill(conversations, 2)
     [session] = await sessions(conversations)
@@ -443,7 +445,7 @@ async def test_a_count_that_is_none_breaks_no_conversation(serve, odd):
     assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 2
 
 
-async def test_two_servers_begin_one_conversation(tmp_path):
+async def test_two_servers_start_one_conversation(tmp_path):
     path = tmp_path / "sash.db"
     async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
         both = ConversationService(AgentService(a)), ConversationService(AgentService(b))
@@ -454,7 +456,7 @@ async def test_two_servers_begin_one_conversation(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", None, 7, "x" * 257, "\ud800"])
-async def test_what_is_no_conversation_id_is_refused(serve, wrong):
+async def test_an_invalid_conversation_id_is_refused(serve, wrong):
     conversations = await serve()
     for attempt in (
         conversations.add_turn(ANN, wrong, "q"),

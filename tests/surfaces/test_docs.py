@@ -1,4 +1,4 @@
-"""The page at `/docs`: it tells all that the API can do, its commands work, and it needs nothing from outside."""
+"""The page at `/docs`: it is complete, its commands work, and it loads nothing."""
 
 import asyncio
 import html
@@ -40,7 +40,7 @@ def commands(page: str) -> dict[str, str]:
 
 
 def operations(schema: dict):
-    """Give each operation of a document with its method and path."""
+    """Yield each operation of a document with its method and path."""
     for path, ways in schema["paths"].items():
         for method in ways.keys() & METHODS:
             yield method, path, ways[method]
@@ -51,7 +51,7 @@ def anchor(schema: dict, method: str, path: str) -> str:
 
 
 async def output(process: asyncio.subprocess.Process) -> bytes:
-    """Return all that a process prints; one that takes too long is killed."""
+    """Return the output of a process. A process that takes too long is killed."""
     try:
         said, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
     finally:
@@ -62,14 +62,14 @@ async def output(process: asyncio.subprocess.Process) -> bytes:
 
 
 class Shell:
-    """A folder in which the page's commands are typed as they stand."""
+    """A folder in which the commands of the page are run unchanged."""
 
     def __init__(self, served, folder):
         self._served = served
         self.folder = folder
 
     async def run(self, method: str, path: str, **names: str) -> tuple[int, str]:
-        """Run the command of an operation as somebody who has set these variables; return status and body."""
+        """Run the command of an operation with these shell variables. Return status and body."""
         schema = (await self._served.client.get("/openapi.json")).json()
         command = commands(await shown(self._served))[anchor(schema, method, path)]
         shell = await asyncio.create_subprocess_exec(
@@ -103,7 +103,7 @@ async def test_every_operation_of_the_document_is_on_the_page(served):
         assert all(f"<code>{parameter['name']}</code>" in page for parameter in spec.get("parameters", ()))
 
 
-async def test_every_link_of_the_page_leads_somewhere(served):
+async def test_every_link_of_the_page_has_a_target(served):
     page = await shown(served)
     ids = re.findall(r'id="([^"]*)"', page)
     assert len(ids) == len(set(ids))
@@ -115,7 +115,7 @@ async def test_every_link_of_the_page_leads_somewhere(served):
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-async def test_a_page_needs_nothing_from_elsewhere(served, path):
+async def test_a_page_loads_nothing_and_runs_no_script(served, path):
     response = await served.client.get(path)
     assert response.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
     page = response.text
@@ -126,7 +126,7 @@ async def test_a_page_needs_nothing_from_elsewhere(served, path):
     )
 
 
-async def test_every_body_that_the_page_sends_is_one_that_the_document_allows(served):
+async def test_every_example_body_is_valid(served):
     schema = (await served.client.get("/openapi.json")).json()
     page = await shown(served)
     sent = {name: shlex.split(command) for name, command in commands(page).items()}
@@ -144,7 +144,7 @@ async def test_every_body_that_the_page_sends_is_one_that_the_document_allows(se
 
 
 @needs_curl
-async def test_the_commands_of_the_page_work_as_they_stand(served, shell):
+async def test_the_commands_of_the_page_work_unchanged(served, shell):
     status, body = await shell.run("post", "/v1/sessions")
     session_id = json.loads(body)["session_id"]
     assert status == 201
@@ -179,7 +179,7 @@ async def test_the_server_understands_every_command_of_the_page(served, shell):
 
 
 @needs_curl
-async def test_the_commands_send_a_token_as_soon_as_there_is_one(served, shell):
+async def test_the_commands_send_a_token_once_one_exists(served, shell):
     assert "-H &quot;Authorization" not in await shown(served)
     token = served.token()["Authorization"].removeprefix("Bearer ")
     assert "-H &quot;Authorization" in await shown(served)
@@ -187,7 +187,7 @@ async def test_the_commands_send_a_token_as_soon_as_there_is_one(served, shell):
     assert (await shell.run("get", "/v1/sessions", SASH_TOKEN="sash_wrong"))[0] == 401
 
 
-async def test_the_page_is_written_once_for_all_addresses_at_which_it_is_asked_for(tmp_path, monkeypatch):
+async def test_the_page_is_rendered_once_for_all_addresses(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
         "sash.server.routes.html_pages.render_api_reference",
@@ -237,7 +237,7 @@ def document(
     }
 
 
-def test_nothing_of_the_document_is_taken_for_html():
+def test_the_document_is_escaped_as_html():
     evil = '<script>alert("1")</script>\' "onload=x'
     names = dict.fromkeys(("summary", "path", "name", "tag", "kind"), evil)
     odd = {"type": evil, "pattern": evil, "format": evil}
@@ -256,7 +256,7 @@ def test_nothing_of_the_document_is_taken_for_html():
 @pytest.mark.parametrize(
     "base", ["http://h`echo x`", "http://h$(echo x)", 'http://h"; echo x; "', "http://h\\"]
 )
-async def test_nothing_of_an_address_or_example_is_taken_for_a_command(base):
+async def test_addresses_and_examples_are_escaped_for_the_shell(base):
     example = {"value": 'it\'s $HOME `x` \\ "y"'}
     (command,) = commands(render_api_reference(document(example=example), base)).values()
     shell = await asyncio.create_subprocess_exec(
@@ -296,13 +296,13 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("field", "words"), FIELDS)
-def test_what_a_value_may_be_is_said_in_words(field, words):
+def test_types_are_described_in_words(field, words):
     page = render_api_reference(document(field=field), BASE)
     cell = re.search(r"<code>value</code>.*?<td>(.*?)</td>", page, re.S)[1]
     assert html.unescape(re.sub(r"<[^>]+>", "", cell.replace("<small>", " "))) == words
 
 
-def test_what_a_reference_leads_to_is_shown_in_the_body_and_as_a_type():
+def test_a_referenced_type_is_shown_in_the_body_and_in_the_list_of_types():
     page = render_api_reference(document(example={"value": "x"}, about="What there is to do."), BASE)
     body = re.search(r"<summary>Body(.*?)</details>", page, re.S)[1]
     assert "<code>value</code>" in body and "&quot;value&quot;: &quot;x&quot;" in body

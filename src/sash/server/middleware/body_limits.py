@@ -1,25 +1,17 @@
-"""Limits for request bodies: size, time and nesting depth."""
+"""Limits for request bodies: size and time."""
 
 import asyncio
-import re
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sash.app.settings import Settings
-from sash.errors import InvalidJson, SashError
+from sash.errors import SashError
 from sash.server.http_errors import make_error_response
 from sash.server.timeouts import Timeouts
-from sash.values.validation import MAX_JSON_DEPTH
 
 IMPORT_PATH = "/v1/sessions/import"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
-# The depth of larger bodies is checked in a thread.
-MAX_INLINE_BYTES = 1 << 16
-
-# The closing quote is optional: a string without an end would take quadratic time otherwise.
-_STRING = re.compile(rb'"(?:[^"\\]|\\.)*+"?', re.DOTALL)
-_NO_BRACKETS = bytes(byte for byte in range(256) if byte not in b"[]{}")
 
 
 class BodyTooLarge(SashError):
@@ -52,7 +44,7 @@ class BodyLimits:
         await self._app(scope, receive, send)
 
     async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Return a `receive` that delivers the checked body."""
+        """Return a `receive` that delivers the body."""
         settings, timeouts = self._settings, self._timeouts
         limit = settings.max_import_bytes if scope["path"] == IMPORT_PATH else settings.max_body_bytes
         timeout_s = timeouts.body_s + limit / timeouts.body_bytes_per_s
@@ -73,10 +65,7 @@ class BodyLimits:
                         raise too_large
         except TimeoutError as error:
             raise BodyTooSlow(f"the body did not arrive within {timeout_s:.0f} seconds") from error
-        body = b"".join(chunks)
-        if await asyncio.to_thread(is_too_deep, body) if size > MAX_INLINE_BYTES else is_too_deep(body):
-            raise InvalidJson(f"the body is nested deeper than {MAX_JSON_DEPTH} levels: flatten it")
-        return _BodyReplay(body, receive)
+        return _BodyReplay(b"".join(chunks), receive)
 
 
 class _BodyReplay:
@@ -95,16 +84,3 @@ class _BodyReplay:
 
 async def _receive_disconnect() -> Message:
     return {"type": "http.disconnect"}
-
-
-def is_too_deep(body: bytes) -> bool:
-    """Return True if JSON is nested too deeply: remove innermost pairs of brackets, level by level."""
-    if body.count(b"[") + body.count(b"{") <= MAX_JSON_DEPTH:
-        return False
-    brackets = _STRING.sub(b"", body).translate(None, _NO_BRACKETS)
-    for _ in range(MAX_JSON_DEPTH):
-        inner = brackets.replace(b"[]", b"").replace(b"{}", b"")
-        if len(inner) == len(brackets):
-            break  # No pair is left, or the text is not JSON; the parser reports that.
-        brackets = inner
-    return b"[]" in brackets or b"{}" in brackets

@@ -23,6 +23,7 @@ from sash.app.schemas import (
 from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
 from sash.values.sessions import SessionStatus
+from sash.values.validation import check_depth
 
 MAX_PAGE = 500
 
@@ -71,9 +72,11 @@ async def import_session(service: Service, caller: CurrentCaller, request: Reque
 
 def _parse_json(body: bytes) -> Any:
     try:
-        return json.loads(body)
+        value = json.loads(body)
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"the body is not JSON: {error}") from error
+    check_depth(value)
+    return value
 
 
 @router.get("/sessions/{session_id}", response_model=SessionShown)
