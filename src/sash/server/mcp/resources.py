@@ -85,13 +85,11 @@ async def read_resource(service: AgentService, caller: Caller, uri: str) -> t.Re
     """Return a resource of the caller. Raise MCPError if it does not exist or belongs to another owner."""
     if uri == "sash://guide":
         return _make_text(uri, GUIDE, MARKDOWN, GUIDE_TTL_MS)
-    try:
-        with raise_as_rpc_error(uri=uri):
+    with raise_as_rpc_error(uri=uri):
+        try:
             return await _read_owned(service, caller, uri)
-    except MCPError as error:
-        if isinstance(error.__cause__, _MISSING):
+        except _MISSING as error:
             raise MCPError(t.INVALID_PARAMS, "Resource not found", {"uri": uri}) from error
-        raise
 
 
 async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
