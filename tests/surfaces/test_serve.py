@@ -132,7 +132,7 @@ def test_a_port_in_use_is_reported(tmp_path):
     with program(tmp_path / "one") as (_, address, _):
         done = refused(tmp_path / "two", "--port", address.rpartition(":")[2])
     assert done.returncode == 2
-    assert "choose another with --port" in done.stderr and "Traceback" not in done.stderr
+    assert "choose another port with --port" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_store_that_cannot_be_opened_is_reported(tmp_path):
