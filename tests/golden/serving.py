@@ -15,9 +15,9 @@ from tests.surfaces.serving import REQUEST_S, Served
 @asynccontextmanager
 async def serving(folder: Path, runtime: Runtime):
     """Serve a runtime that is open."""
-    settings, metrics = Settings(port=0, data=folder), Metrics()
+    settings = Settings(port=0, data=folder)
     async with (
-        listen(runtime, settings, metrics) as url,
+        listen(runtime, settings, Metrics()) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
-        yield Served(url, client, runtime, settings, metrics)
+        yield Served(url, client, runtime, settings)

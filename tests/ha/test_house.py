@@ -51,7 +51,7 @@ def actions(result):
 async def switch(runtime, entity_id, to):
     """Bring an entity into a state before a test looks at it."""
     domain = entity_id.partition(".")[0]
-    await runtime._home.home.call(f"{domain}.turn_{to}", {}, [entity_id])
+    await runtime.home.home.call(f"{domain}.turn_{to}", {}, [entity_id])
     async with asyncio.timeout(WITHIN_S):
         while await state(runtime, entity_id) != to:
             await asyncio.sleep(0.02)
@@ -75,9 +75,9 @@ async def test_a_question_is_answered_and_switches_nothing(live):
     runtime = await live()
     await switch(runtime, "light.kitchen_lights", "on")
     session = await runtime.start_session(policy=FREE)
-    before = (await runtime._home.home.state("light.kitchen_lights")).changed_at
+    before = (await runtime.home.home.state("light.kitchen_lights")).changed_at
     assert (await answer(runtime, session, "are the kitchen lights on?")).startswith("Yes")
-    assert (await runtime._home.home.state("light.kitchen_lights")).changed_at == before
+    assert (await runtime.home.home.state("light.kitchen_lights")).changed_at == before
     assert runtime.model.requests == []
 
 
@@ -95,7 +95,7 @@ async def test_an_action_of_the_model_is_read_back_and_undone(live):
     for message in ("dim it as I like it", "brighter, like yesterday", "no, as it was before that"):
         result = await turn(runtime, session, message)
         assert [(outcome, verified) for _, outcome, verified in actions(result)] == [("done", True)]
-    brightness = (await runtime._home.home.state("light.bed_light")).attributes["brightness"]
+    brightness = (await runtime.home.home.state("light.bed_light")).attributes["brightness"]
     assert abs(brightness - 0.3 * 255) < 4
 
 
@@ -144,10 +144,10 @@ async def test_what_is_not_allowed_or_not_right_is_not_done(live, policy, argume
 )
 async def test_a_scene_is_no_way_to_what_is_hidden_or_locked(live, entities):
     runtime = await live(calling("call_service", service="scene.apply", data={"entities": entities}), "No.")
-    before = {key: (await runtime._home.home.state(key.lower())).changed_at for key in entities}
+    before = {key: (await runtime.home.home.state(key.lower())).changed_at for key in entities}
     session = await runtime.start_session(policy=FREE)
     await turn(runtime, session, "go on then, as we said")
-    assert before == {key: (await runtime._home.home.state(key.lower())).changed_at for key in entities}
+    assert before == {key: (await runtime.home.home.state(key.lower())).changed_at for key in entities}
 
 
 async def test_a_position_that_takes_long_is_not_said_to_have_failed(live):
@@ -156,11 +156,11 @@ async def test_a_position_that_takes_long_is_not_said_to_have_failed(live):
         calling("call_service", service="cover.set_cover_position", entity_ids=window, data={"position": 90}),
         "It is on its way.",
     )
-    await runtime._home.home.call("cover.set_cover_position", {"position": 10}, window)
+    await runtime.home.home.call("cover.set_cover_position", {"position": 10}, window)
     policy = SessionPolicy(allow_actuation=True, allowlisted_services=("*",), require_confirmation=())
     session = await runtime.start_session(policy=policy)
     async with asyncio.timeout(WITHIN_S):
-        while (await runtime._home.home.state(window[0])).attributes["current_position"] != 10:
+        while (await runtime.home.home.state(window[0])).attributes["current_position"] != 10:
             await asyncio.sleep(0.1)
     result = await turn(runtime, session, "a bit more air for my cat")
     assert actions(result) == [("call_service", "done", None)]
@@ -169,14 +169,14 @@ async def test_a_position_that_takes_long_is_not_said_to_have_failed(live):
 async def test_a_cover_waits_for_a_yes(live):
     runtime = await live()
     session = await runtime.start_session(policy=FREE)
-    await runtime._home.home.call("cover.open_cover", {}, ["cover.hall_window"])
+    await runtime.home.home.call("cover.open_cover", {}, ["cover.hall_window"])
     waiting = await turn(runtime, session, "close the hall window")
     assert waiting.status == "awaiting_approval"
-    assert (await runtime._home.home.state("cover.hall_window")).state != "closed"
+    assert (await runtime.home.home.state("cover.hall_window")).state != "closed"
     await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WITHIN_S)
     assert actions(result) == [("call_service", "done", True)]
-    assert (await runtime._home.home.state("cover.hall_window")).state in ("closing", "closed")
+    assert (await runtime.home.home.state("cover.hall_window")).state in ("closing", "closed")
 
 
 async def test_the_tools_know_the_house(live):
@@ -205,7 +205,7 @@ async def test_an_entity_is_diagnosed_with_what_depends_on_it(live):
 
 async def test_errors_of_the_log_are_analysed(live):
     runtime = await live()
-    await runtime._home.home.call(
+    await runtime.home.home.call(
         "system_log.write",
         {"message": "light.bed_light does not answer", "level": "error", "logger": "custom.lamp"},
     )

@@ -25,7 +25,7 @@ async def known(request, caplog):
     home = HOUSES[request.param](clock)
     async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:
         async with asyncio.timeout(WAIT_S):
-            await runtime._home.ready()
+            await runtime.home.ready()
         runtime.house = home
         yield runtime
     assert [record.getMessage() for record in caplog.get_records("call")] == []
@@ -37,7 +37,7 @@ def test_every_tool_that_may_be_called_directly_says_what_it_returns():
 
 
 async def test_entities_are_told_as_promised(known):
-    for entity_id in known._home.index.entities:
+    for entity_id in known.home.index.entities:
         one = {"entity_ids": [entity_id]}
         await known.call_tool("get_states", {"entity_ids": [entity_id, "light.nowhere"]})
         await known.call_tool("get_history", one)
@@ -47,7 +47,7 @@ async def test_entities_are_told_as_promised(known):
 
 
 async def test_entities_that_went_away_are_told_as_promised(known):
-    for entity_id in list(known._home.index.entities)[::3]:
+    for entity_id in list(known.home.index.entities)[::3]:
         known.house.set_state(entity_id, "unavailable")
         await known.call_tool("get_history", {"entity_ids": [entity_id], "hours": 1})
         await known.call_tool("diagnose_entity", {"entity_id": entity_id})
@@ -55,7 +55,7 @@ async def test_entities_that_went_away_are_told_as_promised(known):
 
 async def test_the_whole_house_is_told_as_promised(known):
     session = await known.start_session()
-    some = list(known._home.index.entities)[:8]
+    some = list(known.home.index.entities)[:8]
     for wanted in ({}, {"query": "light"}, {"state": "unavailable"}, {"domain": "sensor", "limit": 50}):
         await known.call_tool("search_index", wanted)
     drawn = await known.call_tool("get_history", {"entity_ids": some, "plot": True}, session_id=session.id)

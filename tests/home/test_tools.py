@@ -24,7 +24,7 @@ async def demo():
     home = demo_home(clock)
     async with Runtime(MemoryStore(), home=home, clock=clock, time_zone=UTC) as runtime:
         async with asyncio.timeout(WAIT_S):
-            await runtime._home.ready()
+            await runtime.home.ready()
         runtime.house = home
         yield runtime
 
@@ -153,7 +153,7 @@ async def test_what_is_well_is_healthy(demo):
 
 
 async def test_a_bridge_that_is_down_is_blamed_for_all_behind_it(demo):
-    index = demo._home.index
+    index = demo.home.index
     for entity in index.behind("zigbee_bridge"):
         demo.house.set_state(entity.id, "unavailable")
     found = await demo.call_tool("diagnose_entity", {"entity_id": "light.terrace"})

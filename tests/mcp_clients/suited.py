@@ -5,12 +5,12 @@ import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from sash.app.schemas import Ask, SendMessage, StartSession
 from sash.errors import ContextTooLong
 from sash.ports.model import Delta, ModelRequest
 from sash.server.mcp.agent_tools import agent_tool
 from sash.server.mcp.tool import ToolContext
 from sash.testing import Line, ScriptedModel, calling
+from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import SessionPolicy
 from tests.runtime.test_turns import tool
 

@@ -32,12 +32,6 @@ class Served:
     client: httpx.AsyncClient
     runtime: Runtime
     settings: Settings
-    metrics: Metrics
-
-    @property
-    def open_streams(self) -> float:
-        """The number of open event streams."""
-        return self.metrics.registry.get_sample_value("sash_subscribers") or 0
 
     @property
     def tokens(self) -> Tokens:
@@ -81,7 +75,7 @@ async def serving(
     **options,
 ):
     """Serve a runtime whose model answers with these lines; `timeouts` are fields of `Timeouts`."""
-    settings, metrics = Settings(port=0, data=folder, **options), Metrics()
+    settings = Settings(port=0, data=folder, **options)
     runtime = Runtime(
         SqliteStore(folder / "sash.db"),
         model or ScriptedModel(*(lines or ("ok",))),
@@ -93,10 +87,10 @@ async def serving(
     )
     async with (
         runtime,
-        listen_at(runtime, settings, metrics, tracing, Timeouts(**timeouts or {})) as url,
+        listen_at(runtime, settings, Metrics(), tracing, Timeouts(**timeouts or {})) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
-        yield Served(url, client, runtime, settings, metrics)
+        yield Served(url, client, runtime, settings)
 
 
 async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -> list[dict]:

@@ -406,7 +406,7 @@ async def test_an_event_stream_ends_when_its_token_is_revoked(tmp_path):
             listen(served.client, session_id, lambda e: False, headers={"Authorization": f"Bearer {text}"})
         )
         at = f"/v1/sessions/{session_id}/messages"
-        await until(lambda: served.open_streams, listening)
+        await until(served.runtime.count_subscribers, listening)
         served.tokens.revoke(token.id)
         await served.client.post(at, json={"message": "hi"}, headers=anna)
         heard = await asyncio.wait_for(listening, WAIT_S)

@@ -89,7 +89,7 @@ class HomeIntents:
         if language is None:
             return None
         replies, names = await self._speak(language), await self._names_in(index)
-        here = names.area(heard.session.context.get("area"))
+        here = names.area(heard.session.area)
         text = self._vocabulary.rewrite(heard.text, language)
         meanings = await _recognise(replies.grammar, text, names, here)
         best = [meaning for meaning in meanings if meaning.rank == meanings[0].rank]

@@ -14,10 +14,10 @@ from starlette.routing import compile_path
 
 from sash.engine.redaction import redact
 from sash.errors import SashError, is_wrong_input
+from sash.values.validated import describe_faults
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = "2"
-MAX_REPORTED_ERRORS = 5
 
 STATUS_BY_CODE = {
     "invalid_json": 400,
@@ -127,12 +127,12 @@ def install_error_handlers(app: FastAPI) -> None:
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> Response:
         errors = error.errors()
         if any(e["type"] == "json_invalid" for e in errors):
-            return make_problem(400, "invalid_json", "the body is not JSON: " + _describe(errors[0]))
+            return make_problem(400, "invalid_json", "the body is not JSON: " + describe_faults(errors[:1]))
         if any(e["loc"] == ("body",) for e in errors) and _has_other_media_type(request):
             return make_problem(
                 415, "unsupported_media_type", "send the body with Content-Type: application/json"
             )
-        return make_problem(422, "invalid_input", "; ".join(map(_describe, errors[:MAX_REPORTED_ERRORS])))
+        return make_problem(422, "invalid_input", describe_faults(errors))
 
     @app.exception_handler(HTTPException)
     async def handle_http_exception(request: Request, error: HTTPException) -> Response:
@@ -161,9 +161,3 @@ def _find_methods(app: FastAPI, request: Request) -> set[str]:
     exact = [operations for path, operations in paths if path == request.url.path]
     matching = exact or [ops for path, ops in paths if compile_path(path)[0].match(request.url.path)]
     return {method.upper() for operations in matching for method in operations}
-
-
-def _describe(error: Any) -> str:
-    """Return where the input is wrong and why, without the value, which may be a secret."""
-    location = ".".join(str(part) for part in error["loc"] if part not in ("body",))
-    return f"{location}: {error['msg']}" if location else str(error["msg"])

@@ -1,35 +1,24 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Annotated, Any, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict, ValidationError
 
-from sash.app.schemas import (
-    Acknowledged,
-    Approve,
-    Ask,
-    Cancelled,
-    Milliseconds,
-    SendMessage,
-    SessionOver,
-    SessionShown,
-    SessionStarted,
-    StartSession,
-)
+from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
 from sash.errors import ContinuationNotFound, InvalidInput
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import Handler, Tool, ToolContext
 from sash.server.mcp.tool_outputs import SummaryList, TurnState, summarize_sessions
 from sash.values.codec import adapter
-from sash.values.sessions import EXACT, Label, SessionStatus
+from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
+from sash.values.sessions import Label, SessionStatus
+from sash.values.validated import describe_faults, validated
 from sash.values.validation import whole
 
 # Many clients give up after a minute.
 WAIT_MS = 50_000
 MAX_SESSIONS = 500
-MAX_REPORTED_ERRORS = 5
 
 ARGUMENT_DESCRIPTIONS = {
     "session_id": "The session_id that ha_agent_start_session returned.",
@@ -75,64 +64,56 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
 
 
 def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
-    """Return the arguments as a dataclass. The error does not repeat values, which may be secrets."""
+    """Return the arguments as a value of `kind`, or raise InvalidInput."""
     try:
         return adapter(kind).validate_python(arguments)
     except ValidationError as error:
-        found = error.errors(include_url=False)[:MAX_REPORTED_ERRORS]
-        messages = (f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in found)
-        raise InvalidInput("; ".join(messages)) from error
+        raise InvalidInput(describe_faults(error.errors(include_url=False))) from error
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionId:
-    __pydantic_config__ = EXACT
-
     session_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionEnd(SessionId):
     reason: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionQuery:
-    __pydantic_config__ = EXACT
-
     status: SessionStatus | None = None
     limit: Annotated[int, Strict(), Field(ge=1, le=MAX_SESSIONS), BeforeValidator(whole)] = 20
     cursor: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionMessage(SendMessage):
     session_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class Question(Ask):
     timeout_ms: Milliseconds = WAIT_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnId:
-    __pydantic_config__ = EXACT
-
     continuation_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnCancellation(TurnId):
     reason: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnWait(TurnId):
     timeout_ms: Milliseconds = WAIT_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnApproval(Approve):
     continuation_id: Label
     timeout_ms: Milliseconds = WAIT_MS

@@ -109,7 +109,7 @@ async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.Read
 async def _load_session(service: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
     """Return a session with its newest turns."""
     shown = await service.get_session(caller, session_id)
-    turns = await service.runtime.list_turns(session_id, owner=caller.owner, most=MAX_TURNS)
+    turns = await service.runtime.list_turns(session_id, owner=caller.owner, limit=MAX_TURNS)
     session: dict[str, Any] = adapter(type(shown)).dump_python(shown, mode="json")
     session["turns"] = [
         {

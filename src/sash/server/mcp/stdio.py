@@ -24,9 +24,9 @@ from sash.app.access import Caller
 from sash.app.assembly import make_runtime
 from sash.app.service import AgentService
 from sash.app.settings import Settings
-from sash.engine.runtime import DEFAULT_OWNER
 from sash.server.mcp.handlers import McpHandlers
 from sash.server.timeouts import Timeouts
+from sash.values.sessions import DEFAULT_OWNER
 
 STDIN = 0
 CHUNK_BYTES = 1 << 16

@@ -7,9 +7,8 @@ from contextlib import aclosing
 from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
-from sash.engine.event_hub import Event
 from sash.errors import SashError
-from sash.values.codec import adapter
+from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
 from sash.values.steps import (
     AnswerSentBack,
     ApprovalRequested,
@@ -57,7 +56,7 @@ async def _find_start(service: AgentService, caller: Caller, turn: ContinuationS
     """Return a cursor shortly before the first step of a turn; a long session is not read from its start."""
     if turn.steps:
         return turn.steps[0].cursor - 1
-    newest = await service.runtime.list_turns(turn.session_id, owner=caller.owner, most=1)
+    newest = await service.runtime.list_turns(turn.session_id, owner=caller.owner, limit=1)
     steps = (await service.await_continuation(caller, newest[0].id)).steps if newest else ()
     return max((step.cursor for step in steps), default=0)
 
@@ -90,21 +89,22 @@ class _ProgressReporter:
     async def report_steps(self, steps: Iterable[Step]) -> None:
         """Report the steps that were not reported as events."""
         for step in steps:
-            await self._report_step(step.cursor, step.body)
+            await self._report_step(step)
 
     async def _report_event(self, event: Event) -> None:
-        if event.type == "progress":
-            await self._send(event.payload["message"])
-        elif event.type == "partial" and WRITING not in self._reported:
-            await self._send(WRITING)
-        elif event.cursor is not None:
-            step: Step = adapter(Step).validate_python(event.payload["step"])
-            await self._report_step(event.cursor, step.body)
+        match event:
+            case ProgressEvent(message=message):
+                await self._send(message)
+            case PartialEvent():
+                if WRITING not in self._reported:
+                    await self._send(WRITING)
+            case StepEvent(step=step) | FinalEvent(step=step):
+                await self._report_step(step)
 
-    async def _report_step(self, cursor: int, body: StepBody) -> None:
-        if cursor > self._cursor:
-            self._cursor = cursor
-            message = describe_step(body)
+    async def _report_step(self, step: Step) -> None:
+        if step.cursor > self._cursor:
+            self._cursor = step.cursor
+            message = describe_step(step.body)
             if message and message not in self._reported:
                 await self._send(message)
 

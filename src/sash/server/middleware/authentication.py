@@ -8,9 +8,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sash.app.access import Caller, Tokens
 from sash.app.settings import Settings, is_loopback
-from sash.engine.runtime import DEFAULT_OWNER
 from sash.errors import InvalidConfig, SashError, Unauthorized
 from sash.server.http_errors import make_error_response
+from sash.values.sessions import DEFAULT_OWNER
 
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/docs", "/openapi.json"})
 LOCAL_CALLER = Caller(DEFAULT_OWNER)

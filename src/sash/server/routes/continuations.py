@@ -5,17 +5,9 @@ from typing import Annotated
 from fastapi import APIRouter, Query
 from starlette.responses import Response
 
-from sash.app.schemas import (
-    MAX_WAIT_MS,
-    Acknowledged,
-    Approve,
-    Ask,
-    Cancelled,
-    ContinuationShown,
-    SendMessage,
-    Why,
-)
+from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
 
 router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS)
 

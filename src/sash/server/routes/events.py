@@ -11,11 +11,11 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sash.engine.event_hub import Event
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.metrics import Metrics
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service
 from sash.server.timeouts import Timeouts
+from sash.values.events import Event
 
 MAX_CURSOR = 2**53
 

@@ -3,8 +3,9 @@
 from fastapi import APIRouter
 from starlette.responses import Response
 
-from sash.app.schemas import FactList, Note, PinList
+from sash.app.schemas import FactList, PinList
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.requests import Note
 from sash.values.sessions import Fact, Pin
 
 router = APIRouter(prefix="/v1/sessions/{session_id}", tags=["memory"], responses=ERRORS)

@@ -12,16 +12,14 @@ from sash.app.schemas import (
     Erased,
     Export,
     MessageList,
-    Preferences,
     SessionList,
     SessionOver,
     SessionShown,
     SessionStarted,
-    StartSession,
-    Why,
 )
 from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.requests import Preferences, StartSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
