@@ -452,7 +452,7 @@ async def test_two_servers_start_one_conversation(tmp_path):
         begun = await asyncio.gather(*(c.get_or_start_session(*DEFAULT) for c in both for _ in range(5)))
         assert len({session.id for session in begun}) == 1
         await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
-        assert (await both[0].stats(*DEFAULT))["statistics"]["total_turns_ever"] == 10
+        assert (await both[0].get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 10
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", None, 7, "x" * 257, "\ud800"])

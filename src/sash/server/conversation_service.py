@@ -24,12 +24,10 @@ from sash.intents.consent import consent
 from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
-from sash.values.requests import Approve, SendMessage
+from sash.values.requests import Approve, SendMessage, StartSession
 from sash.values.sessions import Session, WindowLimits
 from sash.values.validation import check_conversation_id
 
-# The key in a session's context for the number of turns in earlier sessions of the conversation.
-TURNS_BEFORE = "turns_before"
 ANSWER_S = 50.0
 MAX_TRIES = 10
 # Another caller started, ended or deleted the session of the conversation: try again.
@@ -269,13 +267,9 @@ class ConversationService:
         raise ConversationKeepsChanging(conversation_id)
 
     async def _start_session(self, caller: Caller, name: str, turns_before: int) -> Session:
-        return await self.runtime.start_session(
-            owner=caller.owner,
-            name=name,
-            policy=self._service.policy(caller),
-            window=WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0),
-            context={TURNS_BEFORE: turns_before} if turns_before else None,
-        )
+        window = WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0)
+        request = StartSession(name=name, policy=self._service.policy(caller), window=window)
+        return await self.runtime.start(request, owner=caller.owner, turns_before=turns_before)
 
     async def _replace_session(self, caller: Caller, name: str) -> Session | None:
         """End the last session of a conversation and start a new one. Return None if there is none.
@@ -389,7 +383,5 @@ def _make_past_turn(turn: Continuation) -> PastTurn:
 
 def _count_turns(session: Session) -> int:
     """Return the number of turns a conversation ever had, without failed and cancelled turns."""
-    stats, before = session.stats, session.context.get(TURNS_BEFORE)
-    if not isinstance(before, int):  # It is missing, or an import has set another value.
-        before = 0
-    return before + stats.turns - stats.failed_turns - stats.cancelled_turns
+    stats = session.stats
+    return session.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns
