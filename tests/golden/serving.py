@@ -7,8 +7,8 @@ import httpx
 
 from sash import Runtime
 from sash.app.settings import Settings
+from sash.server.listener import listen
 from sash.server.metrics import Metrics
-from sash.server.serve import listening
 from tests.surfaces.serving import REQUEST_S, Served
 
 
@@ -17,7 +17,7 @@ async def serving(folder: Path, runtime: Runtime):
     """Serve a runtime that is open."""
     settings = Settings(port=0, data=folder)
     async with (
-        listening(runtime, settings, Metrics(), None) as url,
+        listen(runtime, settings, Metrics()) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
         yield Served(url, client, runtime, settings)

@@ -1,15 +1,14 @@
-"""The tools that the conformance suite wants for its scenarios about tasks, each a turn of the real agent."""
+"""The tools that the conformance suite needs for its scenarios about tasks. Each runs a turn of the agent."""
 
 import asyncio
 import re
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
 
 from sash.errors import ContextTooLong
-from sash.ports.model import Delta, Model, ModelRequest
-from sash.server.mcp.shapes import Awaited
-from sash.server.mcp.tools import Tool, Visit, agent_tool
+from sash.ports.model import Delta, ModelRequest
+from sash.server.mcp.agent_tools import agent_tool
+from sash.server.mcp.tool import ToolContext
 from sash.testing import Line, ScriptedModel, calling
 from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import SessionPolicy
@@ -23,7 +22,7 @@ DELETE = tool("delete", lambda arguments, context: "deleted", action=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What the suite says to its tools."""
+    """The arguments that the suite sends to its tools."""
 
     seconds: float = 0.0
     label: str = ""
@@ -37,8 +36,8 @@ class Greeting:
     text: str
 
 
-class Suited(Model):
-    """A model that does as it is told: sleep, fail, delete."""
+class ObedientModel:
+    """A model that follows the words of the message: sleep, fail, delete."""
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         last = request.messages[-1]
@@ -54,31 +53,34 @@ class Suited(Model):
             yield delta
 
 
-async def _greet(visit: Visit, job: Job) -> Greeting:
+DESCRIPTION = "For the conformance suite."
+
+
+@agent_tool("greet", "greet", DESCRIPTION)
+async def greet(context: ToolContext, job: Job) -> Greeting:
     return Greeting(f"Hello, {job.name}!")
 
 
-async def _sleep(visit: Visit, job: Job) -> str:
-    return (await visit.desk.put_question(visit.caller, Ask(message=f"sleep {job.seconds}"))).continuation_id
+@agent_tool("slow_compute", "slow_compute", DESCRIPTION, waits_for_turn=True)
+async def compute_slowly(context: ToolContext, job: Job) -> str:
+    return await _ask(context, f"sleep {job.seconds}")
 
 
-async def _fail(visit: Visit, job: Job) -> str:
-    return (await visit.desk.put_question(visit.caller, Ask(message="sleep 0.5 and fail"))).continuation_id
+@agent_tool("failing_job", "failing_job", DESCRIPTION, waits_for_turn=True)
+async def fail(context: ToolContext, job: Job) -> str:
+    return await _ask(context, "sleep 0.5 and fail")
 
 
-async def _delete(visit: Visit, job: Job) -> str:
-    started = await visit.desk.start_session(visit.caller, StartSession(policy=MAY_DELETE))
-    sent = await visit.desk.send_message(visit.caller, started.session_id, SendMessage(message="delete it"))
+@agent_tool("confirm_delete", "confirm_delete", DESCRIPTION, waits_for_turn=True)
+async def delete(context: ToolContext, job: Job) -> str:
+    service, caller = context.service, context.caller
+    started = await service.start_session(caller, StartSession(policy=MAY_DELETE))
+    sent = await service.send_message(caller, started.session_id, SendMessage(message="delete it"))
     return sent.continuation_id
 
 
-def _suited(name: str, run: Any, gives: type = Awaited, *, waits: bool = True) -> Tool:
-    return agent_tool(name, name, "For the conformance suite.", run, Job, gives, waits=waits)
+async def _ask(context: ToolContext, message: str) -> str:
+    return (await context.service.put_question(context.caller, Ask(message=message))).continuation_id
 
 
-SUITED_TOOLS = (
-    _suited("greet", _greet, Greeting, waits=False),
-    _suited("slow_compute", _sleep),
-    _suited("failing_job", _fail),
-    _suited("confirm_delete", _delete),
-)
+SUITED_TOOLS = (greet, compute_slowly, fail, delete)

@@ -1,8 +1,8 @@
-"""The protocol's own conformance suite against a real server, as a gate: what passes today passes tomorrow.
+"""The protocol's own conformance suite against a real server: scenarios that pass today must pass tomorrow.
 
-The suite brings scenarios that want tools, prompts and resources of its own making. Sash has none of these, so
-that such a scenario says that it could not be tested; the lists below are exact, so that one that begins to
-fail, or is silently gone, is noticed.
+Some scenarios need tools, prompts and resources of the suite's own server. Sash has none of these, so these
+scenarios report that they cannot be tested. The lists below are exact: a scenario that starts to fail, or
+disappears, fails the test.
 """
 
 from collections.abc import AsyncIterator
@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from sash.demo.demo_home import demo_home
-from sash.server.mcp import tools
+from sash.server.mcp import agent_tools
 from sash.values.clock import SystemClock
 from tests.mcp_clients.node import Check, Clients, Revision, Scenario
-from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, Suited
+from tests.mcp_clients.suited import DELETE, SUITED_TOOLS, ObedientModel
 from tests.surfaces.serving import Served, serving
 
 PASS = {
@@ -113,7 +113,7 @@ MISSING = (
     "Expected InputRequiredResult",
     "Prerequisite failed",
 )
-# Scenarios of which some checks pass, with those that do not: their tools are not there, or are no turns.
+# Scenarios with failing checks: the tools do not exist here, or do not run turns.
 IN_PART = {
     "2026-07-28": {
         "server-stateless": {
@@ -122,13 +122,13 @@ IN_PART = {
             "sep-2575-http-server-no-independent-requests-on-stream",
             "sep-2575-server-no-log-without-loglevel",
         },
-        # A turn never fails as a protocol error: that it has failed is a result.
+        # A failed turn is a result, not a protocol error.
         "tasks-lifecycle": {"sep-2663-tasks-get-status-failed"},
-        # No tool of Sash needs tasks: who does not understand them waits.
+        # No tool of Sash requires tasks: a client without the extension waits.
         "tasks-required-task-error": {"sep-2663-server-returns-missing-capability-when-required"},
-        # The agent asks for one yes after the other.
+        # The agent asks for approvals one after the other.
         "tasks-mrtr-input": {"tasks-mrtr-partial-fulfillment"},
-        # The text of a result is its JSON, and the suite looks for another.
+        # The text of a result is its JSON; the suite expects another text.
         "tasks-request-headers": {"tasks-headers-tolerate-mcp-method-on-tools-call"},
         "tasks-capability-negotiation": set(),
         "tasks-dispatch-and-envelope": set(),
@@ -141,10 +141,10 @@ IN_PART = {
 
 @pytest.fixture
 async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Served]:
-    """A server with the demo house, and behind Sash's own tools those that the suite wants for its tasks."""
-    monkeypatch.setattr(tools, "AGENT_TOOLS", (*tools.AGENT_TOOLS, *SUITED_TOOLS))
+    """A server with the demo home, Sash's tools, and the tools that the suite needs for its tasks."""
+    monkeypatch.setattr(agent_tools, "AGENT_TOOLS", (*agent_tools.AGENT_TOOLS, *SUITED_TOOLS))
     home = demo_home(SystemClock())
-    async with serving(tmp_path, model=Suited(), tools=[DELETE], home=home) as served:
+    async with serving(tmp_path, model=ObedientModel(), tools=[DELETE], home=home) as served:
         yield served
 
 
@@ -169,5 +169,5 @@ def _failed(scenario: Scenario) -> set[str]:
 
 
 def _is_missing(check: Check) -> bool:
-    """Whether a check has failed for what only the suite's own server has."""
+    """Return True if a check failed because only the suite's own server has the tool."""
     return any(words in check.message for words in MISSING)

@@ -1,4 +1,4 @@
-"""The Inspector, a client by other people in another language, against Sash in both eras of the protocol."""
+"""The Inspector, an independent client in another language, against Sash in both eras of the protocol."""
 
 import sys
 from collections.abc import AsyncIterator
@@ -25,7 +25,7 @@ async def served(tmp_path: Path) -> AsyncIterator[Served]:
 
 
 @eras
-async def test_it_talks_with_the_agent_over_http(served: Served, clients: Clients, era: Era) -> None:
+async def test_the_inspector_uses_the_agent_over_http(served: Served, clients: Clients, era: Era) -> None:
     url, authorization = f"{served.url}/mcp", served.token()["Authorization"]
     how = {"era": era, "authorization": authorization}
     listed = await clients.inspect(url, "tools/list", **how)
@@ -46,7 +46,9 @@ async def test_it_talks_with_the_agent_over_http(served: Served, clients: Client
 
 
 @eras
-async def test_it_starts_the_program_and_reads_the_house(tmp_path: Path, clients: Clients, era: Era) -> None:
+async def test_the_inspector_starts_sash_and_reads_the_home(
+    tmp_path: Path, clients: Clients, era: Era
+) -> None:
     command = [sys.executable, "-m", "sash", "mcp", "--data", str(tmp_path)]
     found = await clients.call_tool(command, "get_states", {"entity_ids": ["light.kitchen_ceiling"]}, era=era)
     assert found.code == 0 and found.result is not None

@@ -1,4 +1,4 @@
-"""How the clients get onto a machine, with an npm that is not one."""
+"""The installation of the clients, with a fake npm."""
 
 import os
 import shutil
@@ -18,7 +18,7 @@ HALF = 'mkdir -p "$new/node_modules/half"'
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with an empty cache and nothing on its PATH but the system's own tools, and what a test adds."""
+    """A machine with an empty cache. Its PATH has the system's tools and those that a test adds."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -31,31 +31,31 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def give_npm(machine: Path, *lines: str) -> None:
-    """Let `npm` do this in the folder that it is to install into."""
+    """Create an `npm` that runs this script in the folder of the installation."""
     npm = machine / "bin" / "npm"
     npm.write_text("\n".join(["#!/bin/sh", "new=$PWD", *lines, ""]))
     npm.chmod(0o755)
 
 
 def installed(machine: Path) -> list[str]:
-    """What is in the cache, but the locks."""
+    """Return the content of the cache, without locks."""
     return sorted(path.name for path in (machine / "cache").iterdir() if path.suffix != ".lock")
 
 
-def test_without_npm_it_is_said_what_is_missing(machine: Path) -> None:
+def test_a_missing_npm_is_reported(machine: Path) -> None:
     with pytest.raises(NotInstalled, match="no npm"):
         install()
     assert installed(machine) == []
 
 
-def test_an_npm_that_fails_is_quoted_and_leaves_nothing(machine: Path) -> None:
+def test_a_failing_npm_is_quoted_and_leaves_nothing(machine: Path) -> None:
     give_npm(machine, HALF, 'echo "ENOTFOUND registry" >&2', "exit 1")
     with pytest.raises(NotInstalled, match="ENOTFOUND registry"):
         install()
     assert installed(machine) == []
 
 
-def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> None:
+def test_a_killed_installation_is_repeated(machine: Path) -> None:
     give_npm(machine, HALF, f'touch "{machine}/begun"', "sleep 600")
     begun = subprocess.Popen(
         [sys.executable, node.__file__], start_new_session=True, stderr=subprocess.DEVNULL
@@ -69,7 +69,7 @@ def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> No
     finally:
         os.killpg(begun.pid, signal.SIGKILL)
         begun.wait()
-    assert not any(name == node._folder().name for name in installed(machine))
+    assert not any(name == node.get_folder().name for name in installed(machine))
 
     give_npm(
         machine, '[ -e "$new/node_modules" ] && echo "there is a half" >&2', 'echo "empty" >&2', "exit 1"
@@ -78,8 +78,8 @@ def test_a_killed_installation_is_not_taken_for_a_whole_one(machine: Path) -> No
         install()
 
 
-def test_another_version_goes_into_another_folder(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    before = node._folder()
+def test_another_version_uses_another_folder(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = node.get_folder()
     monkeypatch.setattr(node, "INSPECTOR", "99.0.0")
-    assert node._folder() != before
-    assert node._folder().parent == machine / "cache"
+    assert node.get_folder() != before
+    assert node.get_folder().parent == machine / "cache"

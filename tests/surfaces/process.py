@@ -1,4 +1,4 @@
-"""A program that runs beside a test: it does not outlive the test, and is not read from for ever."""
+"""Processes for tests: they end with the test, and reading from them has a time limit."""
 
 import subprocess
 import threading
@@ -10,7 +10,7 @@ START_S = 60
 
 @contextmanager
 def running(*command: str, **options) -> Iterator[subprocess.Popen[str]]:
-    """Run a program; it is killed when the test is done with it, however that ends."""
+    """Run a program. It is killed at the end of the context."""
     with subprocess.Popen(command, text=True, **options) as process:
         try:
             yield process
@@ -20,7 +20,7 @@ def running(*command: str, **options) -> Iterator[subprocess.Popen[str]]:
 
 @contextmanager
 def killed_if_late(process: subprocess.Popen[str]) -> Iterator[None]:
-    """Kill a process that takes too long, so that whoever reads from it finds the end of it."""
+    """Kill a process that takes too long, so that a read from it ends."""
     late = threading.Timer(START_S, process.kill)
     late.start()
     try:

@@ -1,4 +1,4 @@
-"""A real server on a real port, for the tests of its surfaces."""
+"""A real server on a free port, for tests."""
 
 import asyncio
 import json
@@ -13,20 +13,20 @@ from sash import Runtime
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE, make_defaults
 from sash.app.settings import Settings
+from sash.server.listener import listen as listen_at
 from sash.server.metrics import Metrics
-from sash.server.serve import listening
+from sash.server.timeouts import Timeouts
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 
-# Bounds and not sleeps, so that they are wide: on a slow machine a turn may take long, and no client gives up
-# on a request before the server does.
+# Upper bounds, not sleeps: they are long for slow machines. A client waits longer than the server.
 WAIT_S = 45
 REQUEST_S = 60
 
 
 @dataclass
 class Served:
-    """A server that listens, and a client for it."""
+    """A running server and a client for it."""
 
     url: str
     client: httpx.AsyncClient
@@ -38,7 +38,7 @@ class Served:
         return Tokens(self.settings.folder / TOKENS_FILE)
 
     def token(self, owner="local", *scopes) -> dict[str, str]:
-        """Make a token, and return the headers that show it."""
+        """Create a token, and return the headers that send it."""
         _, text = self.tokens.create(owner, scopes or ("read", "converse", "act", "admin"))
         return {"Authorization": f"Bearer {text}"}
 
@@ -64,9 +64,17 @@ class Served:
 
 @asynccontextmanager
 async def serving(
-    folder: Path, *lines, model=None, tools=(), home=None, on_turn=None, tracing=None, **options
+    folder: Path,
+    *lines,
+    model=None,
+    tools=(),
+    home=None,
+    on_turn=None,
+    tracing=None,
+    timeouts=None,
+    **options,
 ):
-    """Serve a runtime whose model says these lines."""
+    """Serve a runtime whose model answers with these lines; `timeouts` are fields of `Timeouts`."""
     settings = Settings(port=0, data=folder, **options)
     runtime = Runtime(
         SqliteStore(folder / "sash.db"),
@@ -79,14 +87,14 @@ async def serving(
     )
     async with (
         runtime,
-        listening(runtime, settings, Metrics(), tracing) as url,
+        listen_at(runtime, settings, Metrics(), tracing, Timeouts(**timeouts or {})) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
         yield Served(url, client, runtime, settings)
 
 
 async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -> list[dict]:
-    """Read a session's events, each with its id, until one is the last that is wanted."""
+    """Return the events of a session, up to the first for which `until` is true."""
     events = []
     async with asyncio.timeout(WAIT_S), client.stream("GET", f"/events/{session_id}", **options) as stream:
         assert stream.status_code == 200, await stream.aread()
@@ -99,7 +107,7 @@ async def listen(client: httpx.AsyncClient, session_id: str, until, **options) -
 
 
 async def frames(stream: httpx.Response):
-    """Give the frames of an event stream as a client reads them; a comment is a heartbeat."""
+    """Yield the frames of an event stream. Comments, which are heartbeats, are skipped."""
     event: dict = {}
     async with aclosing(stream.aiter_lines()) as lines:
         async for line in lines:
@@ -115,11 +123,11 @@ async def frames(stream: httpx.Response):
 
 
 async def until(holds: Callable[[], object], meanwhile: asyncio.Task | None = None) -> None:
-    """Wait until something holds, while a task is under way that must not end before."""
+    """Wait until `holds()` is true. Fail if the task `meanwhile` ends before."""
     async with asyncio.timeout(WAIT_S):
         while not holds():
             if meanwhile is not None and meanwhile.done():
-                raise AssertionError(f"it ended too early, with {meanwhile.result()!r}")
+                raise AssertionError(f"the task ended too early, with {meanwhile.result()!r}")
             await asyncio.sleep(0.01)
 
 

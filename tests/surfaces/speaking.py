@@ -1,4 +1,4 @@
-"""MCP as clients speak it: the official SDK's own client, and bare requests for what that would not send."""
+"""MCP clients for tests: the official SDK's client, and plain requests that it would not send."""
 
 import sys
 from contextlib import asynccontextmanager
@@ -17,7 +17,7 @@ PROTOCOL = "io.modelcontextprotocol/"
 
 @asynccontextmanager
 async def talking(url: str, era: str, headers: dict | None = None):
-    """Give a client that speaks with a server by HTTP."""
+    """Connect a client to a server over HTTP."""
     async with (
         httpx2.AsyncClient(headers=headers, timeout=REQUEST_S) as http,
         Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=era) as client,
@@ -26,7 +26,7 @@ async def talking(url: str, era: str, headers: dict | None = None):
 
 
 def program(folder: Path, *options: str, **environment: str) -> StdioServerParameters:
-    """Return the real program, as a client starts it."""
+    """Return the parameters with which a client starts `sash mcp`."""
     arguments = ["-m", "sash", "mcp", "--data", str(folder), *options]
     return StdioServerParameters(
         command=sys.executable, args=arguments, env={"PYTHONWARNINGS": "error", **environment}
@@ -34,14 +34,14 @@ def program(folder: Path, *options: str, **environment: str) -> StdioServerParam
 
 
 async def call(client: Client, name: str, /, **arguments):
-    """Call a tool, and return what it gives to programs."""
+    """Call a tool, and return its structured content."""
     result = await client.call_tool(name, arguments)
     assert not result.is_error, result
     return result.structured_content
 
 
 async def refused(client: Client, name: str, /, **arguments) -> str:
-    """Call a tool that refuses, and return the code; the message is for the model."""
+    """Call a tool that fails, and return the code of its error."""
     result = await client.call_tool(name, arguments)
     assert result.is_error, result
     told = result.structured_content
@@ -50,7 +50,7 @@ async def refused(client: Client, name: str, /, **arguments) -> str:
 
 
 async def rpc(served: Served, method: str, params: dict, *, tasks=True, headers=None, name=None, **options):
-    """Make one request of the newest revision; with `tasks` it comes from who understands these."""
+    """Make one request of the newest revision. With `tasks`, declare the Tasks extension."""
     about = {
         f"{PROTOCOL}protocolVersion": "2026-07-28",
         f"{PROTOCOL}clientCapabilities": {"extensions": {EXTENSION: {}}} if tasks else {},
@@ -69,6 +69,6 @@ async def rpc(served: Served, method: str, params: dict, *, tasks=True, headers=
 
 
 async def use(served: Served, name: str, arguments: dict, **options) -> dict:
-    """Call a tool by a bare request, and return its result."""
+    """Call a tool by a plain request, and return its result."""
     answer = await rpc(served, "tools/call", {"name": name, "arguments": arguments}, **options)
     return answer["result"]

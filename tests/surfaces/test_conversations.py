@@ -1,4 +1,4 @@
-"""Seed 001's conversations on a runtime: the objects of its routes, and what they promise after a restart."""
+"""Conversations by name (seed 001): the JSON objects of the routes, concurrency and restarts."""
 
 import asyncio
 import re
@@ -9,7 +9,7 @@ from sash import ConversationManager, Runtime
 from sash.app.access import Caller
 from sash.app.service import AgentService
 from sash.errors import ContinuationNotFound, InvalidInput, SashError, SessionBusy
-from sash.server.conversation import Conversations
+from sash.server.conversation_service import ConversationService
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
@@ -27,17 +27,17 @@ def clock():
 
 @pytest.fixture(params=["memory", "sqlite"])
 async def serve(request, tmp_path, clock):
-    """Return a function that stops what serves conversations, if it runs, and starts it anew."""
+    """Return a function that stops the running service, if any, and starts a new one."""
     memory, running = MemoryStore(clock=clock), []
 
-    async def serve(max_turns=10, model=None):
+    async def serve(max_turns=10, model=None, answer_s=WAIT_S):
         if running:
             await running.pop().close()
         store = memory if request.param == "memory" else SqliteStore(tmp_path / "sash.db", clock=clock)
         runtime = Runtime(store, model or ScriptedModel("ok"), clock=clock)
         await runtime.open()
         running.append(runtime)
-        return Conversations(AgentService(runtime), max_turns)
+        return ConversationService(AgentService(runtime), max_turns, answer_s=answer_s)
 
     yield serve
     for runtime in running:
@@ -56,7 +56,7 @@ async def fill(conversations, count, *of):
 
 
 async def sessions(conversations, owner="ann"):
-    return (await conversations._runtime.list_sessions(owner=owner)).items
+    return (await conversations.runtime.list_sessions(owner=owner)).items
 
 
 async def test_a_turn_is_added_as_the_seed_prints_it(serve):
@@ -79,7 +79,7 @@ async def test_the_history_is_as_the_seed_prints_it(serve, clock):
     first = await conversations.add_turn(*DEFAULT, "q1", "a1", {"source": "chat", "session_id": "abc123"})
     clock.advance(60.1234)
     second = await conversations.add_turn(*DEFAULT, "q2")
-    history = await conversations.history(*DEFAULT)
+    history = await conversations.get_history(*DEFAULT)
     assert list(history) == [
         "turns",
         "total_turns",
@@ -114,19 +114,19 @@ async def test_the_history_is_as_the_seed_prints_it(serve, clock):
         "oldest_turn_timestamp": "2026-01-01T00:00:00.000Z",
         "newest_turn_timestamp": "2026-01-01T00:01:00.123Z",
     }
-    bare = await conversations.history(*DEFAULT, include_metadata=False)
+    bare = await conversations.get_history(*DEFAULT, include_metadata=False)
     assert [list(turn) for turn in bare["turns"]] == [["id", "user_message", "ai_response", "timestamp"]] * 2
 
 
 @pytest.mark.parametrize("include_metadata", [True, False])
-async def test_the_history_as_text_is_the_manager_s(serve, clock, include_metadata):
+async def test_the_history_as_text_equals_that_of_the_conversation_manager(serve, clock, include_metadata):
     conversations, manager = await serve(), ConversationManager(clock=clock)
     for said in (("q1", "a1", {"source": "chat"}), ("q2", None, None)):
         await conversations.add_turn(*DEFAULT, *said)
         manager.add_turn(*said)
-    shown = await conversations.history(*DEFAULT, format_text=True, include_metadata=include_metadata)
+    shown = await conversations.get_history(*DEFAULT, format_text=True, include_metadata=include_metadata)
     expected = manager.get_conversation_history(format_as_text=True, include_metadata=include_metadata)
-    assert shown == await conversations.history(*DEFAULT) | {"turns": expected}
+    assert shown == await conversations.get_history(*DEFAULT) | {"turns": expected}
 
 
 async def test_the_statistics_are_as_the_seed_prints_them(serve, clock):
@@ -134,7 +134,7 @@ async def test_the_statistics_are_as_the_seed_prints_them(serve, clock):
     await fill(conversations, 2)
     clock.advance(60)
     await fill(conversations, 1)
-    stats = await conversations.stats(*DEFAULT)
+    stats = await conversations.get_statistics(*DEFAULT)
     assert list(stats) == ["status", "statistics", "sliding_window_info"]
     assert list(stats["statistics"].items()) == [
         ("current_turns", 2),
@@ -163,25 +163,25 @@ async def test_the_statistics_are_as_the_seed_prints_them(serve, clock):
 async def test_recent_turns_are_as_the_seed_prints_them(serve):
     conversations = await serve()
     await fill(conversations, 3)
-    recent = await conversations.recent(*DEFAULT, 2)
+    recent = await conversations.get_recent_turns(*DEFAULT, 2)
     assert list(recent) == ["status", "recent_turns", "count", "requested"]
     assert (recent["status"], users(recent["recent_turns"])) == ("success", ["Turn 2", "Turn 3"])
-    assert recent["recent_turns"] == (await conversations.history(*DEFAULT))["turns"][1:]
+    assert recent["recent_turns"] == (await conversations.get_history(*DEFAULT))["turns"][1:]
     assert (recent["count"], recent["requested"]) == (2, 2)
-    many = await conversations.recent(*DEFAULT, 50)
+    many = await conversations.get_recent_turns(*DEFAULT, 50)
     assert (many["count"], many["requested"]) == (3, 50)
-    assert (await conversations.recent(*DEFAULT, 0))["recent_turns"] == []
+    assert (await conversations.get_recent_turns(*DEFAULT, 0))["recent_turns"] == []
     for wrong in (-1, "1", None, 1.5):
         with pytest.raises(InvalidInput):
-            await conversations.recent(*DEFAULT, wrong)
+            await conversations.get_recent_turns(*DEFAULT, wrong)
 
 
-async def test_the_seed_s_window_of_three_is_first_in_first_out(serve):
+async def test_a_window_of_three_turns_is_first_in_first_out(serve):
     conversations = await serve(3)
     windows = []
     for n in range(1, 6):
         await conversations.add_turn(*DEFAULT, f"Turn {n}", f"answer {n}")
-        windows.append(users((await conversations.history(*DEFAULT))["turns"]))
+        windows.append(users((await conversations.get_history(*DEFAULT))["turns"]))
         conversations = await serve(3)
     assert windows == [
         ["Turn 1"],
@@ -195,18 +195,18 @@ async def test_the_seed_s_window_of_three_is_first_in_first_out(serve):
 async def test_an_answer_is_updated_as_the_seed_prints_it(serve):
     conversations = await serve()
     turn_id = (await conversations.add_turn(*DEFAULT, "q"))["turn_id"]
-    updated = await conversations.update(*DEFAULT, turn_id, "Updated response text")
+    updated = await conversations.update_turn(*DEFAULT, turn_id, "Updated response text")
     assert list(updated.items()) == [
         ("status", "success"),
         ("turn_id", turn_id),
         ("message", "AI response updated successfully"),
     ]
     conversations = await serve()
-    [turn] = (await conversations.history(*DEFAULT))["turns"]
+    [turn] = (await conversations.get_history(*DEFAULT))["turns"]
     assert (turn["id"], turn["ai_response"]) == (turn_id, "Updated response text")
 
 
-async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
+async def test_only_a_turn_in_the_window_can_be_updated(serve):
     conversations = await serve(1)
     gone, kept = [added["turn_id"] for added in await fill(conversations, 2)]
     other = (await conversations.add_turn(ANN, "other", "q", "a"))["turn_id"]
@@ -218,12 +218,12 @@ async def test_only_a_turn_in_the_conversation_s_window_is_updated(serve):
         (BOB, "default", kept),
     ):
         with pytest.raises(ContinuationNotFound):
-            await conversations.update(owner, conversation_id, turn_id, "x")
-    assert (await conversations.history(*DEFAULT))["turns"][0]["ai_response"] == "answer 2"
+            await conversations.update_turn(owner, conversation_id, turn_id, "x")
+    assert (await conversations.get_history(*DEFAULT))["turns"][0]["ai_response"] == "answer 2"
     assert len(await sessions(conversations)) == 2
 
 
-async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path):
+async def test_a_cleared_conversation_is_empty_and_keeps_its_count(serve, tmp_path):
     conversations = await serve(3)
     await conversations.add_turn(*DEFAULT, "the word is marmalade", "indeed")
     await fill(conversations, 4)
@@ -234,7 +234,7 @@ async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path)
         ("total_turns_ever", 5),
     ]
     conversations = await serve(3)
-    assert (await conversations.stats(*DEFAULT))["statistics"] == {
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"] == {
         "current_turns": 0,
         "max_turns": 3,
         "total_turns_ever": 5,
@@ -242,7 +242,7 @@ async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path)
         "oldest_turn": None,
         "newest_turn": None,
     }
-    assert await conversations._runtime.search("marmalade", owner="ann") == []
+    assert await conversations.runtime.search("marmalade", owner="ann") == []
     assert not [p for p in tmp_path.rglob("*") if p.is_file() and b"marmalade" in p.read_bytes()]
     added = await conversations.add_turn(*DEFAULT, "again", "yes")
     assert added["statistics"] == {
@@ -256,38 +256,38 @@ async def test_a_cleared_conversation_is_empty_and_still_counts(serve, tmp_path)
     assert len(await sessions(conversations)) == 1
 
 
-async def test_nothing_is_lost_by_a_restart(serve):
+async def test_a_restart_loses_nothing(serve):
     conversations = await serve()
     await fill(conversations, 12)
     before = [
-        await conversations.history(*DEFAULT),
-        await conversations.stats(*DEFAULT),
-        await conversations.recent(*DEFAULT, 3),
+        await conversations.get_history(*DEFAULT),
+        await conversations.get_statistics(*DEFAULT),
+        await conversations.get_recent_turns(*DEFAULT, 3),
     ]
     conversations = await serve()
     assert before == [
-        await conversations.history(*DEFAULT),
-        await conversations.stats(*DEFAULT),
-        await conversations.recent(*DEFAULT, 3),
+        await conversations.get_history(*DEFAULT),
+        await conversations.get_statistics(*DEFAULT),
+        await conversations.get_recent_turns(*DEFAULT, 3),
     ]
     assert before[1]["statistics"]["deleted_turns"] == 2
     assert len(await sessions(conversations)) == 1
 
 
-async def test_owners_share_nothing_and_neither_do_conversations(serve):
+async def test_owners_and_conversations_are_isolated(serve):
     conversations = await serve()
     for owner, name in ((ANN, "default"), (BOB, "default"), (ANN, "other")):
         await conversations.add_turn(owner, name, f"{owner.owner}'s {name}", "ok")
     for owner, name in ((ANN, "default"), (BOB, "default"), (ANN, "other")):
-        assert users((await conversations.history(owner, name))["turns"]) == [f"{owner.owner}'s {name}"]
+        assert users((await conversations.get_history(owner, name))["turns"]) == [f"{owner.owner}'s {name}"]
     await conversations.clear(BOB, "default")
-    assert (await conversations.stats(ANN, "default"))["statistics"]["current_turns"] == 1
-    assert (await conversations.stats(BOB, "default"))["statistics"]["current_turns"] == 0
+    assert (await conversations.get_statistics(ANN, "default"))["statistics"]["current_turns"] == 1
+    assert (await conversations.get_statistics(BOB, "default"))["statistics"]["current_turns"] == 0
 
 
-async def test_to_read_a_conversation_that_never_was_begins_none(serve):
+async def test_reading_a_missing_conversation_does_not_start_it(serve):
     conversations = await serve(7)
-    assert await conversations.history(*DEFAULT) == {
+    assert await conversations.get_history(*DEFAULT) == {
         "turns": [],
         "total_turns": 0,
         "max_turns": 7,
@@ -295,26 +295,26 @@ async def test_to_read_a_conversation_that_never_was_begins_none(serve):
         "oldest_turn_timestamp": None,
         "newest_turn_timestamp": None,
     }
-    assert (await conversations.history(*DEFAULT, format_text=True))["turns"] == ""
-    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 0
-    assert (await conversations.recent(*DEFAULT))["count"] == 0
+    assert (await conversations.get_history(*DEFAULT, format_text=True))["turns"] == ""
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 0
+    assert (await conversations.get_recent_turns(*DEFAULT))["count"] == 0
     assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 0
     with pytest.raises(ContinuationNotFound):
-        await conversations.update(*DEFAULT, "x", "y")
+        await conversations.update_turn(*DEFAULT, "x", "y")
     assert await sessions(conversations) == ()
 
 
-async def test_of_many_who_come_first_one_begins_the_conversation(serve):
+async def test_concurrent_first_calls_start_one_conversation(serve):
     conversations = await serve()
-    begun = await asyncio.gather(*(conversations.session(*DEFAULT) for _ in range(20)))
+    begun = await asyncio.gather(*(conversations.get_or_start_session(*DEFAULT) for _ in range(20)))
     assert len({session.id for session in begun}) == 1
     await asyncio.gather(*(conversations.add_turn(ANN, "new", f"q{n}") for n in range(20)))
     assert len(await sessions(conversations)) == 2
-    stats = (await conversations.stats(ANN, "new"))["statistics"]
+    stats = (await conversations.get_statistics(ANN, "new"))["statistics"]
     assert (stats["current_turns"], stats["total_turns_ever"]) == (10, 20)
 
 
-async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(serve):
+async def test_clearing_during_additions_keeps_the_count(serve):
     conversations = await serve()
     await fill(conversations, 3)
     await asyncio.gather(
@@ -324,48 +324,50 @@ async def test_a_conversation_that_is_cleared_while_others_add_to_it_counts_all(
         conversations.clear(*DEFAULT),
         conversations.add_turn(*DEFAULT, "last"),
     )
-    stats = (await conversations.stats(*DEFAULT))["statistics"]
+    stats = (await conversations.get_statistics(*DEFAULT))["statistics"]
     assert stats["total_turns_ever"] == 24
     assert [s.status for s in await sessions(conversations)] == ["active"]
 
 
-async def test_two_who_clear_a_conversation_do_not_lose_its_count(serve, monkeypatch):
+async def test_concurrent_clears_keep_the_count(serve, monkeypatch):
     conversations = await serve()
     await fill(conversations, 3)
-    runtime = conversations._runtime
+    runtime = conversations.runtime
     listed = runtime.list_sessions
 
     async def while_another_clears(**options):
         [active] = [s for s in (await listed(owner="ann")).items if s.status == "active"]
-        await runtime.end_session(active.id, owner="ann")  # It has not begun the next one yet.
+        await runtime.end_session(
+            active.id, owner="ann"
+        )  # The other caller has not started the next session yet.
         return await listed(**options)
 
     monkeypatch.setattr(runtime, "list_sessions", while_another_clears)
     await conversations.clear(*DEFAULT)
     monkeypatch.undo()
-    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 3
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 3
     await fill(conversations, 1)
-    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 4
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 4
 
 
-async def test_the_agent_s_turns_are_part_of_the_conversation(serve):
+async def test_turns_of_the_agent_are_part_of_the_conversation(serve):
     conversations = await serve()
-    runtime = conversations._runtime
+    runtime = conversations.runtime
     await conversations.add_turn(*DEFAULT, "q", "a")
-    session = await conversations.session(*DEFAULT)
+    session = await conversations.get_or_start_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "and now?", owner="ann", metadata={"by": "agent"})
     await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
-    newest = (await conversations.history(*DEFAULT))["turns"][-1]
+    newest = (await conversations.get_history(*DEFAULT))["turns"][-1]
     assert (newest["id"], newest["user_message"], newest["ai_response"]) == (sent.id, "and now?", "ok")
     assert newest["metadata"] == {"by": "agent"}
     shown = [m["content"] for m in runtime.model.requests[-1].messages if m["role"] == "assistant"]
     assert shown == ["a"]
 
 
-async def test_a_turn_that_failed_is_no_turn(serve):
+async def test_a_failed_turn_is_not_counted(serve):
     conversations = await serve(model=ScriptedModel(RuntimeError("no")))
-    runtime = conversations._runtime
-    session = await conversations.session(*DEFAULT)
+    runtime = conversations.runtime
+    session = await conversations.get_or_start_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "hi", owner="ann")
     await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
     added = await conversations.add_turn(*DEFAULT, "q", "a")
@@ -377,8 +379,7 @@ async def test_a_turn_that_failed_is_no_turn(serve):
     }
 
 
-async def test_nothing_is_added_while_the_agent_answers(serve, monkeypatch):
-    monkeypatch.setattr("sash.server.conversation.ANSWER_S", 0.05)
+async def test_no_turn_is_added_while_the_agent_answers(serve):
     asked, go_on = asyncio.Event(), asyncio.Event()
 
     class Waiting(ScriptedModel):
@@ -388,38 +389,38 @@ async def test_nothing_is_added_while_the_agent_answers(serve, monkeypatch):
             async for delta in super().stream(request):
                 yield delta
 
-    conversations = await serve(model=Waiting("ok"))
-    runtime = conversations._runtime
-    session = await conversations.session(*DEFAULT)
+    conversations = await serve(model=Waiting("ok"), answer_s=0.05)
+    runtime = conversations.runtime
+    session = await conversations.get_or_start_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "hi", owner="ann")
     await asyncio.wait_for(asked.wait(), WAIT_S)
     with pytest.raises(SessionBusy):
         await conversations.add_turn(*DEFAULT, "q", "a")
     with pytest.raises(ContinuationNotFound):
-        await conversations.update(*DEFAULT, sent.id, "x")
+        await conversations.update_turn(*DEFAULT, sent.id, "x")
     go_on.set()
     await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
     await conversations.add_turn(*DEFAULT, "q", "a")
 
 
-async def test_a_conversation_that_was_left_alone_for_weeks_goes_on(serve, clock):
+async def test_an_expired_conversation_continues(serve, clock):
     conversations = await serve()
     await fill(conversations, 2)
     clock.advance(30 * 86400)
-    await conversations._runtime.sweep()
-    assert users((await conversations.history(*DEFAULT))["turns"]) == ["Turn 1", "Turn 2"]
+    await conversations.runtime.sweep()
+    assert users((await conversations.get_history(*DEFAULT))["turns"]) == ["Turn 1", "Turn 2"]
     assert [s.status for s in await sessions(conversations)] == ["expired"]
     added = await conversations.add_turn(*DEFAULT, "Turn 3")
     assert added["statistics"]["current_turns"] == 3
     assert len(await sessions(conversations)) == 1
 
 
-async def test_a_conversation_whose_session_was_ended_begins_another_that_counts_on(serve):
+async def test_a_conversation_continues_its_count_after_its_session_ended(serve):
     conversations = await serve()
     await fill(conversations, 2)
-    session = await conversations.session(*DEFAULT)
-    await conversations._runtime.end_session(session.id, owner="ann")
-    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 2
+    session = await conversations.get_or_start_session(*DEFAULT)
+    await conversations.runtime.end_session(session.id, owner="ann")
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 2
     added = await conversations.add_turn(*DEFAULT, "new")
     assert added["statistics"] == {
         "current_turns": 1,
@@ -432,35 +433,35 @@ async def test_a_conversation_whose_session_was_ended_begins_another_that_counts
 
 
 @pytest.mark.parametrize("odd", ["many", None, [1], 1.5])
-async def test_a_count_that_is_none_breaks_no_conversation(serve, odd):
+async def test_an_imported_count_of_another_type_is_ignored(serve, odd):
     conversations = await serve()
     await fill(conversations, 2)
     [session] = await sessions(conversations)
-    exported = await conversations._runtime.export_session(session.id, owner="ann")
+    exported = await conversations.runtime.export_session(session.id, owner="ann")
     exported["session"]["context"] = {"turns_before": odd}
-    await conversations._runtime.delete_session(session.id, owner="ann")
-    await conversations._runtime.import_session(exported, owner="ann")
-    assert (await conversations.stats(*DEFAULT))["statistics"]["total_turns_ever"] == 2
+    await conversations.runtime.delete_session(session.id, owner="ann")
+    await conversations.runtime.import_session(exported, owner="ann")
+    assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 2
     assert (await conversations.clear(*DEFAULT))["total_turns_ever"] == 2
 
 
-async def test_two_servers_begin_one_conversation(tmp_path):
+async def test_two_servers_start_one_conversation(tmp_path):
     path = tmp_path / "sash.db"
     async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
-        both = Conversations(AgentService(a)), Conversations(AgentService(b))
-        begun = await asyncio.gather(*(c.session(*DEFAULT) for c in both for _ in range(5)))
+        both = ConversationService(AgentService(a)), ConversationService(AgentService(b))
+        begun = await asyncio.gather(*(c.get_or_start_session(*DEFAULT) for c in both for _ in range(5)))
         assert len({session.id for session in begun}) == 1
         await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
-        assert (await both[0].stats(*DEFAULT))["statistics"]["total_turns_ever"] == 10
+        assert (await both[0].get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 10
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", None, 7, "x" * 257, "\ud800"])
-async def test_what_is_no_conversation_id_is_refused(serve, wrong):
+async def test_an_invalid_conversation_id_is_refused(serve, wrong):
     conversations = await serve()
     for attempt in (
         conversations.add_turn(ANN, wrong, "q"),
-        conversations.history(ANN, wrong),
-        conversations.update(ANN, wrong, "x", "y"),
+        conversations.get_history(ANN, wrong),
+        conversations.update_turn(ANN, wrong, "x", "y"),
         conversations.clear(ANN, wrong),
     ):
         with pytest.raises(InvalidInput):
@@ -470,12 +471,12 @@ async def test_what_is_no_conversation_id_is_refused(serve, wrong):
 @pytest.mark.parametrize("max_turns", [0, 101, "10", None])
 def test_max_turns_outside_1_to_100_is_refused(max_turns):
     with pytest.raises(SashError) as error:
-        Conversations(AgentService(Runtime(MemoryStore())), max_turns)
+        ConversationService(AgentService(Runtime(MemoryStore())), max_turns)
     assert error.value.code == "invalid_limit"
 
 
 async def test_times_are_written_with_milliseconds(tmp_path):
     async with Runtime(SqliteStore(tmp_path / "sash.db")) as runtime:
-        conversations = Conversations(AgentService(runtime))
+        conversations = ConversationService(AgentService(runtime))
         await conversations.add_turn(*DEFAULT, "q")
-        assert STAMP.fullmatch((await conversations.history(*DEFAULT))["oldest_turn_timestamp"])
+        assert STAMP.fullmatch((await conversations.get_history(*DEFAULT))["oldest_turn_timestamp"])

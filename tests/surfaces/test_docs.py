@@ -1,4 +1,4 @@
-"""The page at `/docs`: it tells all that the API can do, its commands work, and it needs nothing from outside."""
+"""The page at `/docs`: it is complete, its commands work, and it loads nothing."""
 
 import asyncio
 import html
@@ -11,8 +11,8 @@ import shutil
 import pytest
 from jsonschema import Draft202012Validator
 
-from sash.server import problems
-from sash.server.docs import METHODS, docs_page
+from sash.server.http_errors import CODE_BY_STATUS, STATUS_BY_CODE
+from sash.server.pages.api_reference import METHODS, render_api_reference
 from tests.surfaces.serving import WAIT_S, serving
 
 BASE = "http://house.local:8765"
@@ -40,7 +40,7 @@ def commands(page: str) -> dict[str, str]:
 
 
 def operations(schema: dict):
-    """Give each operation of a document with its method and path."""
+    """Yield each operation of a document with its method and path."""
     for path, ways in schema["paths"].items():
         for method in ways.keys() & METHODS:
             yield method, path, ways[method]
@@ -51,7 +51,7 @@ def anchor(schema: dict, method: str, path: str) -> str:
 
 
 async def output(process: asyncio.subprocess.Process) -> bytes:
-    """Return all that a process prints; one that takes too long is killed."""
+    """Return the output of a process. A process that takes too long is killed."""
     try:
         said, _ = await asyncio.wait_for(process.communicate(), WAIT_S)
     finally:
@@ -62,21 +62,21 @@ async def output(process: asyncio.subprocess.Process) -> bytes:
 
 
 class Shell:
-    """A folder in which the page's commands are typed as they stand."""
+    """A folder in which the commands of the page are run unchanged."""
 
     def __init__(self, served, folder):
         self._served = served
-        self._folder = folder
+        self.folder = folder
 
     async def run(self, method: str, path: str, **names: str) -> tuple[int, str]:
-        """Run the command of an operation as somebody who has set these variables; return status and body."""
+        """Run the command of an operation with these shell variables. Return status and body."""
         schema = (await self._served.client.get("/openapi.json")).json()
         command = commands(await shown(self._served))[anchor(schema, method, path)]
         shell = await asyncio.create_subprocess_exec(
             "sh",
             "-euc",
             command + " -s -w '\\n%{http_code}'",
-            cwd=self._folder,
+            cwd=self.folder,
             env={"PATH": os.environ["PATH"], **names},
             stdout=asyncio.subprocess.PIPE,
         )
@@ -103,7 +103,7 @@ async def test_every_operation_of_the_document_is_on_the_page(served):
         assert all(f"<code>{parameter['name']}</code>" in page for parameter in spec.get("parameters", ()))
 
 
-async def test_every_link_of_the_page_leads_somewhere(served):
+async def test_every_link_of_the_page_has_a_target(served):
     page = await shown(served)
     ids = re.findall(r'id="([^"]*)"', page)
     assert len(ids) == len(set(ids))
@@ -115,7 +115,7 @@ async def test_every_link_of_the_page_leads_somewhere(served):
 
 
 @pytest.mark.parametrize("path", ["/", "/docs"])
-async def test_a_page_needs_nothing_from_elsewhere(served, path):
+async def test_a_page_loads_nothing_and_runs_no_script(served, path):
     response = await served.client.get(path)
     assert response.headers["content-security-policy"] == "default-src 'none'; style-src 'unsafe-inline'"
     page = response.text
@@ -126,7 +126,7 @@ async def test_a_page_needs_nothing_from_elsewhere(served, path):
     )
 
 
-async def test_every_body_that_the_page_sends_is_one_that_the_document_allows(served):
+async def test_every_example_body_is_valid(served):
     schema = (await served.client.get("/openapi.json")).json()
     page = await shown(served)
     sent = {name: shlex.split(command) for name, command in commands(page).items()}
@@ -144,7 +144,7 @@ async def test_every_body_that_the_page_sends_is_one_that_the_document_allows(se
 
 
 @needs_curl
-async def test_the_commands_of_the_page_work_as_they_stand(served, shell):
+async def test_the_commands_of_the_page_work_unchanged(served, shell):
     status, body = await shell.run("post", "/v1/sessions")
     session_id = json.loads(body)["session_id"]
     assert status == 201
@@ -169,7 +169,7 @@ async def test_the_commands_of_the_page_work_as_they_stand(served, shell):
 async def test_the_server_understands_every_command_of_the_page(served, shell):
     session_id = await served.start()
     exported = await served.client.get(f"/v1/sessions/{session_id}/export")
-    (shell._folder / "body.json").write_bytes(exported.content)
+    (shell.folder / "body.json").write_bytes(exported.content)
     schema = (await served.client.get("/openapi.json")).json()
     for method, path, spec in operations(schema):
         asked = [p["name"] for p in spec.get("parameters", ()) if p.get("required")]
@@ -179,7 +179,7 @@ async def test_the_server_understands_every_command_of_the_page(served, shell):
 
 
 @needs_curl
-async def test_the_commands_send_a_token_as_soon_as_there_is_one(served, shell):
+async def test_the_commands_send_a_token_once_one_exists(served, shell):
     assert "-H &quot;Authorization" not in await shown(served)
     token = served.token()["Authorization"].removeprefix("Bearer ")
     assert "-H &quot;Authorization" in await shown(served)
@@ -187,10 +187,11 @@ async def test_the_commands_send_a_token_as_soon_as_there_is_one(served, shell):
     assert (await shell.run("get", "/v1/sessions", SASH_TOKEN="sash_wrong"))[0] == 401
 
 
-async def test_the_page_is_written_once_for_all_addresses_at_which_it_is_asked_for(tmp_path, monkeypatch):
+async def test_the_page_is_rendered_once_for_all_addresses(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        "sash.server.app.docs_page", lambda schema, base, token: written.append(base) or f"at {base}"
+        "sash.server.routes.html_pages.render_api_reference",
+        lambda schema, url, needs_token: written.append(url) or f"at {url}",
     )
     async with serving(tmp_path) as served:
         port = served.url.rpartition(":")[2]
@@ -203,7 +204,7 @@ async def test_the_page_is_written_once_for_all_addresses_at_which_it_is_asked_f
 async def test_all_codes_of_problems_are_listed_with_their_status(served):
     rows = re.findall(r'<th scope="row">(\d+)</th><td>(.*?)</td>', (await shown(served)).partition("<h2>")[0])
     listed = {code: int(status) for status, row in rows for code in re.findall(r"<code>(\w+)</code>", row)}
-    known = problems._STATUS | {code: status for status, code in problems._CODES.items()}
+    known = STATUS_BY_CODE | {code: status for status, code in CODE_BY_STATUS.items()}
     assert known.items() <= listed.items()
     assert listed["invalid_limit"] == 422 and listed["internal_error"] == 500
 
@@ -236,7 +237,7 @@ def document(
     }
 
 
-def test_nothing_of_the_document_is_taken_for_html():
+def test_the_document_is_escaped_as_html():
     evil = '<script>alert("1")</script>\' "onload=x'
     names = dict.fromkeys(("summary", "path", "name", "tag", "kind"), evil)
     odd = {"type": evil, "pattern": evil, "format": evil}
@@ -246,7 +247,7 @@ def test_nothing_of_the_document_is_taken_for_html():
     operation = schema["paths"][evil]["post"]
     operation["parameters"].append({"name": "odd", "in": evil, "schema": odd})
     operation["responses"][evil] = {"description": evil, "content": {evil: {"example": evil}}}
-    page = docs_page(schema, f"http://{evil}")
+    page = render_api_reference(schema, f"http://{evil}")
     assert "<script" not in page and page.count("&lt;script&gt;") > 20
     assert not re.search(r'="[^"]*"onload', page)
 
@@ -255,9 +256,9 @@ def test_nothing_of_the_document_is_taken_for_html():
 @pytest.mark.parametrize(
     "base", ["http://h`echo x`", "http://h$(echo x)", 'http://h"; echo x; "', "http://h\\"]
 )
-async def test_nothing_of_an_address_or_example_is_taken_for_a_command(base):
+async def test_addresses_and_examples_are_escaped_for_the_shell(base):
     example = {"value": 'it\'s $HOME `x` \\ "y"'}
-    (command,) = commands(docs_page(document(example=example), base)).values()
+    (command,) = commands(render_api_reference(document(example=example), base)).values()
     shell = await asyncio.create_subprocess_exec(
         "sh",
         "-c",
@@ -295,19 +296,19 @@ FIELDS = [
 
 
 @pytest.mark.parametrize(("field", "words"), FIELDS)
-def test_what_a_value_may_be_is_said_in_words(field, words):
-    page = docs_page(document(field=field), BASE)
+def test_types_are_described_in_words(field, words):
+    page = render_api_reference(document(field=field), BASE)
     cell = re.search(r"<code>value</code>.*?<td>(.*?)</td>", page, re.S)[1]
     assert html.unescape(re.sub(r"<[^>]+>", "", cell.replace("<small>", " "))) == words
 
 
-def test_what_a_reference_leads_to_is_shown_in_the_body_and_as_a_type():
-    page = docs_page(document(example={"value": "x"}, about="What there is to do."), BASE)
+def test_a_referenced_type_is_shown_in_the_body_and_in_the_list_of_types():
+    page = render_api_reference(document(example={"value": "x"}, about="What there is to do."), BASE)
     body = re.search(r"<summary>Body(.*?)</details>", page, re.S)[1]
     assert "<code>value</code>" in body and "&quot;value&quot;: &quot;x&quot;" in body
     assert '<article id="type-Kind">' in page and page.count("What there is to do.") >= 3
 
 
 def test_a_body_without_an_example_is_read_from_a_file():
-    (command,) = commands(docs_page(document(), BASE)).values()
+    (command,) = commands(render_api_reference(document(), BASE)).values()
     assert shlex.split(command)[-2:] == ["-d", "@body.json"]

@@ -1,4 +1,4 @@
-"""Server-sent events over a real socket: by cursor, without a gap or a double, however often one is cut off."""
+"""Server-sent events over a real socket: every event exactly once, also after reconnects."""
 
 import asyncio
 import socket
@@ -20,7 +20,7 @@ async def served(tmp_path):
         yield served
 
 
-async def test_a_turn_is_seen_as_it_happens(served):
+async def test_a_turn_is_streamed_as_it_happens(served):
     session_id = await served.start()
     sent = await served.send(session_id, "how is the hall?", stream=True)
     events = await listen(served.client, session_id, is_final)
@@ -36,7 +36,7 @@ async def test_a_turn_is_seen_as_it_happens(served):
     assert durable[-1]["data"]["payload"]["final_response"]["final_message"] == "All is well."
 
 
-async def test_text_is_seen_while_it_is_written(tmp_path):
+async def test_partial_text_is_streamed(tmp_path):
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         session_id = await served.start()
@@ -47,7 +47,7 @@ async def test_text_is_seen_while_it_is_written(tmp_path):
         model.go.set()
 
 
-async def test_who_is_cut_off_at_any_event_misses_and_doubles_nothing(served):
+async def test_a_client_that_reconnects_receives_every_later_event_once(served):
     session_id = await served.start()
     for n in range(3):
         await served.wait(await served.send(session_id, str(n)))
@@ -62,7 +62,7 @@ async def test_who_is_cut_off_at_any_event_misses_and_doubles_nothing(served):
 
 
 async def test_the_header_wins_over_the_parameter(served):
-    """A browser that connects again sends the header, to the address it was given first."""
+    """A reconnecting browser sends the header, and keeps the `after` of its first URL."""
     session_id = await served.start()
     for n in range(3):
         await served.wait(await served.send(session_id, str(n)))
@@ -76,7 +76,7 @@ async def test_the_header_wins_over_the_parameter(served):
     assert [e["id"] for e in events] == ["5", "6"]
 
 
-async def test_the_headers_let_every_event_through_at_once(served):
+async def test_the_headers_disable_buffering_and_caching(served):
     session_id = await served.start()
     async with served.client.stream("GET", f"/events/{session_id}") as stream:
         assert stream.headers["content-type"].startswith("text/event-stream")
@@ -87,14 +87,13 @@ async def test_the_headers_let_every_event_through_at_once(served):
 async def test_a_stream_ends_with_its_session(served):
     session_id = await served.start()
     listening = asyncio.create_task(listen(served.client, session_id, lambda e: False))
-    await until(lambda: served.runtime.count_subscribers(), listening)
+    await until(served.runtime.count_subscribers, listening)
     await served.client.post(f"/v1/sessions/{session_id}/end")
     assert await asyncio.wait_for(listening, WAIT_S) == [{"id": "0"}]
 
 
-async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.events.HEARTBEAT_S", 0.05)
-    async with serving(tmp_path) as served:
+async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path):
+    async with serving(tmp_path, timeouts={"heartbeat_s": 0.05}) as served:
         session_id = await served.start()
         async with (
             asyncio.timeout(WAIT_S),
@@ -108,7 +107,7 @@ async def test_a_heartbeat_keeps_an_idle_stream_alive(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("cursor", ["x", "-1", "1.5", "99999999999999999999", "٣"])
-async def test_an_odd_cursor_is_refused(served, cursor):
+async def test_an_invalid_cursor_is_refused(served, cursor):
     session_id = await served.start()
     asked = await served.client.get(f"/events/{session_id}", params={"after": cursor})
     problem(asked, 422, "invalid_input")
@@ -116,8 +115,8 @@ async def test_an_odd_cursor_is_refused(served, cursor):
     problem(asked, 422, "invalid_input")
 
 
-async def test_a_cursor_that_was_never_given_is_refused_rather_than_waited_for(served):
-    """As of a client that has heard more than a server which was restored from a backup."""
+async def test_a_cursor_beyond_the_last_event_is_refused(served):
+    """A client has such a cursor if the server was restored from a backup."""
     session_id = await served.start()
     await served.wait(await served.send(session_id))
     [*_, last] = await listen(served.client, session_id, is_final)
@@ -127,11 +126,11 @@ async def test_a_cursor_that_was_never_given_is_refused_rather_than_waited_for(s
         assert told["last_cursor"] == int(last["id"])
 
 
-async def test_a_session_that_is_not_there_has_no_events(served):
+async def test_events_of_a_missing_session_are_not_found(served):
     problem(await served.client.get("/events/none"), 404, "session_not_found")
 
 
-async def test_there_is_an_end_to_subscribers(tmp_path):
+async def test_the_number_of_subscribers_is_limited(tmp_path):
     async with serving(tmp_path, max_subscribers=1) as served:
         session_id = await served.start()
         async with (
@@ -146,7 +145,7 @@ async def test_there_is_an_end_to_subscribers(tmp_path):
                 await asyncio.sleep(0.01)
 
 
-async def test_no_burst_passes_the_end_to_subscribers(tmp_path):
+async def test_concurrent_subscribers_do_not_exceed_the_limit(tmp_path):
     async with serving(tmp_path, max_subscribers=3) as served:
         session_id = await served.start()
         held = asyncio.Event()
@@ -172,11 +171,10 @@ async def _status(served, session_id):
         return stream.status_code
 
 
-@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux drops what nobody takes")
-async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.serve.UNREAD_MS", 500)
-    monkeypatch.setattr("sash.server.events.SEND_TIMEOUT_S", 0.2)
-    async with serving(tmp_path, lambda request: "word " * 40_000) as served:
+@pytest.mark.skipif(not hasattr(socket, "TCP_USER_TIMEOUT"), reason="only Linux has TCP_USER_TIMEOUT")
+async def test_a_client_that_reads_nothing_is_disconnected(tmp_path):
+    timeouts = {"unread_ms": 500, "event_send_s": 0.2}
+    async with serving(tmp_path, lambda request: "word " * 40_000, timeouts=timeouts) as served:
         session_id = await served.start()
         host, port = served.url.removeprefix("http://").split(":")
         with socket.socket() as reader:
@@ -191,7 +189,7 @@ async def test_a_reader_that_reads_nothing_is_let_go_of_with_its_connection(tmp_
                     await asyncio.sleep(0.05)
 
 
-async def test_a_reader_that_reads_nothing_slows_no_turn(tmp_path):
+async def test_a_client_that_reads_nothing_does_not_slow_turns(tmp_path):
     long = "word " * 20_000
     async with serving(tmp_path, lambda request: long) as served:
         session_id = await served.start()

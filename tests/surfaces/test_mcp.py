@@ -16,8 +16,8 @@ from sash.demo.demo_home import demo_home
 from sash.errors import ContextTooLong
 from sash.models.offline import OfflineModel
 from sash.models.registry import create_model
-from sash.server.mcp.tools import AGENT_TOOLS
-from sash.server.mcp.waiting import WRITES
+from sash.server.mcp.agent_tools import AGENT_TOOLS
+from sash.server.mcp.turn_progress import WRITING
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said
@@ -39,7 +39,7 @@ eras = pytest.mark.parametrize("era", ERAS)
 
 @dataclass
 class Over:
-    """A way to speak with Sash, which can be started again on the same data."""
+    """A transport to a Sash that can be restarted on the same data."""
 
     transport: str
     folder: object
@@ -54,7 +54,7 @@ class Over:
         else:
             model = create_model(Settings(**self.options))
             async with (
-                serving(self.folder, model=model) as served,
+                serving(self.folder, model=model, timeouts={"drain_s": 0.0}) as served,
                 talking(served.url, era) as client,
             ):
                 yield client
@@ -62,7 +62,7 @@ class Over:
 
 @pytest.fixture
 async def wire():
-    """A model's provider that answers, then hangs twice, then answers."""
+    """A model provider that answers, hangs twice, then answers."""
     hanging = Reply(chunks=[chunk("Let me")], then="hang")
     async with Wire(said("Voltage dips."), hanging, hanging, said("Here is the plan.")) as wire:
         yield wire
@@ -76,7 +76,7 @@ async def served(tmp_path):
 
 @pytest.fixture
 async def waiting(tmp_path):
-    """A server whose model waits, with the model."""
+    """A server whose model waits, and the model."""
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         yield served, model
@@ -98,14 +98,14 @@ async def locked(tmp_path):
 @pytest.fixture
 async def house(tmp_path):
     home = demo_home()
-    async with serving(tmp_path, model=OfflineModel(), home=home) as served:
+    async with serving(tmp_path, model=OfflineModel(), home=home, timeouts={"home_s": 0.05}) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         served.home = home
         yield served
 
 
 async def asked(wire, times):
-    """Wait until the model was asked so often."""
+    """Wait until the model was called `times` times."""
     async with asyncio.timeout(WAIT_S):
         while len(wire.requests) < times:
             await asyncio.sleep(0.01)
@@ -114,9 +114,8 @@ async def asked(wire, times):
 @pytest.mark.parametrize(
     ("transport", "first", "second"), [("http", *ERAS), ("http", *ERAS[::-1]), ("stdio", *ERAS)]
 )
-async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, monkeypatch, transport, first, second):
-    """The client before the restart speaks another revision of the protocol than the one after it."""
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
+async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, transport, first, second):
+    """The clients before and after the restart use different revisions of the protocol."""
     over = Over(
         transport,
         tmp_path,
@@ -162,7 +161,7 @@ async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, monkeypatch, 
 
 
 @eras
-async def test_the_tools_are_listed_with_all_that_a_client_wants_to_know(house, era):
+async def test_tools_are_listed_with_schemas_and_hints(house, era):
     async with talking(house.url, era) as mcp:
         listed = (await mcp.list_tools()).tools
     names = [one.name for one in listed]
@@ -190,7 +189,7 @@ async def test_the_tools_are_listed_with_all_that_a_client_wants_to_know(house, 
 
 
 @eras
-async def test_what_a_tool_gives_is_as_its_schema_says(house, era):
+async def test_tool_results_match_their_schemas(house, era):
     entity_ids = ["light.bedroom_ceiling", "sensor.outdoor_temperature"]
     async with talking(house.url, era) as mcp:
         schemas = {one.name: one.output_schema for one in (await mcp.list_tools()).tools}
@@ -232,14 +231,14 @@ async def test_one_question_ends_its_session_with_the_answer(served, era):
         assert [(one["id"], one["status"]) for one in listed["sessions"]] == [(answer["session_id"], "ended")]
 
 
-async def test_a_question_that_is_refused_leaves_no_session_open(served):
+async def test_a_refused_question_leaves_no_session_open(served):
     async with talking(served.url, ERAS[1]) as mcp:
         assert await refused(mcp, "ha_agent_ask", message="x" * (1 << 20) + "x") == "message_too_large"
         assert (await call(mcp, "ha_agent_list_sessions", status="active"))["sessions"] == []
 
 
 @eras
-async def test_who_waits_too_short_is_told_how_to_go_on(waiting, era):
+async def test_a_wait_that_times_out_names_the_next_call(waiting, era):
     served, model = waiting
     async with talking(served.url, era) as mcp:
         answer = await call(mcp, "ha_agent_ask", message="How warm is it?", timeout_ms=20)
@@ -254,7 +253,7 @@ async def test_who_waits_too_short_is_told_how_to_go_on(waiting, era):
 
 
 @eras
-async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
+async def test_progress_is_reported_during_a_wait(tmp_path, era):
     def look(arguments, context):
         context.progress("Looking into the hall")
         return "fine"
@@ -278,12 +277,12 @@ async def test_who_waits_is_told_what_is_done_meanwhile(tmp_path, era):
         assert sorted(told) == [(1, "Calling look"), (2, "look has answered")]
     numbers, messages = zip(*sorted(first), strict=True)
     assert numbers == (*range(1, len(first) + 1),)
-    steps = [message for message in messages if message not in ("Looking into the hall", WRITES)]
+    steps = [message for message in messages if message not in ("Looking into the hall", WRITING)]
     assert steps == ["Calling look", "look has answered"]
 
 
 @eras
-async def test_who_waits_in_a_long_session_is_told_of_the_new_turn_only(tmp_path, era):
+async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era):
     model = Waiting()
     async with serving(tmp_path, model=model) as served, talking(served.url, era) as mcp:
         model.go.set()
@@ -316,11 +315,11 @@ async def test_who_waits_in_a_long_session_is_told_of_the_new_turn_only(tmp_path
                 await asyncio.sleep(0.01)
         model.go.set()
         await waits
-        assert read == [3, WRITES]
+        assert read == [3, WRITING]
 
 
 @pytest.mark.parametrize("modern", [True, False])
-async def test_a_question_is_answered_though_who_asked_has_gone(waiting, modern):
+async def test_a_question_is_answered_after_the_client_disconnects(waiting, modern):
     served, model = waiting
     headers = {"accept": "application/json, text/event-stream", "mcp-protocol-version": "2025-11-25"}
     params = {"name": "ha_agent_ask", "arguments": {"message": "How warm is it?"}}
@@ -344,7 +343,7 @@ async def test_a_question_is_answered_though_who_asked_has_gone(waiting, modern)
     assert [message["content"] for message in messages] == ["How warm is it?", "Let me see what there is."]
 
 
-async def test_a_message_is_sent_though_its_sender_goes_while_it_is_written(served):
+async def test_a_message_is_stored_although_its_sender_disconnects(served):
     session_id = await served.start()
     send, begun, go = served.runtime.send_message, asyncio.Event(), asyncio.Event()
 
@@ -392,7 +391,7 @@ WRONG = [
 ]
 
 
-async def test_what_is_wrong_with_arguments_is_a_result_to_mend(house):
+async def test_invalid_arguments_are_an_error_result(house):
     for name, arguments, says in WRONG:
         result = await use(house, name, arguments, tasks=False)
         assert result["isError"], (name, arguments)
@@ -401,14 +400,14 @@ async def test_what_is_wrong_with_arguments_is_a_result_to_mend(house):
     assert (await house.client.get("/v1/sessions")).json()["sessions"] == []
 
 
-async def test_a_secret_among_wrong_arguments_is_not_told(served):
+async def test_an_error_does_not_repeat_secret_arguments(served):
     secret = "sk-abcdefghijklmnopqrstuvwxyz"
     result = await use(served, "ha_agent_start_session", {"name": {"key": secret}, secret: 1}, tasks=False)
     assert result["isError"] and secret not in json.dumps(result)
 
 
 @eras
-async def test_what_is_not_there_is_said(served, era):
+async def test_missing_things_are_reported(served, era):
     async with talking(served.url, era) as mcp:
         for name in ("get_session", "end_session"):
             assert await refused(mcp, f"ha_agent_{name}", session_id="none") == "session_not_found"
@@ -438,7 +437,7 @@ async def test_a_failed_turn_is_an_error_with_its_reason(tmp_path, era):
 
 
 @eras
-async def test_a_call_that_needs_a_yes_gets_it(locked, era):
+async def test_a_call_that_needs_an_approval_is_approved(locked, era):
     async with talking(locked.url, era) as mcp:
         session_id = (await call(mcp, "ha_agent_start_session", policy=LET_IT_UNLOCK))["session_id"]
         sent = await call(mcp, "ha_agent_send_message", session_id=session_id, message="Unlock the door")
@@ -453,7 +452,7 @@ async def test_a_call_that_needs_a_yes_gets_it(locked, era):
         assert done["response"]["actions"][0]["outcome"] == "done"
 
 
-async def test_a_question_that_needs_a_yes_ends_its_session_after_it(tmp_path):
+async def test_a_question_that_needs_an_approval_ends_its_session_afterwards(tmp_path):
     unlock = tool("lock_unlock", lambda a, c: "unlocked", action=True)
     lines = (calling("lock_unlock"), "It is open.")
     async with (
@@ -471,7 +470,7 @@ async def test_a_question_that_needs_a_yes_ends_its_session_after_it(tmp_path):
 
 
 @eras
-async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
+async def test_home_tools_return_data_and_plots(house, era):
     async with talking(house.url, era) as mcp:
         found = await call(mcp, "search_index", query="kitchen light", limit=1)
         assert found["entities"][0]["entity_id"] == "light.kitchen_ceiling"
@@ -484,13 +483,12 @@ async def test_the_house_is_read_and_drawn(house, monkeypatch, era):
         assert kept.contents[0].blob == picture.data
         assert base64.b64decode(picture.data).startswith(b"\x89PNG")
         assert await refused(mcp, "diagnose_entity", entity_id="light.nowhere") == "entity_not_found"
-        monkeypatch.setattr("sash.server.mcp.tools.HOUSE_S", 0.05)
         house.home.disconnect("the router is down")
         assert await refused(mcp, "get_states", entity_ids=["light.hallway"]) == "home_unavailable"
 
 
 @eras
-async def test_tools_of_ones_own_that_may_be_called_are_offered_as_well(tmp_path, era):
+async def test_custom_direct_tools_are_listed(tmp_path, era):
     tools = [
         tool("say", lambda a, c: f"Hello {a.get('name')}", direct=True),
         tool("count", lambda a, c: [1, 2], direct=True, output_schema={"type": "array"}),
@@ -506,7 +504,7 @@ async def test_tools_of_ones_own_that_may_be_called_are_offered_as_well(tmp_path
         assert await call(mcp, "weigh") == {"kg": 3}
 
 
-async def test_without_a_house_its_tools_say_so(served):
+async def test_home_tools_without_a_home_report_that(served):
     async with talking(served.url, ERAS[1]) as mcp:
         assert len((await mcp.list_tools()).tools) == len(AGENT_TOOLS)
         assert await refused(mcp, "get_states", entity_ids=["light.hallway"]) == "home_unavailable"
@@ -579,7 +577,7 @@ async def test_prompts_are_filled_and_completed(house, era):
         assert await complete(diagnose, "entity", "kitchen") == []
 
 
-async def test_an_owner_reaches_nothing_of_another(locked):
+async def test_an_owner_cannot_reach_data_of_another_owner(locked):
     anna, ben = locked.token("anna"), locked.token("ben")
     started = await use(locked, "ha_agent_start_session", {"policy": LET_IT_UNLOCK}, headers=anna)
     session_id = started["structuredContent"]["session_id"]
@@ -625,7 +623,7 @@ async def test_an_owner_reaches_nothing_of_another(locked):
     assert untouched == {"ha_agent_ask", "ha_agent_start_session"}
 
 
-async def test_a_picture_of_another_owner_is_not_shown(house):
+async def test_a_plot_of_another_owner_is_not_shown(house):
     anna, ben = house.token("anna"), house.token("ben")
     started = await use(house, "ha_agent_start_session", {}, headers=anna)
     session_id = started["structuredContent"]["session_id"]
@@ -638,7 +636,7 @@ async def test_a_picture_of_another_owner_is_not_shown(house):
     assert drawn["structuredContent"]["code"] == "session_not_found"
 
 
-async def test_everybody_needs_a_token_as_soon_as_there_is_one(served):
+async def test_every_request_needs_a_token_once_one_exists(served):
     served.token("anna")
     asked = await served.client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
     assert asked.status_code == 401 and asked.headers["www-authenticate"]
@@ -692,7 +690,7 @@ async def test_resources_and_tasks_need_their_scopes(locked):
 
 
 async def locked_turn(served, headers=None) -> str:
-    """Begin a turn that waits for a yes, and return its task."""
+    """Start a turn that needs an approval, and return its task id."""
     started = await use(served, "ha_agent_start_session", {"policy": LET_IT_UNLOCK}, headers=headers)
     message = {"session_id": started["structuredContent"]["session_id"], "message": "Unlock the door"}
     sent = (await use(served, "ha_agent_send_message", message, headers=headers))["structuredContent"]
@@ -704,13 +702,13 @@ async def locked_turn(served, headers=None) -> str:
 
 
 async def acknowledged(served, method: str, params: dict) -> None:
-    """Make a request that is answered by nothing but that it was taken."""
+    """Make a request whose result is only an acknowledgement."""
     result = (await rpc(served, method, params))["result"]
     assert (result.pop("resultType"), [*result]) == ("complete", ["_meta"])
 
 
 async def settled(served, task_id: str) -> dict:
-    """Ask for a task until it is over."""
+    """Poll a task until it ends."""
     async with asyncio.timeout(WAIT_S):
         while True:
             task = (await rpc(served, "tasks/get", {"taskId": task_id}))["result"]
@@ -719,7 +717,7 @@ async def settled(served, task_id: str) -> dict:
             await asyncio.sleep(0.01)
 
 
-async def test_a_question_is_a_task_for_who_understands_tasks(waiting):
+async def test_a_question_is_a_task_for_clients_with_the_extension(waiting):
     served, model = waiting
     created = await use(served, "ha_agent_ask", {"message": "How warm is it?"})
     assert (created["resultType"], created["status"], created["ttlMs"]) == ("task", "working", 86_400_000)
@@ -737,7 +735,7 @@ async def test_a_question_is_a_task_for_who_understands_tasks(waiting):
             await asyncio.sleep(0.01)
 
 
-async def test_who_does_not_understand_tasks_gets_none(served):
+async def test_a_client_without_the_extension_gets_no_task(served):
     answer = await use(served, "ha_agent_ask", {"message": "How warm is it?"}, tasks=False)
     assert answer["structuredContent"]["status"] == "completed"
     params = {"taskId": answer["structuredContent"]["continuation_id"], "inputResponses": {}}
@@ -751,7 +749,7 @@ async def test_who_does_not_understand_tasks_gets_none(served):
         assert "-32601" in answer
 
 
-async def test_a_task_is_cancelled_and_stays_so(waiting):
+async def test_a_cancelled_task_stays_cancelled(waiting):
     served, model = waiting
     created = await use(served, "ha_agent_ask", {"message": "How warm is it?"})
     named = {"taskId": created["taskId"]}
@@ -761,7 +759,7 @@ async def test_a_task_is_cancelled_and_stays_so(waiting):
     assert not model.go.is_set()
 
 
-async def test_a_task_that_is_not_there_is_said(served):
+async def test_a_missing_task_is_reported(served):
     for method in ("get", "update", "cancel"):
         params = {"taskId": "none", "inputResponses": {}}
         assert (await rpc(served, f"tasks/{method}", params))["error"]["code"] == -32602
@@ -783,13 +781,13 @@ NOS_AND_A_YES = [
 ]
 
 
-async def test_a_task_gets_its_yes_or_no(locked):
+async def test_a_task_is_approved_or_denied(locked):
     for answer, outcome in NOS_AND_A_YES:
         assert await answered(locked, answer) == outcome, answer
 
 
 async def answered(locked, answer) -> str:
-    """Give a task an answer, among others, and return what came of the call."""
+    """Answer a task, among other answers, and return the outcome of the call."""
     task_id = await locked_turn(locked)
     task = (await rpc(locked, "tasks/get", {"taskId": task_id}))["result"]
     assert task["status"] == "input_required"
@@ -807,7 +805,7 @@ async def answered(locked, answer) -> str:
     return action["outcome"]
 
 
-async def test_a_task_that_has_failed_is_completed_with_an_error(tmp_path):
+async def test_a_failed_task_completes_with_an_error(tmp_path):
     async with serving(tmp_path, ContextTooLong("too much was said")) as served:
         failed = await use(served, "ha_agent_ask", {"message": "hi"}, tasks=False)
         task = await settled(served, failed["structuredContent"]["continuation_id"])
@@ -816,17 +814,16 @@ async def test_a_task_that_has_failed_is_completed_with_an_error(tmp_path):
         assert task["statusMessage"] == "too much was said"
 
 
-async def test_a_task_that_was_interrupted_asks_whether_to_go_on(tmp_path, monkeypatch):
+async def test_an_interrupted_task_asks_whether_to_continue(tmp_path):
     model = Waiting()
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
-    async with serving(tmp_path, model=model) as served:
+    async with serving(tmp_path, model=model, timeouts={"drain_s": 0.0}) as served:
         created = await use(served, "ha_agent_ask", {"message": "hi"})
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
     async with serving(tmp_path, "Here I am again.") as served:
         named = {"taskId": created["taskId"]}
         task = (await rpc(served, "tasks/get", named))["result"]
         assert task["status"] == "input_required"
-        assert "Shall it go on?" in task["inputRequests"]["resume"]["params"]["message"]
+        assert "Shall it continue?" in task["inputRequests"]["resume"]["params"]["message"]
         turn = {"continuation_id": created["taskId"]}
         plain = (await use(served, "ha_agent_await_continuation", turn))["structuredContent"]
         assert plain["status"] == "interrupted" and "ha_agent_resume" in plain["to_do"]

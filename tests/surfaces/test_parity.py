@@ -1,4 +1,4 @@
-"""One scenario over every way in: start, send, stream, cancel, be stopped, resume. All of them tell the same."""
+"""One scenario over every surface: start, send, stream, cancel, restart, resume. All results are equal."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ ANSWER, AGAIN = "It is 21.5 °C in the kitchen.", "Here I am again."
 
 @pytest.fixture
 async def wire():
-    """A model's provider that answers, hangs twice, and answers again."""
+    """A model provider that answers, hangs twice, then answers."""
     async with Wire(said(ANSWER), HANGING, HANGING, said(AGAIN)) as wire:
         yield wire
 
@@ -84,9 +84,8 @@ class ByRest:
 
     @asynccontextmanager
     async def open(self):
-        async with serving(
-            self._folder, model=create_model(Settings(**settings(self._wire)))
-        ) as self._served:
+        model = create_model(Settings(**settings(self._wire)))
+        async with serving(self._folder, model=model, timeouts={"drain_s": 0.0}) as self._served:
             yield
 
     async def start(self):
@@ -119,7 +118,7 @@ class ByRest:
 
 
 class ByMcp(ByRest):
-    """MCP, in its newest revision; events and transcripts have ways of their own there."""
+    """MCP in its newest revision."""
 
     @asynccontextmanager
     async def open(self):
@@ -155,7 +154,7 @@ class ByMcp(ByRest):
 
 
 class ByCommandLine:
-    """The program: each verb is a process of its own, on the same data."""
+    """The command line: each command is a process on the same data."""
 
     def __init__(self, folder, wire):
         self._environment = {"HOME": str(folder), "SASH_DATA": str(folder / "data"), "COLUMNS": "200"}
@@ -236,8 +235,7 @@ class ByCommandLine:
 
 
 @pytest.mark.parametrize("way", [ByRuntime, ByRest, ByMcp, ByCommandLine])
-async def test_every_way_in_tells_the_same(tmp_path, wire, way, monkeypatch):
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.0)
+async def test_every_surface_behaves_the_same(tmp_path, wire, way):
     sash = way(tmp_path, wire)
     async with sash.open():
         session = await sash.start()
@@ -266,5 +264,5 @@ async def test_every_way_in_tells_the_same(tmp_path, wire, way, monkeypatch):
 
 
 async def asked(wire, times):
-    """Wait until the model was asked so often."""
+    """Wait until the model was called `times` times."""
     await until(lambda: len(wire.requests) >= times)

@@ -1,13 +1,12 @@
-"""`/v1` over a real socket: every route, its shape, and its problems."""
+"""`/v1` over a real socket: every route, its JSON and its errors."""
 
 import asyncio
 import json
 
 import httpx
 import pytest
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from sash.ports.model import Model, Stop, TextDelta
-from sash.server.protocol import Protocol
 from sash.testing import calling
 from tests.runtime.test_turns import tool
 from tests.surfaces.serving import REQUEST_S, WAIT_S, serving, until
@@ -19,14 +18,16 @@ async def served(tmp_path):
         yield served
 
 
-class Waiting(Model):
-    """A model that answers when it is told to."""
+class Waiting:
+    """A model that waits for `go` in the middle of its answer."""
 
     def __init__(self):
         self.go = asyncio.Event()
         self.asked = asyncio.Event()
 
     async def stream(self, request):
+        from sash.ports.model import Stop, TextDelta
+
         self.asked.set()
         yield TextDelta("Let me see ")
         await self.go.wait()
@@ -36,7 +37,7 @@ class Waiting(Model):
 
 @pytest.fixture
 async def waiting(tmp_path):
-    """A server whose model waits, with the model."""
+    """A server whose model waits, and the model."""
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         yield served, model
@@ -52,7 +53,7 @@ def problem(response, status, code):
     return body
 
 
-async def test_a_turn_from_beginning_to_end(served):
+async def test_a_turn_from_start_to_end(served):
     started = await served.client.post("/v1/sessions")
     assert started.status_code == 201 and list(started.json()) == ["session_id"]
     session_id = started.json()["session_id"]
@@ -88,7 +89,7 @@ async def test_a_turn_from_beginning_to_end(served):
     problem(again, 410, "session_ended")
 
 
-async def test_lists_come_in_pages(served):
+async def test_lists_are_paginated(served):
     ids = [await served.start() for _ in range(3)]
     first = (await served.client.get("/v1/sessions", params={"limit": 2})).json()
     assert [s["id"] for s in first["sessions"]] == ids[:0:-1]
@@ -105,7 +106,7 @@ async def test_lists_come_in_pages(served):
     assert [m["position"] for m in more.json()["messages"]] == [4]
 
 
-async def test_a_busy_session_says_so_and_a_message_can_wait_or_interrupt(waiting):
+async def test_a_message_to_a_busy_session_is_refused_queued_or_interrupts(waiting):
     served, model = waiting
     session_id = await served.start()
     first = await served.send(session_id, "one")
@@ -120,7 +121,7 @@ async def test_a_busy_session_says_so_and_a_message_can_wait_or_interrupt(waitin
     assert (await served.wait(second))["status"] == "completed"
 
 
-async def test_the_same_key_is_the_same_turn(served):
+async def test_the_same_idempotency_key_returns_the_same_turn(served):
     session_id = await served.start()
     first = await served.send(session_id, idempotency_key="question 1")
     await served.wait(first)
@@ -130,13 +131,13 @@ async def test_the_same_key_is_the_same_turn(served):
     problem(other, 409, "key_reused")
 
 
-async def test_a_body_that_does_not_say_what_it_is_gets_told(served):
+async def test_a_body_without_a_json_content_type_is_refused(served):
     at = f"/v1/sessions/{await served.start()}/messages"
     sent = await served.client.post(at, content=b'{"message": "hi"}')
     assert "Content-Type: application/json" in problem(sent, 415, "unsupported_media_type")["detail"]
 
 
-async def test_what_waited_when_it_was_exported_can_be_resumed_where_it_is_imported(waiting):
+async def test_a_turn_that_waits_can_be_resumed_after_an_import(waiting):
     served, model = waiting
     session_id = await served.start()
     await served.send(session_id, "one")
@@ -150,7 +151,7 @@ async def test_what_waited_when_it_was_exported_can_be_resumed_where_it_is_impor
     assert (await served.wait(second))["status"] == "completed"
 
 
-async def test_a_turn_is_cancelled_and_retried(waiting):
+async def test_a_cancelled_turn_can_be_retried(waiting):
     served, model = waiting
     session_id = await served.start()
     sent = await served.send(session_id)
@@ -170,7 +171,7 @@ async def test_a_turn_is_cancelled_and_retried(waiting):
     assert (shown["status"], shown["retry_of"]) == ("completed", sent)
 
 
-async def test_a_call_that_needs_a_yes_gets_it(tmp_path):
+async def test_a_call_that_needs_an_approval_is_approved(tmp_path):
     unlock = tool("lock_unlock", lambda a, c: "unlocked", action=True)
     policy = {
         "allow_actuation": True,
@@ -195,7 +196,7 @@ async def test_a_call_that_needs_a_yes_gets_it(tmp_path):
         assert done["response"]["actions"][0]["outcome"] == "done"
 
 
-async def test_a_question_in_a_session_of_its_own(served):
+async def test_a_question_runs_in_its_own_session(served):
     asked = await served.client.post("/v1/ask", json={"message": "How warm is it?"})
     assert asked.status_code == 200
     assert asked.json()["response"]["final_message"] == "It is 21.5 °C in the kitchen."
@@ -203,7 +204,7 @@ async def test_a_question_in_a_session_of_its_own(served):
     assert session["status"] == "ended"
 
 
-async def test_facts_and_pins_come_and_go(served):
+async def test_facts_and_pins_are_added_and_deleted(served):
     session_id = await served.start()
     at = f"/v1/sessions/{session_id}"
     fact = (await served.client.post(f"{at}/facts", json={"text": "The cat sleeps in the garage."})).json()
@@ -250,7 +251,7 @@ async def test_a_large_result_is_an_artifact(tmp_path):
         problem(await served.client.get("/v1/artifacts/none"), 404, "artifact_not_found")
 
 
-async def test_statistics_and_erasure(served):
+async def test_statistics_are_returned_and_all_data_is_erased(served):
     session_id = await served.start()
     await served.wait(await served.send(session_id))
     stats = (await served.client.get("/v1/stats")).json()
@@ -303,12 +304,12 @@ async def test_a_wrong_message_is_explained_and_changes_nothing(served, body, st
         {"unknown": 1},
     ],
 )
-async def test_a_session_with_wrong_options_is_not_begun(served, body):
+async def test_a_session_with_wrong_options_is_not_started(served, body):
     problem(await served.client.post("/v1/sessions", json=body), 422, "invalid_input")
     assert (await served.client.get("/v1/sessions")).json()["sessions"] == []
 
 
-async def test_what_is_not_there_is_not_found(served):
+async def test_missing_things_are_not_found(served):
     problem(await served.client.get("/v1/sessions/none"), 404, "session_not_found")
     problem(await served.client.get("/v1/continuations/none"), 404, "continuation_not_found")
     problem(await served.client.get("/nowhere"), 404, "not_found")
@@ -317,7 +318,7 @@ async def test_what_is_not_there_is_not_found(served):
     assert "GET" in wrong.headers["allow"]
 
 
-async def test_an_owner_has_so_many_sessions_and_no_more(tmp_path):
+async def test_the_number_of_sessions_of_an_owner_is_limited(tmp_path):
     async with serving(tmp_path, max_sessions=2) as served:
         first = await served.start()
         await served.start()
@@ -328,7 +329,7 @@ async def test_an_owner_has_so_many_sessions_and_no_more(tmp_path):
         await served.start()
 
 
-async def test_the_server_says_how_it_is(served):
+async def test_health_readiness_and_metrics(served):
     assert (await served.client.get("/health")).json()["status"] == "ok"
     assert (await served.client.get("/ready")).json() == {"status": "ready"}
     await served.wait(await served.send(await served.start()))
@@ -342,7 +343,7 @@ async def test_the_server_says_how_it_is(served):
 
 
 def watch(runtime):
-    """Return a list that shows which turns the runtime was asked to wait for."""
+    """Return a list that collects the turns for which callers wait."""
     waited_for, wait = [], runtime.await_continuation
 
     def await_continuation(continuation_id, **options):
@@ -353,7 +354,7 @@ def watch(runtime):
     return waited_for
 
 
-async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
+async def test_a_stopping_server_refuses_turns_and_marks_running_ones(tmp_path):
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         session_id = await served.start(policy={"resume_interrupted": False})
@@ -375,12 +376,11 @@ async def test_a_server_that_stops_takes_no_turn_and_marks_what_runs(tmp_path):
         assert (await served.wait(sent))["response"]["final_message"] == "Here I am again."
 
 
-async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, monkeypatch):
-    """Of a turn that was under way, and of one in the queue, which is left there."""
-    monkeypatch.setattr("sash.server.serve.GRACE_S", 0.05)
+async def test_a_waiting_client_gets_the_state_when_the_server_stops(tmp_path):
+    """One turn is running; the other is queued and stays queued."""
     model, shown = Waiting(), {}
     async with httpx.AsyncClient(timeout=REQUEST_S) as client:
-        async with serving(tmp_path, model=model) as served:
+        async with serving(tmp_path, model=model, timeouts={"drain_s": 0.05}) as served:
             session_id = await served.start(policy={"resume_interrupted": False})
             first = await served.send(session_id, "one")
             await asyncio.wait_for(model.asked.wait(), WAIT_S)
@@ -397,15 +397,15 @@ async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, m
     assert [answer.json()["status"] for answer in answers] == ["interrupted", "pending"]
 
 
-async def test_a_turn_goes_on_when_its_client_has_gone(waiting, monkeypatch):
+async def test_a_turn_continues_after_its_client_disconnects(waiting, monkeypatch):
     served, model = waiting
-    gone, connection_lost = asyncio.Event(), Protocol.connection_lost
+    gone, connection_lost = asyncio.Event(), H11Protocol.connection_lost
 
     def note(connection, error):
         connection_lost(connection, error)
         gone.set()
 
-    monkeypatch.setattr(Protocol, "connection_lost", note)
+    monkeypatch.setattr(H11Protocol, "connection_lost", note)
     session_id = await served.start()
     sent = await served.send(session_id)
     waited_for = watch(served.runtime)

@@ -1,4 +1,4 @@
-"""The real program: what it prints, where it listens, and how it stops."""
+"""`sash serve` as a process: its output, its address and its shutdown."""
 
 import json
 import re
@@ -21,9 +21,9 @@ STOP_S = 30
 
 @contextmanager
 def program(folder: Path, *arguments, **environment):
-    """Run `sash serve`, and give its process, its address, and what it printed until it listened."""
+    """Run `sash serve`. Yield the process, its address and its output so far."""
     command = [sys.executable, "-m", "sash", "serve", "--port", "0", "--data", str(folder), *arguments]
-    # Nobody reads its complaints while it runs, and a pipe that is full would stop it.
+    # A full pipe would block the process, so standard error goes to a file.
     with (
         tempfile.TemporaryFile("w+") as complaints,
         running(
@@ -54,7 +54,7 @@ def ask(address: str, path: str, body: dict | None = None, method: str | None = 
         return json.load(response)
 
 
-def test_it_says_where_it_listens_and_with_what(tmp_path):
+def test_the_banner_names_address_home_and_model(tmp_path):
     with program(tmp_path / "data") as (process, address, printed):
         for told in (
             "listens at",
@@ -73,7 +73,7 @@ def test_it_says_where_it_listens_and_with_what(tmp_path):
         assert "Stopped." in process.stdout.read()
 
 
-def test_what_was_said_is_there_after_a_kill(tmp_path):
+def test_the_transcript_survives_a_kill(tmp_path):
     with program(tmp_path / "data") as (process, address, _):
         session_id = ask(address, "/v1/sessions", {})["session_id"]
         sent = ask(
@@ -88,7 +88,7 @@ def test_what_was_said_is_there_after_a_kill(tmp_path):
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
-def test_a_turn_under_way_is_marked_and_can_be_resumed(tmp_path, how):
+def test_a_running_turn_is_interrupted_and_can_be_resumed(tmp_path, how):
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(WAIT_S)
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
@@ -122,20 +122,20 @@ def refused(folder: Path, *arguments, **environment) -> subprocess.CompletedProc
     )
 
 
-def test_it_does_not_listen_to_others_without_a_token(tmp_path):
+def test_a_public_address_needs_a_token(tmp_path):
     done = refused(tmp_path / "data", "--host", "0.0.0.0", "--port", "0")
     assert done.returncode == 2
     assert "sash token create" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_port_that_is_taken_is_said(tmp_path):
+def test_a_port_in_use_is_reported(tmp_path):
     with program(tmp_path / "one") as (_, address, _):
         done = refused(tmp_path / "two", "--port", address.rpartition(":")[2])
     assert done.returncode == 2
-    assert "choose another with --port" in done.stderr and "Traceback" not in done.stderr
+    assert "choose another port with --port" in done.stderr and "Traceback" not in done.stderr
 
 
-def test_a_store_that_cannot_be_opened_is_said(tmp_path):
+def test_a_store_that_cannot_be_opened_is_reported(tmp_path):
     folder = tmp_path / "data"
     folder.mkdir()
     (folder / "sash.db").write_bytes(b"this is no database, and never was" * 100)

@@ -1,4 +1,4 @@
-"""`sash mcp`, the real program: what is on its output, and how it comes to an end."""
+"""`sash mcp` as a process: its output and its shutdown."""
 
 import asyncio
 import json
@@ -16,14 +16,14 @@ ABOUT = {f"{PROTOCOL}protocolVersion": "2026-07-28", f"{PROTOCOL}clientCapabilit
 
 
 class Talk:
-    """A running program, line by line."""
+    """A running process, line by line."""
 
     def __init__(self, process):
         self.process = process
         self._count = 0
 
     async def ask(self, method, **params):
-        """Make a request and return its answer."""
+        """Send a request and return its response."""
         await self.say(method, **params)
         return json.loads(await asyncio.wait_for(self.process.stdout.readline(), WAIT_S))
 
@@ -38,7 +38,7 @@ class Talk:
         return answer["result"]["structuredContent"]
 
     async def end(self):
-        """Wait for its end, and return how it ended, and what it has said since."""
+        """Wait for the end. Return the exit code and the rest of both outputs."""
         said, complaint = await asyncio.wait_for(self.process.communicate(), WAIT_S)
         return self.process.returncode, said.decode(), complaint.decode()
 
@@ -65,12 +65,12 @@ async def running(folder, *options, **environment):
 
 @pytest.fixture
 async def wire():
-    """A model's provider that begins to answer, and hangs."""
+    """A model provider that starts to answer and hangs."""
     async with Wire(Reply(chunks=[chunk("Let me")], then="hang")) as wire:
         yield wire
 
 
-async def test_nothing_but_mcp_is_on_its_output(tmp_path):
+async def test_standard_output_carries_only_mcp_messages(tmp_path):
     async with running(tmp_path, SASH_LOG_LEVEL="debug") as sash:
         listed = await sash.ask("tools/list")
         assert listed["result"]["tools"][0]["name"] == "ha_agent_list_sessions"
@@ -84,7 +84,7 @@ async def test_nothing_but_mcp_is_on_its_output(tmp_path):
         assert "DEBUG" in complaint and "Traceback" not in complaint
 
 
-async def test_who_tells_it_to_stop_in_the_middle_of_a_turn_finds_it_marked(tmp_path, wire):
+async def test_sigterm_marks_a_running_turn_as_interrupted(tmp_path, wire):
     options = {
         "SASH_MODEL": "m",
         "SASH_API_KEY": "k",
@@ -116,7 +116,7 @@ async def test_who_tells_it_to_stop_in_the_middle_of_a_turn_finds_it_marked(tmp_
         await store.close()
 
 
-async def test_a_wrong_setting_is_explained_where_people_look(tmp_path):
+async def test_a_wrong_setting_is_explained_on_standard_error(tmp_path):
     async with running(tmp_path, "--store", "nonsense") as sash:
         code, said, complaint = await sash.end()
         assert (code, said) == (2, "")
@@ -125,7 +125,7 @@ async def test_a_wrong_setting_is_explained_where_people_look(tmp_path):
         )
 
 
-async def test_a_line_that_is_no_message_is_answered_so(tmp_path):
+async def test_a_malformed_line_gets_an_error_response(tmp_path):
     async with running(tmp_path, SASH_HOME="none") as sash:
         for line, request_id, code in (
             (b"hello", None, -32700),
@@ -142,7 +142,7 @@ async def test_a_line_that_is_no_message_is_answered_so(tmp_path):
         assert "result" in await sash.ask("tools/list")
 
 
-async def test_an_input_that_cannot_be_read_has_ended(tmp_path):
+async def test_an_unreadable_input_counts_as_ended(tmp_path):
     start = program(tmp_path, SASH_HOME="none")
     with (tmp_path / "out").open("wb") as only_written:
         process = await asyncio.create_subprocess_exec(
@@ -161,7 +161,7 @@ async def test_an_input_that_cannot_be_read_has_ended(tmp_path):
     assert (process.returncode, said, complaint) == (0, b"", b"")
 
 
-async def test_who_has_said_all_still_gets_the_answers(tmp_path):
+async def test_pending_responses_are_sent_after_the_input_ends(tmp_path):
     start = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
     ask = {"name": "ha_agent_ask", "arguments": {"message": "What time is it?"}}
     lines = [
@@ -170,7 +170,7 @@ async def test_who_has_said_all_still_gets_the_answers(tmp_path):
         {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": ask},
         {"jsonrpc": "2.0", "id": 3, "method": "resources/read", "params": {"uri": "sash://sessions"}},
     ]
-    said = "\n".join(map(json.dumps, lines)).encode()  # The last line may lack its end.
+    said = "\n".join(map(json.dumps, lines)).encode()  # The last line has no line break.
     async with running(tmp_path, SASH_HOME="none") as sash:
         out, told = await asyncio.wait_for(sash.process.communicate(said), WAIT_S)
     answers = {one["id"]: one for one in map(json.loads, out.splitlines())}

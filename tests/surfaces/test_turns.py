@@ -1,4 +1,4 @@
-"""Seed 001's routes over a real socket, as the seed prints them; and one turn of the agent."""
+"""`/conversation` over a real socket: the routes of seed 001, and a turn of the agent."""
 
 import asyncio
 import re
@@ -39,7 +39,7 @@ async def test_a_turn_is_added(served):
     }
 
 
-async def test_the_history_is_as_it_was_said(served):
+async def test_the_history_is_unchanged_text(served):
     added = await add(served, metadata={"source": "chat"})
     asked = await served.client.get("/conversation?format_text=false&include_metadata=true")
     [turn] = asked.json()["turns"]
@@ -66,7 +66,7 @@ async def test_the_history_is_as_it_was_said(served):
     assert "User: How do I fix error 500?" in text and "AI: Check your database" in text
 
 
-async def test_the_statistics_tell_what_is_gone(served):
+async def test_the_statistics_count_removed_turns(served):
     for n in range(12):
         await add(served, f"Turn {n}")
     stats = (await served.client.get("/conversation/stats")).json()
@@ -82,7 +82,7 @@ async def test_the_statistics_tell_what_is_gone(served):
     assert [turn["user_message"] for turn in turns] == [f"Turn {n}" for n in range(2, 12)]
 
 
-async def test_the_newest_turns(served):
+async def test_the_newest_turns_are_returned(served):
     for n in range(7):
         await add(served, f"Turn {n}")
     recent = (await served.client.get("/conversation/recent?n=5")).json()
@@ -118,7 +118,7 @@ async def test_a_conversation_is_cleared(served):
     assert await served.runtime.search("marmalade") == []
 
 
-async def test_conversations_are_apart_and_outlive_the_server(tmp_path):
+async def test_conversations_are_isolated_and_survive_a_restart(tmp_path):
     async with serving(tmp_path) as served:
         await add(served, "here", conversation_id="kitchen")
         await served.client.post("/conversation/turn?conversation_id=attic", json={"user_message": "there"})
@@ -149,7 +149,7 @@ async def test_the_agent_answers_in_the_same_conversation(tmp_path):
         assert german.status_code == 200 and session.preferences["language"] == "de"
 
 
-async def test_what_is_sent_twice_under_one_key_is_there_once(tmp_path):
+async def test_the_same_idempotency_key_adds_one_turn(tmp_path):
     async with serving(tmp_path, "One.", "Two.") as served:
         turns = [await add(served, idempotency_key="t") for _ in range(2)]
         assert turns[0] == turns[1]
@@ -161,7 +161,7 @@ async def test_what_is_sent_twice_under_one_key_is_there_once(tmp_path):
         problem(other, 409, "key_reused")
 
 
-async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
+async def test_messages_wait_while_the_agent_answers(tmp_path):
     model = Waiting()
     async with serving(tmp_path, model=model) as served:
         saying = [
@@ -174,10 +174,9 @@ async def test_what_is_said_while_the_agent_answers_waits_its_turn(tmp_path):
         assert (await served.client.get("/conversation/stats")).json()["statistics"]["current_turns"] == 3
 
 
-async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
-    monkeypatch.setattr("sash.server.conversation.ANSWER_S", 0.05)
+async def test_a_slow_answer_is_reported_as_still_running(tmp_path):
     model = Waiting()
-    async with serving(tmp_path, model=model) as served:
+    async with serving(tmp_path, model=model, timeouts={"answer_s": 0.05}) as served:
         said = (await served.client.post("/conversation", json={"text": "hi"})).json()
         assert said["response_text"] == "I am still working on it."
         assert said["extra"]["status"] in ("running", "streaming")
@@ -185,7 +184,7 @@ async def test_who_has_to_wait_is_told_so(tmp_path, monkeypatch):
         assert (await served.wait(said["extra"]["continuation_id"]))["status"] == "completed"
 
 
-async def test_what_needs_a_yes_asks_for_it(tmp_path):
+async def test_an_action_asks_for_an_approval(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
@@ -201,7 +200,7 @@ async def test_what_needs_a_yes_asks_for_it(tmp_path):
         assert (await served.wait(turn))["response"]["actions"][0]["verified"] is True
 
 
-async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
+async def test_yes_or_no_answers_the_approval_question(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
@@ -227,7 +226,7 @@ async def test_a_yes_or_no_is_the_answer_to_what_was_asked(tmp_path):
         assert free["extra"]["continuation_id"] != done["extra"]["continuation_id"]
 
 
-async def test_what_a_script_does_is_said_before_the_yes(tmp_path):
+async def test_the_approval_question_names_the_effects_of_a_script(tmp_path):
     options = {
         "allow_actuation": True,
         "allowlisted_services": ("script", "cover", "lock", "light", "media_player"),
@@ -240,7 +239,7 @@ async def test_what_a_script_does_is_said_before_the_yes(tmp_path):
         assert "script" in asked and "which acts on" in asked and "Front door lock" in asked, asked
 
 
-async def test_the_conversation_may_be_cleared_while_a_yes_is_looked_for(tmp_path, monkeypatch):
+async def test_the_conversation_may_be_cleared_during_a_message(tmp_path, monkeypatch):
     async with serving(tmp_path, "Here.") as served:
         await served.client.post("/conversation", json={"text": "hi"})
         look = served.runtime.open_continuations
@@ -254,7 +253,7 @@ async def test_the_conversation_may_be_cleared_while_a_yes_is_looked_for(tmp_pat
         assert (said.status_code, said.json()["response_text"]) == (200, "Here.")
 
 
-async def test_only_who_may_act_says_yes(tmp_path):
+async def test_only_a_caller_with_the_act_scope_can_approve(tmp_path):
     options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)

@@ -1,1 +1,1 @@
-"""The server: one runtime, reachable by HTTP, server-sent events and MCP."""
+"""The HTTP and MCP server over one runtime. It imports `sash.app` and the engine, never the command line."""

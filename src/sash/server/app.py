@@ -1,49 +1,57 @@
-"""The web application: routes over one desk, behind one gate."""
+"""The web application: all routes and all middleware over one service."""
 
-from functools import cache
-from typing import Any
-
-from fastapi import FastAPI, Request
-from fastapi.openapi.utils import get_openapi
+from fastapi import FastAPI
 from starlette.middleware.cors import CORSMiddleware
-from starlette.responses import HTMLResponse, Response
 
 from sash import __version__
 from sash.app.access import Tokens
 from sash.app.service import AgentService
 from sash.app.settings import Settings
-from sash.server import events, problems, rest, turns
-from sash.server.conversation import Conversations
-from sash.server.docs import docs_page
-from sash.server.gate import Gate
-from sash.server.mcp.http import McpRoute, make_manager
-from sash.server.metrics import Counting, Metrics
-from sash.server.page import HEADERS, PAGE
-from sash.server.tracing import Traced, Tracing
-from sash.server.wire import ERRORS, Problem, Who, reply
-
-DESCRIPTION = (
-    "Conversations with an agent that remember exactly, cost little, and never lose or repeat anything. "
-    "Errors are problem+json with a stable `code`."
+from sash.server.conversation_service import ConversationService
+from sash.server.http_errors import install_error_handlers
+from sash.server.mcp.streamable_http import McpRoute, make_session_manager
+from sash.server.metrics import Metrics
+from sash.server.middleware.authentication import Authentication
+from sash.server.middleware.body_limits import BodyLimits
+from sash.server.middleware.host_guard import HostGuard
+from sash.server.middleware.request_metrics import RequestMetrics
+from sash.server.middleware.request_tracing import RequestTracing
+from sash.server.openapi import DESCRIPTION, build_openapi
+from sash.server.routes import (
+    continuations,
+    conversations,
+    events,
+    facts_and_pins,
+    health,
+    html_pages,
+    owner,
+    sessions,
 )
-# Stands for the server's address, which is as whoever asks has written it; the gate has looked at that.
-ANY_BASE = "http://sash.invalid"
-TAGS = {
-    "sessions": "A conversation that lives for weeks, with its model, budgets, policy and memory.",
-    "continuations": "One turn each: a message, what was done about it, and the answer.",
-    "memory": "What is not forgotten when the window slides: facts and pins.",
-    "events": "What happens in a session, as it happens.",
-    "conversation": "Conversations by name: a window of turns, word for word, and one turn of the agent.",
-    "owner": "All that is yours.",
-    "server": "How the server is.",
-}
+from sash.server.timeouts import Timeouts
+from sash.server.tracing import Tracing
+
+ROUTERS = (
+    sessions.router,
+    continuations.router,
+    facts_and_pins.router,
+    owner.router,
+    conversations.router,
+    events.router,
+    health.router,
+)
 
 
 def make_app(
-    desk: AgentService, settings: Settings, tokens: Tokens, metrics: Metrics, tracing: Tracing | None = None
+    service: AgentService,
+    settings: Settings,
+    tokens: Tokens,
+    metrics: Metrics,
+    tracing: Tracing | None = None,
+    timeouts: Timeouts | None = None,
 ) -> FastAPI:
-    """Return the application over a runtime that is open."""
-    mcp = make_manager(desk, settings)
+    """Return the web application over the open runtime of `service`."""
+    timeouts = timeouts or Timeouts()
+    mcp = make_session_manager(service, settings, timeouts)
     app = FastAPI(
         title="Sash",
         version=__version__,
@@ -52,19 +60,34 @@ def make_app(
         redoc_url=None,
         lifespan=lambda _: mcp.run(),
     )
-    app.state.desk = desk
+    app.state.service = service
     app.state.metrics = metrics
-    app.state.streams = events.Streams(settings.max_subscribers, metrics)
-    problems.install(app)
-    app.state.conversations = Conversations(desk, settings.conversation_max_turns)
-    app.include_router(rest.router)
-    app.include_router(turns.router)
-    app.include_router(events.router)
+    app.state.streams = events.EventStreams(settings.max_subscribers, metrics, timeouts)
+    app.state.conversations = ConversationService(
+        service, settings.conversation_max_turns, answer_s=timeouts.answer_s
+    )
+    install_error_handlers(app)
+    for router in ROUTERS:
+        app.include_router(router)
+    app.include_router(html_pages.make_router(app, tokens))
     app.router.routes.append(McpRoute(mcp))
-    _add_pages(app, tokens)
-    _add_health(app, desk, metrics)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
-    app.add_middleware(Gate, settings=settings, tokens=tokens)
+    app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
+    _add_middleware(app, settings, tokens, metrics, tracing, timeouts)
+    return app
+
+
+def _add_middleware(
+    app: FastAPI,
+    settings: Settings,
+    tokens: Tokens,
+    metrics: Metrics,
+    tracing: Tracing | None,
+    timeouts: Timeouts,
+) -> None:
+    """Add the middleware, innermost first: a request passes the last one first."""
+    app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts)
+    app.add_middleware(Authentication, settings=settings, tokens=tokens, token_check_s=timeouts.token_check_s)
+    app.add_middleware(HostGuard, settings=settings)
     if settings.allowed_origins:
         app.add_middleware(
             CORSMiddleware,
@@ -72,71 +95,6 @@ def make_app(
             allow_methods=["*"],
             allow_headers=["*"],
         )
-    app.add_middleware(Counting, metrics=metrics)
+    app.add_middleware(RequestMetrics, metrics=metrics)
     if tracing is not None:
-        app.add_middleware(Traced, tracing=tracing)
-    return app
-
-
-def _add_pages(app: FastAPI, tokens: Tokens) -> None:
-    @cache
-    def rendered(token: bool) -> str:
-        return docs_page(app.openapi(), ANY_BASE, token=token)
-
-    @app.get("/", include_in_schema=False)
-    async def page() -> Response:
-        return HTMLResponse(PAGE, headers=HEADERS)
-
-    @app.get("/docs", include_in_schema=False)
-    async def docs(request: Request) -> Response:
-        page = rendered(bool(tokens.list())).replace(ANY_BASE, str(request.base_url).rstrip("/"))
-        return HTMLResponse(page, headers=HEADERS)
-
-
-def _add_health(app: FastAPI, desk: AgentService, metrics: Metrics) -> None:
-    @app.get("/health", tags=["server"], response_model=dict[str, str])
-    async def health() -> Response:
-        """Say that the process lives."""
-        return reply({"status": "ok", "version": __version__})
-
-    @app.get("/ready", tags=["server"], response_model=dict[str, str], responses={503: ERRORS[503]})
-    async def ready() -> Response:
-        """Say whether turns can begin: the store answers, and the server does not shut down."""
-        await desk.runtime.check()
-        return reply({"status": "ready"})
-
-    @app.get(
-        "/metrics",
-        tags=["server"],
-        response_class=Response,
-        responses={
-            **{status: ERRORS[status] for status in (401, 403, 421)},
-            200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-        },
-    )
-    async def numbers(who: Who) -> Response:
-        """Return the server's numbers, for Prometheus."""
-        who.need("admin")
-        return Response(metrics.text(), media_type="text/plain; version=0.0.4")
-
-
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    """Describe the API: problems instead of FastAPI's own errors, and the token."""
-    if app.openapi_schema is None:
-        schema = get_openapi(
-            title=app.title,
-            version=app.version,
-            description=app.description,
-            routes=app.routes,
-            tags=[{"name": name, "description": said} for name, said in TAGS.items()],
-        )
-        parts = schema.setdefault("components", {})
-        parts["schemas"] = {
-            name: part
-            for name, part in {**parts.get("schemas", {}), "Problem": Problem.model_json_schema()}.items()
-            if name not in ("HTTPValidationError", "ValidationError")
-        }
-        parts["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
-        schema["security"] = [{"token": []}, {}]
-        app.openapi_schema = schema
-    return app.openapi_schema
+        app.add_middleware(RequestTracing, tracing=tracing)

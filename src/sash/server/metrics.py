@@ -1,22 +1,15 @@
-"""Numbers for Prometheus. Each app has a registry of its own, so that two live in one process."""
-
-from time import perf_counter
+"""Prometheus metrics. Each app has its own registry, so that two apps can live in one process."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sash.engine.worker import ContinuationResult
 from sash.values.stats import NO_STATS
 
-# Whoever makes up a method makes up no series.
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-# The status of a request whose client did not wait for its answer.
-GONE = 499
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
+_BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
 class Metrics:
-    """What is counted."""
+    """The counters, gauges and histograms of one server."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
@@ -26,25 +19,25 @@ class Metrics:
         )
         self._seconds = Histogram(
             "sash_http_request_seconds",
-            "How long requests took, but event streams",
-            buckets=_BUCKETS,
+            "Duration of requests, without event streams",
+            buckets=_BUCKETS_S,
             registry=self.registry,
         )
-        self._turns = Counter("sash_turns", "Turns by how they ended", ("status",), registry=self.registry)
+        self._turns = Counter("sash_turns", "Turns by final status", ("status",), registry=self.registry)
         self._turn_seconds = Histogram(
-            "sash_turn_seconds", "How long turns took", buckets=_BUCKETS, registry=self.registry
+            "sash_turn_seconds", "Duration of turns", buckets=_BUCKETS_S, registry=self.registry
         )
         self._tokens = Counter("sash_tokens", "Tokens by kind", ("kind",), registry=self.registry)
         self._calls = Counter("sash_calls", "Calls of models and tools", ("kind",), registry=self.registry)
-        self._dollars = Counter("sash_cost_usd", "What models and tools have cost", registry=self.registry)
-        self.subscribers = Gauge("sash_subscribers", "Who listens to events", registry=self.registry)
+        self._dollars = Counter("sash_cost_usd", "Cost of models and tools in USD", registry=self.registry)
+        self.subscribers = Gauge("sash_subscribers", "Open event streams", registry=self.registry)
 
-    def text(self) -> bytes:
-        """Return all numbers as Prometheus reads them."""
+    def render(self) -> bytes:
+        """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)
 
     def count_turn(self, result: ContinuationResult) -> None:
-        """Count a turn that is over."""
+        """Count a finished turn."""
         stats = result.continuation.stats or NO_STATS
         self._turns.labels(result.status).inc()
         self._turn_seconds.observe(stats.duration_ms / 1000)
@@ -54,40 +47,8 @@ class Metrics:
         self._calls.labels("tool").inc(stats.tool_calls)
         self._dollars.inc(stats.cost_usd)
 
-    def count_request(self, method: str, route: str, status: int, seconds: float | None) -> None:
-        """Count a request; one that streams events has no duration to speak of."""
+    def count_request(self, method: str, route: str, status: int, duration_s: float | None) -> None:
+        """Count a request; `duration_s` is None for event streams, which stay open."""
         self._requests.labels(method, route, str(status)).inc()
-        if seconds is not None:
-            self._seconds.observe(seconds)
-
-
-class Counting:
-    """Counts the requests that pass."""
-
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        started, status, streams = perf_counter(), GONE, False
-
-        async def sending(message: Message) -> None:
-            nonlocal status, streams
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                streams = any(value.startswith(b"text/event-stream") for _, value in message["headers"])
-            await send(message)
-
-        try:
-            await self._app(scope, receive, sending)
-        except Exception:
-            status = 500 if status == GONE else status
-            raise
-        finally:
-            route = getattr(scope.get("route"), "path", "none")
-            seconds = None if streams else perf_counter() - started
-            method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._metrics.count_request(method, route, status, seconds)
+        if duration_s is not None:
+            self._seconds.observe(duration_s)

@@ -190,21 +190,21 @@ def copy_json(value: Any) -> Any:
         copied = json.loads(check_text(text))
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"only JSON values can be kept: {error}") from error
-    if _depth(copied) > _MAX_JSON_DEPTH:
-        raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+    check_depth(copied)
     return copied
 
 
-def _depth(value: Any) -> int:
-    deepest, waiting = 0, [(value, 1)]
+def check_depth(value: Any) -> None:
+    """Refuse JSON values that are nested too deeply: recursive code would fail on them later."""
+    waiting = [(value, 1)]
     while waiting:
         value, depth = waiting.pop()
-        deepest = max(deepest, depth)
+        if depth > _MAX_JSON_DEPTH:
+            raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
         if isinstance(value, dict):
             waiting += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
-    return deepest
 
 
 def check_message(text: str) -> str:

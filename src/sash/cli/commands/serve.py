@@ -20,7 +20,7 @@ def serve(
 
     from sash.cli.log_setup import log_to_stderr
     from sash.cli.terminal.console import make_console
-    from sash.server.serve import serve as run_server
+    from sash.server.run import run_server
 
     log_to_stderr(loaded.settings)
     console = make_console()

@@ -1,1 +1,1 @@
-"""MCP by the official SDK: the tools of the agent and of the house, for clients of both eras."""
+"""MCP by the official SDK: tools, resources, prompts and tasks. It imports no route and no middleware."""

@@ -1,4 +1,9 @@
-"""`sash mcp`: MCP on standard input and output, until the input ends or somebody says that it is enough."""
+"""MCP on standard input and output (`sash mcp`), until the input ends or a signal stops the process.
+
+The SDK's `stdio_server` reads and writes the messages. `_StdioRelay` stands between it and the SDK's server
+and adds three things that the SDK lacks: responses to requests that are pending when the input ends, error
+responses to malformed lines, and a reader that does not block the shutdown.
+"""
 
 import asyncio
 import json
@@ -19,119 +24,115 @@ from sash.app.access import Caller
 from sash.app.assembly import make_runtime
 from sash.app.service import AgentService
 from sash.app.settings import Settings
-from sash.server.mcp.server import Mcp
+from sash.server.mcp.handlers import McpHandlers
+from sash.server.timeouts import Timeouts
 from sash.values.sessions import DEFAULT_OWNER
 
 STDIN = 0
-CHUNK = 1 << 16
-# How long who says no more waits for the answers that it has not got yet.
-SETTLE_S = 50.0
+CHUNK_BYTES = 1 << 16
+# Seconds to wait for pending responses after the client closes its input.
+PENDING_S = 50.0
 
 
 def serve_stdio(settings: Settings, owner: str = DEFAULT_OWNER) -> None:
-    """Serve one client, which is the owner. Nothing but MCP goes to standard output."""
+    """Serve one client as `owner`. Standard output carries only MCP messages."""
     asyncio.run(_serve(settings, Caller(owner)))
 
 
 async def _serve(settings: Settings, caller: Caller) -> None:
-    enough = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, enough.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     runtime = make_runtime(settings)
-    # A client starts this with its own settings: turns that a server has accepted are not for these.
+    # The client chose these settings, so turns of another server are not resumed with them.
     await runtime.open(recover=False)
     try:
-        stopping = asyncio.create_task(enough.wait())
-        talking = asyncio.create_task(_talk(Mcp(AgentService(runtime), caller)))
-        await asyncio.wait((talking, stopping), return_when=asyncio.FIRST_COMPLETED)
+        stopping = asyncio.create_task(stop.wait())
+        handlers = McpHandlers(AgentService(runtime), Timeouts(), caller)
+        serving = asyncio.create_task(_serve_client(handlers))
+        await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():
-            await _break_off(talking)
+            serving.cancel()
+            await asyncio.gather(serving, return_exceptions=True)
         else:
             stopping.cancel()
-            await talking
+            await serving
     finally:
         await runtime.close()
 
 
-async def _break_off(talking: asyncio.Task[None]) -> None:
-    """Stop in the middle of whatever is said, so that nobody minds how that ends."""
-    talking.cancel()
-    await asyncio.gather(talking, return_exceptions=True)
-
-
-async def _talk(mcp: Mcp) -> None:
-    server, talk = mcp.server(), _Talk()
-    to_server, asked = anyio.create_memory_object_stream[SessionMessage | Exception]()
-    answers, from_server = anyio.create_memory_object_stream[SessionMessage]()
+async def _serve_client(handlers: McpHandlers) -> None:
+    server, relay = handlers.build_server(), _StdioRelay()
+    to_server, requests = anyio.create_memory_object_stream[SessionMessage | Exception]()
+    responses, from_server = anyio.create_memory_object_stream[SessionMessage]()
     async with (
-        asked,
-        answers,
-        stdio_server(stdin=cast(Any, talk.lines(STDIN))) as (received, sent),
+        requests,
+        responses,
+        stdio_server(stdin=cast(Any, relay.read_lines(STDIN))) as (received, to_client),
         asyncio.TaskGroup() as group,
     ):
-        group.create_task(talk.hear(cast(Any, received), to_server, cast(Any, sent)))
-        group.create_task(talk.answer(from_server, cast(Any, sent)))
-        await server.run(asked, answers, server.create_initialization_options())
+        group.create_task(relay.forward_requests(cast(Any, received), to_server, cast(Any, to_client)))
+        group.create_task(relay.forward_responses(from_server, cast(Any, to_client)))
+        await server.run(requests, responses, server.create_initialization_options())
 
 
-class _Talk:
-    """Carries what is said, and knows what was asked and has no answer yet."""
+class _StdioRelay:
+    """Forwards messages in both directions and remembers the requests without a response."""
 
     def __init__(self) -> None:
-        self._unanswered: set[t.RequestId] = set()
-        self._answered = asyncio.Event()
-        self._line = ""
+        self._pending: set[t.RequestId] = set()
+        self._is_answered = asyncio.Event()
+        self._last_line = ""
 
-    async def lines(self, descriptor: int) -> AsyncIterator[str]:
-        """Give the lines that the client writes; the next is read when the last was passed on."""
-        async for line in _lines(descriptor):
+    async def read_lines(self, descriptor: int) -> AsyncIterator[str]:
+        """Yield the non-empty lines of the client. The next is read after the last was forwarded."""
+        async for line in _read_lines(descriptor):
             if line.strip():
-                self._line = line
+                self._last_line = line
                 yield line
 
-    async def hear(
+    async def forward_requests(
         self,
         received: ObjectReceiveStream[SessionMessage | Exception],
         to_server: ObjectSendStream[SessionMessage | Exception],
-        sent: ObjectSendStream[SessionMessage],
+        to_client: ObjectSendStream[SessionMessage],
     ) -> None:
-        """Pass on what the client says; when it has said all, it still gets its answers."""
+        """Forward the client's messages. At the end of the input, wait for the pending responses."""
         async with received, to_server:
             async for item in received:
                 if isinstance(item, Exception):
-                    await sent.send(_not_understood(self._line))
+                    await to_client.send(_make_parse_error(self._last_line))
                     continue
-                self._note(item.message)
+                self._track(item.message)
                 await to_server.send(item)
             with suppress(TimeoutError):
-                async with asyncio.timeout(SETTLE_S):
-                    while self._unanswered:
-                        self._answered.clear()
-                        await self._answered.wait()
+                async with asyncio.timeout(PENDING_S):
+                    while self._pending:
+                        self._is_answered.clear()
+                        await self._is_answered.wait()
 
-    async def answer(
-        self, from_server: ObjectReceiveStream[SessionMessage], sent: ObjectSendStream[SessionMessage]
+    async def forward_responses(
+        self, from_server: ObjectReceiveStream[SessionMessage], to_client: ObjectSendStream[SessionMessage]
     ) -> None:
-        """Pass on what the server says."""
-        async with from_server, sent:
+        async with from_server, to_client:
             async for item in from_server:
-                await sent.send(item)
+                await to_client.send(item)
                 if isinstance(item.message, t.JSONRPCResponse | t.JSONRPCError):
-                    self._forget(item.message.id)
+                    self._untrack(item.message.id)
 
-    def _note(self, message: t.JSONRPCMessage) -> None:
+    def _track(self, message: t.JSONRPCMessage) -> None:
         if isinstance(message, t.JSONRPCRequest):
-            self._unanswered.add(message.id)
+            self._pending.add(message.id)
         elif isinstance(message, t.JSONRPCNotification) and message.method == "notifications/cancelled":
-            self._forget((message.params or {}).get("requestId"))
+            self._untrack((message.params or {}).get("requestId"))
 
-    def _forget(self, request_id: Any) -> None:
-        self._unanswered.discard(request_id)
-        self._answered.set()
+    def _untrack(self, request_id: Any) -> None:
+        self._pending.discard(request_id)
+        self._is_answered.set()
 
 
-def _not_understood(line: str) -> SessionMessage:
-    """Say that a line is no message, to whoever waits for its answer."""
+def _make_parse_error(line: str) -> SessionMessage:
+    """Return the error response to a malformed line, with the id of its request if it has one."""
     request_id: t.RequestId | None = None
     code = t.PARSE_ERROR
     with suppress(ValueError, RecursionError):
@@ -139,12 +140,12 @@ def _not_understood(line: str) -> SessionMessage:
             case {"id": str() | int() as known}:
                 request_id = known
         code = t.INVALID_REQUEST
-    error = t.ErrorData(code=code, message="This line is no JSON-RPC message: send one in each line.")
+    error = t.ErrorData(code=code, message="This line is not a JSON-RPC message: send one message per line.")
     return SessionMessage(t.JSONRPCError(jsonrpc="2.0", id=request_id, error=error))
 
 
-async def _lines(descriptor: int) -> AsyncIterator[str]:
-    """Give the lines of an input, read by a thread that nobody has to wait for when it is time to go."""
+async def _read_lines(descriptor: int) -> AsyncIterator[str]:
+    """Yield lines that a daemon thread reads. A blocked read does not delay the end of the process."""
     lines: asyncio.Queue[bytes | None] = asyncio.Queue(1)
     loop = asyncio.get_running_loop()
 
@@ -153,10 +154,10 @@ async def _lines(descriptor: int) -> AsyncIterator[str]:
 
     def read() -> None:
         rest = b""
-        with suppress(OSError):  # An input that cannot be read has ended.
-            while chunk := os.read(descriptor, CHUNK):
-                *whole, rest = (rest + chunk).split(b"\n")
-                for line in whole:
+        with suppress(OSError):  # An unreadable input counts as ended.
+            while chunk := os.read(descriptor, CHUNK_BYTES):
+                *complete, rest = (rest + chunk).split(b"\n")
+                for line in complete:
                     put(line)
         if rest:
             put(rest)

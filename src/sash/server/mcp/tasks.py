@@ -1,6 +1,6 @@
-"""MCP's extension Tasks: a turn is a task, and its continuation id is the task's.
+"""MCP's Tasks extension: a turn is a task, and the task id is the continuation id.
 
-A task that needs input is a turn that waits for a yes, to a call or to being resumed.
+A task that needs input is a turn that waits for an approval, or that was interrupted and can be resumed.
 """
 
 from collections.abc import Callable, Coroutine
@@ -18,21 +18,21 @@ from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
-from sash.server.mcp.errors import protocol_error
-from sash.server.mcp.results import of_turn
-from sash.server.mcp.waiting import to_the_end
+from sash.server.mcp.rpc_errors import raise_as_rpc_error
+from sash.server.mcp.tool import finish
+from sash.server.mcp.tool_results import make_turn_result
 from sash.values.requests import Approve
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 REVISION = "2026-07-28"
 TTL_MS = 86_400_000
 POLL_MS = 500
-# The name of the question whether an interrupted turn shall go on; the others have the names of their calls.
+# The key of the question whether to resume a turn. The key of an approval question is its call id.
 RESUME = "resume"
 
 Context = ServerRequestContext[Any, Any]
 
-_STATUS = {
+_TASK_STATUS = {
     "awaiting_approval": "input_required",
     "interrupted": "input_required",
     "completed": "completed",
@@ -43,101 +43,103 @@ _STATUS = {
 
 
 class TaskParams(t.RequestParams):
-    """Which task."""
+    """The id of a task."""
 
     task_id: str
 
 
 class UpdateParams(TaskParams):
-    """Answers for a task that needs input."""
+    """The answers for a task that needs input."""
 
     input_responses: dict[str, Any]
 
 
-def declared(ctx: Context) -> bool:
-    """Whether who makes this request understands tasks."""
+def supports_tasks(ctx: Context) -> bool:
+    """Return True if the client declares the Tasks extension."""
     capabilities = ctx.session.client_capabilities
     extensions = capabilities.extensions if capabilities else None
     return ctx.protocol_version == REVISION and EXTENSION in (extensions or {})
 
 
-def created(turn: ContinuationShown) -> dict[str, Any]:
-    """Return the result of a call that has become a task."""
-    return {"resultType": "task", **_task(turn)}
+def make_created_task(turn: ContinuationShown) -> dict[str, Any]:
+    """Return the result of a tool call that continues as a task."""
+    return {"resultType": "task", **_make_task(turn)}
 
 
-class Tasks:
-    """The requests about tasks."""
+class TaskHandlers:
+    """Handles the requests about tasks."""
 
-    def __init__(self, desk: AgentService, caller: Callable[[Context], Caller]) -> None:
-        self._desk = desk
-        self._caller = caller
+    def __init__(self, service: AgentService, get_caller: Callable[[Context], Caller]) -> None:
+        self._service = service
+        self._get_caller = get_caller
 
     def install(self, server: Server[Any]) -> None:
-        """Let a server have tasks."""
+        """Add the Tasks extension to a server."""
         server.extensions[EXTENSION] = {}
         server.add_request_handler("tasks/get", TaskParams, self.get)
         server.add_request_handler("tasks/update", UpdateParams, self.update)
         server.add_request_handler("tasks/cancel", TaskParams, self.cancel)
 
     async def get(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        """Say where a task stands, and with which result."""
-        turn = await self._find(ctx, params)
-        task = _task(turn)
+        """Return the state of a task, with its result or its questions."""
+        turn = await self._find_turn(ctx, params)
+        task = _make_task(turn)
         if task["status"] == "completed":
-            result = of_turn(turn)
+            result = make_turn_result(turn)
             task["result"] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         elif task["status"] == "input_required":
-            task["inputRequests"] = _questions(turn)
+            task["inputRequests"] = _make_questions(turn)
         return task
 
     async def update(self, ctx: Context, params: UpdateParams) -> dict[str, Any]:
-        """Take the answers that a task waits for; others are not for it."""
-        turn, answers = await self._find(ctx, params), params.input_responses
+        """Apply the answers that a task waits for. Other answers are ignored."""
+        turn, answers = await self._find_turn(ctx, params), params.input_responses
         for call in turn.waiting_calls:
             if call.call_id in answers:
-                approved = Approve(call_id=call.call_id, approved=_is_yes(answers[call.call_id]))
-                await self._do(self._desk.approve(self._caller(ctx), turn.continuation_id, approved))
-        if turn.status == "interrupted" and _is_yes(answers.get(RESUME)):
-            await self._do(self._desk.resume(self._caller(ctx), turn.continuation_id))
+                approved = Approve(call_id=call.call_id, approved=_is_approved(answers[call.call_id]))
+                await self._finish_unless_done(
+                    self._service.approve(self._get_caller(ctx), turn.continuation_id, approved)
+                )
+        if turn.status == "interrupted" and _is_approved(answers.get(RESUME)):
+            await self._finish_unless_done(self._service.resume(self._get_caller(ctx), turn.continuation_id))
         return {}
 
     async def cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
-        """End a task; one that is over already stays as it is."""
-        await self._find(ctx, params)
-        with protocol_error():
-            await to_the_end(self._desk.cancel(self._caller(ctx), params.task_id))
+        """Cancel a task. A task that has ended does not change."""
+        await self._find_turn(ctx, params)
+        with raise_as_rpc_error():
+            await finish(self._service.cancel(self._get_caller(ctx), params.task_id))
         return {}
 
-    async def _find(self, ctx: Context, params: TaskParams) -> ContinuationShown:
-        """Return the turn that a task is; who does not understand tasks is told so."""
+    async def _find_turn(self, ctx: Context, params: TaskParams) -> ContinuationShown:
+        """Return the turn of a task. Raise MCPError if the client does not declare the extension."""
         if ctx.protocol_version != REVISION:
             raise MCPError(t.METHOD_NOT_FOUND, "Method not found", ctx.method)
-        if not declared(ctx):
+        if not supports_tasks(ctx):
             needed: dict[str, Any] = {"requiredCapabilities": {"extensions": {EXTENSION: {}}}}
             raise MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
-        _check_name(ctx, params.task_id)
-        with protocol_error():
-            return await self._desk.await_continuation(self._caller(ctx), params.task_id)
+        _check_name_header(ctx, params.task_id)
+        with raise_as_rpc_error():
+            return await self._service.await_continuation(self._get_caller(ctx), params.task_id)
 
-    async def _do(self, work: Coroutine[Any, Any, object]) -> None:
-        somebody_else_was_first = suppress(NotAwaitingApproval, ContinuationFinal, SessionBusy)
-        with protocol_error(), somebody_else_was_first:
-            await to_the_end(work)
+    async def _finish_unless_done(self, work: Coroutine[Any, Any, object]) -> None:
+        """Apply an answer. Ignore it if another client answered first."""
+        with raise_as_rpc_error(), suppress(NotAwaitingApproval, ContinuationFinal, SessionBusy):
+            await finish(work)
 
 
-def _check_name(ctx: Context, task_id: str) -> None:
-    """Refuse a header that names another task: a proxy may have let the request in by it."""
+def _check_name_header(ctx: Context, task_id: str) -> None:
+    """Refuse a header that names another task: a proxy may have authorized the request by it."""
     if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != task_id:
         raise MCPError(t.HEADER_MISMATCH, "the Mcp-Name header is not the taskId of the request")
 
 
-def _task(turn: ContinuationShown) -> dict[str, Any]:
+def _make_task(turn: ContinuationShown) -> dict[str, Any]:
     task: dict[str, Any] = {
         "taskId": turn.continuation_id,
-        "status": _STATUS.get(turn.status, "working"),
-        "createdAt": _at(turn.created_at),
-        "lastUpdatedAt": _at(turn.updated_at),
+        "status": _TASK_STATUS.get(turn.status, "working"),
+        "createdAt": _format_time(turn.created_at),
+        "lastUpdatedAt": _format_time(turn.updated_at),
         "ttlMs": TTL_MS,
         "pollIntervalMs": POLL_MS,
     }
@@ -148,33 +150,35 @@ def _task(turn: ContinuationShown) -> dict[str, Any]:
     return task
 
 
-def _questions(turn: ContinuationShown) -> dict[str, Any]:
-    """Return what a turn waits to be told, by the name of each answer."""
+def _make_questions(turn: ContinuationShown) -> dict[str, Any]:
+    """Return the questions of a turn to the user, by the key of each answer."""
     if turn.status == "interrupted":
         return {
-            RESUME: _question("The agent was interrupted. Shall it go on? What was done is not done again.")
+            RESUME: _make_question(
+                "The agent was interrupted. Shall it continue? Finished steps are not repeated."
+            )
         }
     return {
-        call.call_id: _question(f"The agent wants to use {call.in_words} ({call.reason}). May it?")
+        call.call_id: _make_question(f"The agent wants to use {call.in_words} ({call.reason}). May it?")
         for call in turn.waiting_calls
     }
 
 
-def _question(message: str) -> dict[str, Any]:
-    """Return a question to the user that takes a yes or a no."""
-    approved = {"type": "boolean", "title": "Yes", "description": "Whether it may."}
+def _make_question(message: str) -> dict[str, Any]:
+    """Return a question with a yes or no answer, as MCP's elicitation defines it."""
+    approved = {"type": "boolean", "title": "Yes", "description": "Whether the agent may do it."}
     schema = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}
     return {"method": "elicitation/create", "params": params}
 
 
-def _is_yes(answer: Any) -> bool:
-    """Whether an answer is a yes; all that is not plainly one is a no."""
+def _is_approved(answer: Any) -> bool:
+    """Return True only for an explicit approval; every other answer denies."""
     if not isinstance(answer, dict) or answer.get("action") != "accept":
         return False
     content = answer.get("content")
     return isinstance(content, dict) and content.get("approved") is True
 
 
-def _at(at: datetime) -> str:
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+def _format_time(moment: datetime) -> str:
+    return moment.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

@@ -1,6 +1,6 @@
-"""How Sash's pages look, and the first of them: links, for who opens the address in a browser.
+"""The style and frame of all pages.
 
-A page is whole in itself: it loads nothing and runs nothing, so that it shows in a house without internet.
+A page loads no file and runs no script, so it works in a home without internet.
 """
 
 HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -108,13 +108,13 @@ td > p:first-child { margin-top: 0; }
 @media print { .docs nav { display: none; } article { break-inside: avoid; } }
 """
 
-# A sash window: the lower half slides.
-MARK = """<svg viewBox="0 0 32 32" fill="none" stroke="currentColor" stroke-width="2.5" aria-hidden="true">
+# A sash window, whose lower half slides.
+LOGO = """<svg viewBox="0 0 32 32" fill="none" stroke="currentColor" stroke-width="2.5" aria-hidden="true">
 <rect x="5" y="3" width="22" height="26" rx="2"/><path d="M5 13h22M16 3v10M5 18h22M16 18v11"/></svg>"""
 
 
-def frame(title: str, kind: str, body: str) -> str:
-    """Return a whole page of a kind, with the looks that all pages share; the body is HTML."""
+def render_page(title: str, css_class: str, body: str) -> str:
+    """Return a complete HTML page. `title` and `body` are HTML."""
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -123,30 +123,8 @@ def frame(title: str, kind: str, body: str) -> str:
 <title>{title}</title>
 <style>{_STYLE}</style>
 </head>
-<body class="{kind}">
+<body class="{css_class}">
 {body}
 </body>
 </html>
 """
-
-
-PAGE = frame(
-    "Sash",
-    "home",
-    f"""<header class="brand">{MARK}<h1>Sash</h1></header>
-<p class="lead">Conversations with an agent that remember exactly, cost little, and never lose or repeat
-anything.</p>
-<ul class="cards">
-<li><strong><a href="/docs">The API</a></strong>
-<span>Every route, with commands to copy.</span></li>
-<li><strong><a href="/openapi.json">OpenAPI</a></strong>
-<span>The same for programs: <code>/openapi.json</code></span></li>
-<li><strong>MCP</strong>
-<span>The address for a client: <code>/mcp</code></span></li>
-<li><strong>Events</strong>
-<span>As they happen: <code>/events/{{session_id}}</code></span></li>
-</ul>
-<p class="foot">Talk to the house: <code>sash chat</code></p>
-<p class="foot">How the server is: <a href="/health">health</a>, <a href="/ready">ready</a>,
-<a href="/metrics">metrics</a></p>""",
-)

@@ -1,0 +1,396 @@
+"""Conversations by name (seed 001): one durable window of turns for each owner and conversation id.
+
+A conversation is a session whose name is the conversation id. Each method returns the JSON object of its
+route. Other callers may start or clear the same conversation at any moment, so the methods retry.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from sash.app.access import Caller
+from sash.app.schemas import Acknowledged, ContinuationShown, shown_result
+from sash.app.service import AgentService
+from sash.errors import (
+    ContinuationNotFound,
+    SessionBusy,
+    SessionChanged,
+    SessionEnded,
+    SessionExists,
+    SessionNotFound,
+)
+from sash.intents.approval_words import parse_approval
+from sash.memory.conversation import (
+    PastTurn,
+    check_max_turns,
+    check_turn_count,
+    format_timestamp,
+    turns_to_dicts,
+    turns_to_text,
+)
+from sash.values.codec import adapter
+from sash.values.continuations import UNDER_WAY, Continuation
+from sash.values.requests import Approve, SendMessage, StartSession
+from sash.values.sessions import Session, WindowLimits
+from sash.values.validation import check_conversation_id
+
+ANSWER_S = 50.0
+MAX_TRIES = 10
+# Another caller started, ended or deleted the session of the conversation: try again.
+_CONFLICTS = (SessionExists, SessionNotFound, SessionEnded)
+
+
+class ConversationKeepsChanging(SessionChanged):
+    """Other callers changed the conversation during every try."""
+
+    def __init__(self, conversation_id: str) -> None:
+        super().__init__(
+            f"other callers keep changing conversation {conversation_id}: try again",
+            session_id=conversation_id,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _ConversationWindow:
+    """The turns in the window of a conversation, and the number of turns it ever had."""
+
+    turns: tuple[PastTurn, ...]
+    total: int
+    max_turns: int
+
+    @property
+    def oldest_at(self) -> str | None:
+        return self.turns[0].timestamp if self.turns else None
+
+    @property
+    def newest_at(self) -> str | None:
+        return self.turns[-1].timestamp if self.turns else None
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        return {
+            "current_turns": len(self.turns),
+            "max_turns": self.max_turns,
+            "total_turns_ever": self.total,
+            "deleted_turns": self.total - len(self.turns),
+        }
+
+
+class ConversationService:
+    """Serves the last `max_turns` turns of each conversation, unchanged.
+
+    `answer_s` is the time to wait for the agent before the user is told that it still works.
+    """
+
+    def __init__(self, service: AgentService, max_turns: int = 10, *, answer_s: float = ANSWER_S) -> None:
+        self.runtime = service.runtime
+        self._service = service
+        self._max_turns = check_max_turns(max_turns)
+        self._answer_s = answer_s
+
+    async def get_or_start_session(self, caller: Caller, conversation_id: str) -> Session:
+        """Return the active session of a conversation. It is started if missing, reopened if expired."""
+        name = check_conversation_id(conversation_id)
+        for _ in range(MAX_TRIES):
+            found = await self.runtime.find_session(name, owner=caller.owner)
+            if found is not None and found.status == "active":
+                return found
+            try:
+                if found is not None and found.status == "expired":
+                    return await self.runtime.reopen_session(found.id, owner=caller.owner)
+                return await self._start_session(caller, name, 0 if found is None else _count_turns(found))
+            except _CONFLICTS:
+                continue
+        raise ConversationKeepsChanging(name)
+
+    async def add_turn(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        user_message: str,
+        ai_response: str | None = None,
+        metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Add a turn. If the window is full, its oldest turn is removed."""
+        caller.need("converse")
+        options = {"metadata": metadata, "idempotency_key": idempotency_key}
+        turn = await self._record_turn(caller, conversation_id, user_message, ai_response, **options)
+        window = await self._read_window(caller, conversation_id)
+        return {
+            "status": "success",
+            "turn_id": turn.id,
+            "message": "Conversation turn added successfully",
+            "statistics": window.counts,
+        }
+
+    async def get_history(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        *,
+        format_text: bool = False,
+        include_metadata: bool = True,
+    ) -> dict[str, Any]:
+        """Return the turns in the window, oldest first; as one text if `format_text` is set."""
+        caller.need("read")
+        window = await self._read_window(caller, conversation_id)
+        render = turns_to_text if format_text else turns_to_dicts
+        return {
+            "turns": render(window.turns, include_metadata),
+            "total_turns": len(window.turns),
+            "max_turns": window.max_turns,
+            "total_turns_ever": window.total,
+            "oldest_turn_timestamp": window.oldest_at,
+            "newest_turn_timestamp": window.newest_at,
+        }
+
+    async def get_statistics(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
+        """Return the number of turns: in the window, in total, and removed."""
+        caller.need("read")
+        window = await self._read_window(caller, conversation_id)
+        return {
+            "status": "success",
+            "statistics": window.counts | {"oldest_turn": window.oldest_at, "newest_turn": window.newest_at},
+            "sliding_window_info": {
+                "max_turns": window.max_turns,
+                "policy": "FIFO (First In First Out)",
+                "philosophy": "Chopping > Summarizing",
+                "benefits": [
+                    "Recent precision: Last N turns perfectly intact",
+                    "Zero AI cost: No summarization needed",
+                    "No information loss: Lossless compression of recent past",
+                    "Predictable: Always know what's in context",
+                ],
+            },
+        }
+
+    async def get_recent_turns(self, caller: Caller, conversation_id: str, n: int = 5) -> dict[str, Any]:
+        """Return the `n` newest turns, the oldest of them first."""
+        caller.need("read")
+        check_turn_count(n)
+        turns = (await self._read_window(caller, conversation_id)).turns
+        newest = turns_to_dicts(turns[max(0, len(turns) - n) :])
+        return {"status": "success", "recent_turns": newest, "count": len(newest), "requested": n}
+
+    async def update_turn(
+        self, caller: Caller, conversation_id: str, turn_id: str, ai_response: str
+    ) -> dict[str, Any]:
+        """Set the answer of a turn in the window, for example after it was streamed."""
+        caller.need("converse")
+        found = await self.runtime.find_session(check_conversation_id(conversation_id), owner=caller.owner)
+        turns = [] if found is None else await self.runtime.list_turns(found.id, owner=caller.owner)
+        if all(turn.id != turn_id for turn in turns):
+            raise ContinuationNotFound(
+                f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
+            )
+        if found is not None:
+            await self._service.check_act(caller, found.id)
+        await self.runtime.amend_turn(turn_id, ai_response, owner=caller.owner)
+        return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
+
+    async def clear(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
+        """Delete all turns of a conversation permanently. Their number is kept."""
+        caller.need("converse")
+        name, total = check_conversation_id(conversation_id), 0
+        if (started := await self._replace_session(caller, name)) is not None:
+            total = _count_turns(started)
+            await self._delete_older_sessions(caller, started)
+        return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
+
+    async def send_to_agent(
+        self,
+        caller: Caller,
+        conversation_id: str,
+        text: str,
+        language: str | None = None,
+        idempotency_key: str | None = None,
+    ) -> dict[str, Any]:
+        """Send a message to the agent, after turns under way, and wait for the answer.
+
+        If a turn waits for an approval, a "yes" or "no" answers it. Any other text repeats the question.
+        """
+        caller.need("converse")
+        caller.need("read")
+        waiting = await self._find_waiting_turn(caller, conversation_id)
+        try:
+            if waiting is None:
+                message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
+                sent = await self._send_message(caller, conversation_id, message, language)
+                turn = await self._await_turn(caller, sent.continuation_id)
+            else:
+                turn = await self._answer_approvals(caller, waiting, parse_approval(text))
+        except ContinuationNotFound as error:
+            raise SessionChanged(
+                f"conversation {conversation_id} was cleared while the agent answered: send it again"
+            ) from error
+        return {
+            "response_text": _write_reply(turn),
+            "conversation_id": conversation_id,
+            "extra": _describe_turn(turn),
+        }
+
+    async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
+        """Return the turn that waits for an approval, or None."""
+        name = check_conversation_id(conversation_id)
+        found = await self.runtime.find_session(name, owner=caller.owner)
+        with suppress(SessionNotFound, ContinuationNotFound):
+            for turn in await self.runtime.open_continuations(found.id, owner=caller.owner) if found else ():
+                if turn.status == "awaiting_approval":
+                    return await self._await_turn(caller, turn.id)
+        return None
+
+    async def _answer_approvals(
+        self, caller: Caller, waiting: ContinuationShown, is_approved: bool | None
+    ) -> ContinuationShown:
+        """Give the same answer to every waiting call of a turn. Do nothing if the answer is None."""
+        turn = waiting
+        for call in waiting.waiting_calls if is_approved is not None else ():
+            if call in turn.waiting_calls:
+                answer = Approve(call_id=call.call_id, approved=bool(is_approved))
+                await self._service.approve(caller, waiting.continuation_id, answer)
+                turn = await self._await_turn(caller, waiting.continuation_id)
+        return turn
+
+    async def _await_turn(self, caller: Caller, continuation_id: str) -> ContinuationShown:
+        return shown_result(
+            await self.runtime.await_continuation(
+                continuation_id, owner=caller.owner, timeout_s=self._answer_s
+            )
+        )
+
+    async def _send_message(
+        self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
+    ) -> Acknowledged:
+        for _ in range(MAX_TRIES):
+            session = await self.get_or_start_session(caller, conversation_id)
+            try:
+                if language is not None and session.preferences.get("language") != language:
+                    await self._service.set_preferences(caller, session.id, {"language": language})
+                return await self._service.send_message(caller, session.id, message)
+            except _CONFLICTS:
+                continue
+        raise ConversationKeepsChanging(conversation_id)
+
+    async def _start_session(self, caller: Caller, name: str, turns_before: int) -> Session:
+        window = WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0)
+        request = StartSession(name=name, policy=self._service.policy(caller), window=window)
+        return await self.runtime.start(request, owner=caller.owner, turns_before=turns_before)
+
+    async def _replace_session(self, caller: Caller, name: str) -> Session | None:
+        """End the last session of a conversation and start a new one. Return None if there is none.
+
+        The new session stores the number of turns before the old one is deleted, so a crash loses no count.
+        """
+        for _ in range(MAX_TRIES):
+            found = await self.runtime.find_session(name, owner=caller.owner)
+            if found is None:
+                return None
+            try:
+                await self.runtime.end_session(found.id, owner=caller.owner)
+                ended = await self.runtime.get_session(found.id, owner=caller.owner)
+                return await self._start_session(caller, name, _count_turns(ended))
+            except _CONFLICTS:
+                continue
+        raise ConversationKeepsChanging(name)
+
+    async def _delete_older_sessions(self, caller: Caller, current: Session) -> None:
+        """Delete the sessions of a conversation that are older than `current`, which counts their turns.
+
+        A newer session is left alone: the caller that ended it has not counted its turns yet.
+        """
+        cursor: str | None = current.id
+        while cursor is not None:
+            page = await self.runtime.list_sessions(owner=caller.owner, name=current.name, cursor=cursor)
+            for session in page.items:
+                with suppress(SessionNotFound):
+                    await self.runtime.delete_session(session.id, owner=caller.owner)
+            cursor = page.next_cursor
+
+    async def _record_turn(
+        self, caller: Caller, conversation_id: str, user_message: str, ai_response: str | None, **options: Any
+    ) -> Continuation:
+        """Add a turn, after the turn under way. Raise SessionBusy if that takes longer than `answer_s`."""
+        deadline = asyncio.get_running_loop().time() + self._answer_s
+        for _ in range(MAX_TRIES):
+            session = await self.get_or_start_session(caller, conversation_id)
+            try:
+                await self._service.check_act(caller, session.id)
+                return await self.runtime.record_turn(
+                    session.id, user_message, ai_response, owner=caller.owner, **options
+                )
+            except SessionBusy as busy:
+                await self._await_busy_turn(caller, busy, deadline)
+            except _CONFLICTS:
+                continue
+        raise ConversationKeepsChanging(conversation_id)
+
+    async def _await_busy_turn(self, caller: Caller, busy: SessionBusy, deadline: float) -> None:
+        """Wait for the running turn. Raise SessionBusy if it has not ended by `deadline`."""
+        left_s = max(0.0, deadline - asyncio.get_running_loop().time())
+        with suppress(ContinuationNotFound):
+            running = await self.runtime.await_continuation(
+                busy.continuation_id, owner=caller.owner, timeout_s=left_s
+            )
+            if not running.continuation.is_final and running.status != "interrupted":
+                needs_approval = running.status == "awaiting_approval"
+                state = (
+                    "needs an approval: approve or deny it" if needs_approval else "is running: wait for it"
+                )
+                raise SessionBusy(
+                    f"turn {running.continuation.id} {state}, cancel it, or try again later",
+                    continuation_id=running.continuation.id,
+                ) from busy
+
+    async def _read_window(self, caller: Caller, conversation_id: str) -> _ConversationWindow:
+        """Return the window of a conversation. A missing conversation is empty; it is not started."""
+        name = check_conversation_id(conversation_id)
+        for _ in range(MAX_TRIES):
+            found = await self.runtime.find_session(name, owner=caller.owner)
+            if found is None:
+                return _ConversationWindow((), 0, self._max_turns)
+            try:
+                turns = await self.runtime.list_turns(found.id, owner=caller.owner)
+                session = await self.runtime.get_session(found.id, owner=caller.owner)
+            except SessionNotFound:
+                continue
+            max_turns = session.window.max_turns or self._max_turns
+            return _ConversationWindow(tuple(map(_make_past_turn, turns)), _count_turns(session), max_turns)
+        raise ConversationKeepsChanging(name)
+
+
+def _write_reply(turn: ContinuationShown) -> str:
+    """Return the answer of a turn, or a sentence about its state, for the user."""
+    if turn.response is not None:
+        return turn.response.final_message
+    if turn.error is not None:
+        return turn.error.message
+    if turn.waiting_calls:
+        questions = " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
+        return f"{questions} Say yes or no."
+    if turn.status in UNDER_WAY:
+        return "I am still working on it."
+    return f"It was {turn.status}."
+
+
+def _describe_turn(turn: ContinuationShown) -> dict[str, Any]:
+    """Return the state of a turn as JSON values, for programs."""
+    shown = adapter(ContinuationShown).dump_python(turn, mode="json")
+    response = shown["response"] or {}
+    names = ("continuation_id", "session_id", "status", "artifacts", "waiting_calls", "error")
+    described = {name: shown[name] for name in names}
+    return described | {"actions": response.get("actions", []), "stopped_by": response.get("stopped_by")}
+
+
+def _make_past_turn(turn: Continuation) -> PastTurn:
+    answer = None if turn.response is None else turn.response.final_message
+    return PastTurn(
+        turn.id, turn.request.message, answer, format_timestamp(turn.created_at), turn.request.metadata
+    )
+
+
+def _count_turns(session: Session) -> int:
+    """Return the number of turns a conversation ever had, without failed and cancelled turns."""
+    stats = session.stats
+    return session.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns

@@ -1,0 +1,272 @@
+"""The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
+
+from collections.abc import Callable
+from typing import Annotated, Any, get_type_hints
+
+from pydantic import BeforeValidator, Field, Strict, ValidationError
+
+from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
+from sash.errors import ContinuationNotFound, InvalidInput
+from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
+from sash.server.mcp.tool import Handler, Tool, ToolContext
+from sash.server.mcp.tool_outputs import SummaryList, TurnState, summarize_sessions
+from sash.values.codec import adapter
+from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
+from sash.values.sessions import Label, SessionStatus
+from sash.values.validated import describe_faults, validated
+from sash.values.validation import whole
+
+# Many clients give up after a minute.
+WAIT_MS = 50_000
+MAX_SESSIONS = 500
+
+ARGUMENT_DESCRIPTIONS = {
+    "session_id": "The session_id that ha_agent_start_session returned.",
+    "continuation_id": "The continuation_id of the turn, as ha_agent_send_message returned it.",
+    "message": "The user's message or question, in any language.",
+    "planner_hints": "Hints for the agent, such as entities that matter.",
+    "allow_tools": "Whether the agent may use its tools.",
+    "time_budget_ms": "The maximum duration of the turn.",
+    "idempotency_key": "A message that is sent again with the same key is answered once.",
+    "stream": "It has no effect: the events of a turn are always available at /events/{session_id}.",
+    "busy": "If another turn is running: reject this one, wait for the other, or cancel the other.",
+    "timeout_ms": "The maximum time to wait. Then the result is the state so far; nothing is lost.",
+    "call_id": "The call that needs an approval, from waiting_calls.",
+    "approved": "The user's answer. Never approve for the user.",
+    "reason": "The reason, for the record.",
+    "policy": "What the agent may do in the house. Without it, nothing is changed.",
+    "name": "A name to find the session by.",
+    "area": "The area of the house where the user is.",
+}
+
+
+def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callable[[Handler], Tool]:
+    """Make a tool of a handler. The schemas come from its annotations; `hints` are flags of `Tool`."""
+
+    def make_tool(handler: Handler) -> Tool:
+        types = get_type_hints(handler)
+        result = TurnState if hints.get("waits_for_turn") else types["return"]
+        types.pop("return")
+        types.pop("context")
+        [arguments] = types.values()
+        return Tool(
+            name,
+            title,
+            description,
+            handler,
+            make_input_schema(arguments, ARGUMENT_DESCRIPTIONS),
+            make_output_schema(result),
+            lambda given: _parse_arguments(arguments, given),
+            **hints,
+        )
+
+    return make_tool
+
+
+def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
+    """Return the arguments as a value of `kind`, or raise InvalidInput."""
+    try:
+        return adapter(kind).validate_python(arguments)
+    except ValidationError as error:
+        raise InvalidInput(describe_faults(error.errors(include_url=False))) from error
+
+
+@validated(kw_only=True)
+class SessionId:
+    session_id: Label
+
+
+@validated(kw_only=True)
+class SessionEnd(SessionId):
+    reason: Label | None = None
+
+
+@validated(kw_only=True)
+class SessionQuery:
+    status: SessionStatus | None = None
+    limit: Annotated[int, Strict(), Field(ge=1, le=MAX_SESSIONS), BeforeValidator(whole)] = 20
+    cursor: Label | None = None
+
+
+@validated(kw_only=True)
+class SessionMessage(SendMessage):
+    session_id: Label
+
+
+@validated(kw_only=True)
+class Question(Ask):
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@validated(kw_only=True)
+class TurnId:
+    continuation_id: Label
+
+
+@validated(kw_only=True)
+class TurnCancellation(TurnId):
+    reason: Label | None = None
+
+
+@validated(kw_only=True)
+class TurnWait(TurnId):
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@validated(kw_only=True)
+class TurnApproval(Approve):
+    continuation_id: Label
+    timeout_ms: Milliseconds = WAIT_MS
+
+
+@agent_tool(
+    "ha_agent_list_sessions",
+    "List sessions",
+    "List your sessions with the home agent, newest first. Use it to find a conversation to continue.",
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def list_sessions(context: ToolContext, query: SessionQuery) -> SummaryList:
+    page = await context.service.list_sessions(
+        context.caller, status=query.status, limit=query.limit, cursor=query.cursor
+    )
+    return summarize_sessions(page)
+
+
+@agent_tool(
+    "ha_agent_ask",
+    "Ask the agent once",
+    "Ask the home agent one question and get its answer, without a conversation. Use it for a single "
+    "question about the house, or a single task. For follow-up questions start a session instead.",
+    waits_for_turn=True,
+    is_destructive=True,
+    is_open_world=True,
+)
+async def ask(context: ToolContext, question: Question) -> str:
+    return (await context.service.put_question(context.caller, question)).continuation_id
+
+
+@agent_tool(
+    "ha_agent_start_session",
+    "Start a session",
+    "Start a conversation with the home agent. It lasts for weeks and remembers what was said. Returns the "
+    "session_id to send messages with. Without a policy that allows it, nothing in the house is changed.",
+)
+async def start_session(context: ToolContext, options: StartSession) -> SessionStarted:
+    return await context.service.start_session(context.caller, options)
+
+
+@agent_tool(
+    "ha_agent_send_message",
+    "Send a message",
+    "Send a message to the agent in a session. It returns a continuation_id immediately, and the agent "
+    "works in the background. Get the answer with ha_agent_await_continuation.",
+    is_destructive=True,
+    is_open_world=True,
+)
+async def send_message(context: ToolContext, message: SessionMessage) -> Acknowledged:
+    return await context.service.send_message(context.caller, message.session_id, message)
+
+
+@agent_tool(
+    "ha_agent_await_continuation",
+    "Wait for an answer",
+    "Wait for the agent's answer to a message. If the time is up first, it returns the state so far: call "
+    "it again. It is safe to wait twice, or not at all.",
+    waits_for_turn=True,
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def await_continuation(context: ToolContext, turn: TurnWait) -> str:
+    return turn.continuation_id
+
+
+@agent_tool(
+    "ha_agent_approve",
+    "Approve or deny a call",
+    "Tell the agent whether it may make a call that needs an approval, such as unlocking a door. Ask the "
+    "user first. Then it waits for the agent's answer.",
+    waits_for_turn=True,
+    is_destructive=True,
+    is_open_world=True,
+)
+async def approve(context: ToolContext, approval: TurnApproval) -> str:
+    turn = await context.service.approve(context.caller, approval.continuation_id, approval)
+    return turn.continuation_id
+
+
+@agent_tool(
+    "ha_agent_cancel",
+    "Cancel a turn",
+    "Cancel the agent's work on a message immediately, when the user no longer wants it.",
+    is_destructive=True,
+    is_idempotent=True,
+)
+async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
+    try:
+        return await context.service.cancel(context.caller, turn.continuation_id, turn.reason)
+    except ContinuationNotFound:
+        return Cancelled("not_found")
+
+
+@agent_tool(
+    "ha_agent_resume",
+    "Resume a turn",
+    "Continue a turn that was interrupted, for example by a restart. Finished steps are not repeated. Then "
+    "it waits for the agent's answer.",
+    waits_for_turn=True,
+    is_destructive=True,
+    is_open_world=True,
+)
+async def resume(context: ToolContext, turn: TurnWait) -> str:
+    return (await context.service.resume(context.caller, turn.continuation_id)).continuation_id
+
+
+@agent_tool(
+    "ha_agent_retry",
+    "Retry a turn",
+    "Send the message of a failed, cancelled or interrupted turn again. Returns the continuation_id of the "
+    "new turn, as ha_agent_send_message does.",
+    is_destructive=True,
+    is_open_world=True,
+)
+async def retry(context: ToolContext, turn: TurnId) -> Acknowledged:
+    return await context.service.retry(context.caller, turn.continuation_id)
+
+
+@agent_tool(
+    "ha_agent_get_session",
+    "Look at a session",
+    "Show a session: its model, policy, budgets, memory, cost and unfinished turns.",
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def get_session(context: ToolContext, session: SessionId) -> SessionShown:
+    return await context.service.get_session(context.caller, session.session_id)
+
+
+@agent_tool(
+    "ha_agent_end_session",
+    "End a session",
+    "End a session when its conversation is over. It accepts no more messages, and its running turns are "
+    "cancelled. The transcript is kept.",
+    is_destructive=True,
+    is_idempotent=True,
+)
+async def end_session(context: ToolContext, session: SessionEnd) -> SessionOver:
+    return await context.service.end_session(context.caller, session.session_id, session.reason)
+
+
+AGENT_TOOLS: tuple[Tool, ...] = (
+    list_sessions,
+    ask,
+    start_session,
+    send_message,
+    await_continuation,
+    approve,
+    cancel,
+    resume,
+    retry,
+    get_session,
+    end_session,
+)

@@ -1,0 +1,58 @@
+"""JSON schemas of dataclasses for models: short, and without references."""
+
+from typing import Any
+
+from sash.values.codec import adapter
+
+# Keys that cost tokens and do not help a model.
+_OMITTED_KEYS = frozenset({"title", "examples"})
+_NULL = {"type": "null"}
+
+
+def make_input_schema(kind: type[Any], descriptions: dict[str, str] | None = None) -> dict[str, Any]:
+    """Return the schema of arguments. A field with the default null becomes an optional field."""
+    schema = _make_schema(kind, "validation")
+    schema.pop("description", None)
+    for name, text in (descriptions or {}).items():
+        if name in schema["properties"]:
+            schema["properties"][name]["description"] = text
+    return schema
+
+
+def make_output_schema(kind: type[Any]) -> dict[str, Any]:
+    """Return the schema of a result."""
+    return _make_schema(kind, "serialization")
+
+
+def _make_schema(kind: type[Any], mode: Any) -> dict[str, Any]:
+    schema = adapter(kind).json_schema(mode=mode)
+    resolved: dict[str, Any] = _resolve(schema, schema.pop("$defs", {}), mode == "validation")
+    return resolved
+
+
+def _resolve(node: Any, definitions: dict[str, Any], is_input: bool) -> Any:
+    """Replace references by their definitions, and omit the keys that do not help."""
+    if isinstance(node, list):
+        return [_resolve(item, definitions, is_input) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "$ref" in node:
+        definition = definitions[node["$ref"].rpartition("/")[2]]
+        merged = {**definition, **{key: node[key] for key in node if key != "$ref"}}
+        return _resolve(merged, definitions, is_input)
+    if is_input and node.get("default", ...) is None and _NULL in node.get("anyOf", ()):
+        return _resolve(_remove_null(node), definitions, is_input)
+    return {
+        key: {name: _resolve(field, definitions, is_input) for name, field in value.items()}
+        if key == "properties"
+        else _resolve(value, definitions, is_input)
+        for key, value in node.items()
+        if key not in _OMITTED_KEYS
+    }
+
+
+def _remove_null(node: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a nullable value without null and without the default."""
+    others = [choice for choice in node["anyOf"] if choice != _NULL]
+    rest = {key: value for key, value in node.items() if key not in ("anyOf", "default")}
+    return {**others[0], **rest} if len(others) == 1 else {"anyOf": others, **rest}

@@ -1,0 +1,86 @@
+"""The results of MCP tools that differ from those of REST: shorter, because a model reads them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from sash.app.schemas import ContinuationShown, SessionList, WaitingCall
+from sash.values.continuations import ArtifactRef, ContinuationError, ContinuationResponse, Status
+from sash.values.sessions import ModelConfig, SessionStatus
+
+NEXT_CALL: dict[str, str] = {
+    "pending": "It waits for an earlier turn. Call ha_agent_await_continuation with this continuation_id.",
+    "running": "It is still running. Call ha_agent_await_continuation with this continuation_id.",
+    "streaming": "It is writing its answer. Call ha_agent_await_continuation with this continuation_id.",
+    "awaiting_approval": "It needs an approval. Ask the user about each of waiting_calls, then call "
+    "ha_agent_approve.",
+    "interrupted": "It was interrupted. Call ha_agent_resume with this continuation_id to continue it.",
+    "expired": "It waited too long. Call ha_agent_retry with this continuation_id to start again.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session in a list: what distinguishes it, and what it has used so far."""
+
+    id: str
+    name: str | None
+    status: SessionStatus
+    created_at: datetime
+    updated_at: datetime
+    model: ModelConfig
+    turns: int
+    total_tokens: int
+    cost_usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryList:
+    sessions: tuple[SessionSummary, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnState:
+    """The state of a turn; `to_do` is the next call to make, if any."""
+
+    status: Status
+    continuation_id: str
+    session_id: str
+    response: ContinuationResponse | None
+    artifacts: tuple[ArtifactRef, ...]
+    error: ContinuationError | None
+    waiting_calls: tuple[WaitingCall, ...]
+    to_do: str | None
+
+
+def summarize_sessions(page: SessionList) -> SummaryList:
+    """Return a page of sessions as summaries."""
+    summaries = tuple(
+        SessionSummary(
+            session.id,
+            session.name,
+            session.status,
+            session.created_at,
+            session.updated_at,
+            session.model,
+            session.stats.turns,
+            session.stats.total_tokens,
+            session.stats.cost_usd,
+        )
+        for session in page.sessions
+    )
+    return SummaryList(summaries, page.next_cursor)
+
+
+def summarize_turn(turn: ContinuationShown) -> TurnState:
+    """Return the state of a turn without its steps and its request, which are long."""
+    return TurnState(
+        turn.status,
+        turn.continuation_id,
+        turn.session_id,
+        turn.response,
+        turn.artifacts,
+        turn.error,
+        turn.waiting_calls,
+        NEXT_CALL.get(turn.status),
+    )

@@ -1,0 +1,131 @@
+"""Waiting for a turn while reporting its progress to the client."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import aclosing
+
+from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown
+from sash.app.service import AgentService
+from sash.errors import SashError
+from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
+from sash.values.steps import (
+    AnswerSentBack,
+    ApprovalRequested,
+    Interrupted,
+    Recalled,
+    Step,
+    StepBody,
+    ToolCall,
+    ToolResult,
+)
+
+MAX_MESSAGE_CHARS = 120
+WRITING = "It is writing its answer"
+
+Report = Callable[[str], Awaitable[None]]
+
+
+async def wait_for_turn(
+    service: AgentService,
+    caller: Caller,
+    continuation_id: str,
+    *,
+    wait_ms: int,
+    report: Report | None = None,
+) -> ContinuationShown:
+    """Return a turn when it ends, needs a person, or after `wait_ms`. `report` gets each progress message."""
+    if report is None:
+        return await service.await_continuation(caller, continuation_id, wait_ms=wait_ms)
+    turn = await service.await_continuation(caller, continuation_id)
+    cursor = await _find_start(service, caller, turn)
+    reporter = _ProgressReporter(continuation_id, cursor, report)
+    events = await service.events(caller, turn.session_id, cursor)
+    following = asyncio.create_task(reporter.follow(events))
+    try:
+        turn = await service.await_continuation(caller, continuation_id, wait_ms=wait_ms)
+        await reporter.stop()
+    finally:
+        following.cancel()
+        await asyncio.gather(following, return_exceptions=True)
+    await reporter.report_steps(turn.steps)
+    return turn
+
+
+async def _find_start(service: AgentService, caller: Caller, turn: ContinuationShown) -> int:
+    """Return a cursor shortly before the first step of a turn; a long session is not read from its start."""
+    if turn.steps:
+        return turn.steps[0].cursor - 1
+    newest = await service.runtime.list_turns(turn.session_id, owner=caller.owner, limit=1)
+    steps = (await service.await_continuation(caller, newest[0].id)).steps if newest else ()
+    return max((step.cursor for step in steps), default=0)
+
+
+class _ProgressReporter:
+    """Reports the progress messages of a turn, and each step that no message has announced."""
+
+    def __init__(self, continuation_id: str, cursor: int, report: Report) -> None:
+        self._continuation_id = continuation_id
+        self._cursor = cursor
+        self._report = report
+        self._reported: set[str] = set()
+        self._is_reporting = asyncio.Lock()
+
+    async def follow(self, events: AsyncIterator[Event]) -> None:
+        """Report events as they happen, until cancelled."""
+        try:
+            async with aclosing(events):  # type: ignore[type-var]
+                async for event in events:
+                    if event.continuation_id == self._continuation_id:
+                        async with self._is_reporting:
+                            await self._report_event(event)
+        except SashError:
+            pass  # The call that waits for the turn gets the same error.
+
+    async def stop(self) -> None:
+        """Let a report under way finish, and report no more events."""
+        await self._is_reporting.acquire()
+
+    async def report_steps(self, steps: Iterable[Step]) -> None:
+        """Report the steps that were not reported as events."""
+        for step in steps:
+            await self._report_step(step)
+
+    async def _report_event(self, event: Event) -> None:
+        match event:
+            case ProgressEvent(message=message):
+                await self._send(message)
+            case PartialEvent():
+                if WRITING not in self._reported:
+                    await self._send(WRITING)
+            case StepEvent(step=step) | FinalEvent(step=step):
+                await self._report_step(step)
+
+    async def _report_step(self, step: Step) -> None:
+        if step.cursor > self._cursor:
+            self._cursor = step.cursor
+            message = describe_step(step.body)
+            if message and message not in self._reported:
+                await self._send(message)
+
+    async def _send(self, message: str) -> None:
+        self._reported.add(message)
+        await self._report(message[:MAX_MESSAGE_CHARS])
+
+
+def describe_step(body: StepBody) -> str:
+    """Return a sentence about a step, or an empty text if the user need not know."""
+    match body:
+        case ToolCall(name=name):
+            return f"Calling {name}"
+        case ToolResult(name=name):
+            return f"{name} has answered"
+        case Recalled():
+            return "Recalled earlier messages"
+        case ApprovalRequested(name=name):
+            return f"It needs an approval: {name}"
+        case Interrupted():
+            return "It was interrupted"
+        case AnswerSentBack():
+            return "It is checking its answer again"
+    return ""

@@ -1,0 +1,1 @@
+"""ASGI middleware that every request passes, MCP requests too. It imports no route and no MCP module."""

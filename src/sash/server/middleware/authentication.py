@@ -1,0 +1,82 @@
+"""Finds the caller of a request by its bearer token."""
+
+from collections.abc import Callable, Iterable
+from time import monotonic
+
+from starlette.datastructures import Headers
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from sash.app.access import Caller, Tokens
+from sash.app.settings import Settings, is_loopback
+from sash.errors import InvalidConfig, SashError, Unauthorized
+from sash.server.http_errors import make_error_response
+from sash.values.sessions import DEFAULT_OWNER
+
+OPEN_PATHS = frozenset({"/", "/health", "/ready", "/docs", "/openapi.json"})
+LOCAL_CALLER = Caller(DEFAULT_OWNER)
+
+
+class TokenCheck:
+    """Checks the token of a long connection again, at most once in `interval_s` seconds."""
+
+    def __init__(
+        self, authenticate: Callable[[], Caller], interval_s: float, now: Callable[[], float] = monotonic
+    ) -> None:
+        self._authenticate = authenticate
+        self._interval_s = interval_s
+        self._now = now
+        self._checked_at: float | None = None
+
+    def __call__(self) -> None:
+        """Raise Unauthorized if the token was revoked or has expired."""
+        now = self._now()
+        if self._checked_at is None or now - self._checked_at >= self._interval_s:
+            self._authenticate()
+            self._checked_at = now
+
+
+class Authentication:
+    """Puts the caller of a request into `scope["caller"]`, and a check for later into `scope["check_token"]`.
+
+    A token is optional on a loopback address until the first token is created, and for the open pages.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, token_check_s: float) -> None:
+        self._app = app
+        self._is_public = not is_loopback(settings.host)
+        self._tokens = tokens
+        self._token_check_s = token_check_s
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http" and not _is_open(scope):
+            headers = Headers(scope=scope)
+            try:
+                scope["caller"] = self._authenticate(headers)
+            except SashError as error:
+                await make_error_response(error)(scope, receive, send)
+                return
+            scope["check_token"] = TokenCheck(lambda: self._authenticate(headers), self._token_check_s)
+        await self._app(scope, receive, send)
+
+    def _authenticate(self, headers: Headers) -> Caller:
+        values = headers.getlist("authorization")
+        if not values and not self._is_public and not self._tokens.needed:
+            return LOCAL_CALLER
+        scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
+        if scheme.lower() != "bearer":
+            raise Unauthorized("a token is needed: send it in the header `Authorization: Bearer <token>`")
+        return self._tokens.caller(token.strip())
+
+
+def _is_open(scope: Scope) -> bool:
+    return scope["path"] in OPEN_PATHS and scope["method"] in ("GET", "HEAD")
+
+
+def check_bind_address(settings: Settings, tokens: Iterable[object]) -> None:
+    """Raise InvalidConfig if the server would listen on a public address while no token exists."""
+    if not is_loopback(settings.host) and not tuple(tokens):
+        raise InvalidConfig(
+            f"{settings.host} can be reached from other machines, and there is no token: create one with "
+            "`sash token create`, or listen at 127.0.0.1",
+            option="host",
+        )

@@ -1,0 +1,79 @@
+"""Turns: sending a message, and waiting for, cancelling, resuming, retrying or approving a turn."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
+
+router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS)
+
+
+@router.post("/sessions/{session_id}/messages", status_code=202, response_model=Acknowledged)
+async def send_message(
+    service: Service, caller: CurrentCaller, session_id: Id, body: SendMessage
+) -> Response:
+    """Start a turn. It is stored when this responds, and continues if you disconnect."""
+    return make_json_response(await service.send_message(caller, session_id, body), 202)
+
+
+@router.get("/continuations/{continuation_id}", response_model=ContinuationShown)
+async def get_continuation(
+    service: Service,
+    caller: CurrentCaller,
+    continuation_id: Id,
+    wait_ms: Annotated[
+        int, Query(ge=0, le=MAX_WAIT_MS, description="The maximum time to wait for the end of the turn.")
+    ] = 0,
+) -> Response:
+    """Return the state of a turn when it ends, when it needs an approval, or after `wait_ms`."""
+    return make_json_response(await service.await_continuation(caller, continuation_id, wait_ms=wait_ms))
+
+
+@router.post("/continuations/{continuation_id}/cancel", name="cancel", response_model=Cancelled)
+async def cancel_turn(
+    service: Service, caller: CurrentCaller, continuation_id: Id, body: Why | None = None
+) -> Response:
+    """Cancel a turn immediately. A turn that has already ended does not change."""
+    return make_json_response(await service.cancel(caller, continuation_id, body.reason if body else None))
+
+
+@router.post(
+    "/continuations/{continuation_id}/resume",
+    name="resume",
+    status_code=202,
+    response_model=ContinuationShown,
+)
+async def resume_turn(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
+    """Resume an interrupted turn from its first missing step."""
+    return make_json_response(await service.resume(caller, continuation_id), 202)
+
+
+@router.post(
+    "/continuations/{continuation_id}/retry", name="retry", status_code=202, response_model=Acknowledged
+)
+async def retry_turn(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
+    """Run the message of a turn again, as a new turn."""
+    return make_json_response(await service.retry(caller, continuation_id), 202)
+
+
+@router.post(
+    "/continuations/{continuation_id}/approve",
+    name="approve",
+    status_code=202,
+    response_model=ContinuationShown,
+)
+async def approve_call(
+    service: Service, caller: CurrentCaller, continuation_id: Id, body: Approve
+) -> Response:
+    """Approve or deny a tool call that waits for an approval."""
+    return make_json_response(await service.approve(caller, continuation_id, body), 202)
+
+
+@router.post("/ask", name="ask", response_model=ContinuationShown)
+async def ask_question(service: Service, caller: CurrentCaller, body: Ask) -> Response:
+    """Ask one question in a session of its own. The session ends with the answer."""
+    return make_json_response(await service.ask(caller, body))

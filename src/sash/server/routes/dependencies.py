@@ -1,0 +1,57 @@
+"""What the routes share: the caller, the service, JSON responses and the documented errors."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends, Path, Request
+from starlette.responses import Response
+
+from sash.app.access import Caller
+from sash.app.service import AgentService
+from sash.server.http_errors import MEDIA_TYPE
+from sash.values.codec import adapter
+
+_ERROR_DESCRIPTIONS = {
+    400: "The body is not JSON.",
+    401: "A token is missing, unknown or expired.",
+    403: "The token lacks the required scope, or the Origin is not allowed.",
+    404: "It does not exist, or belongs to another owner.",
+    408: "The body did not arrive in time.",
+    409: "It conflicts with something else that is running or was there first.",
+    410: "The session has ended.",
+    413: "The body or the message is too large.",
+    415: "The Content-Type of the body is not JSON.",
+    421: "The Host header names another server.",
+    422: "A value is invalid.",
+    429: "A limit on sessions or subscribers is reached.",
+    502: "The model, a tool or the home failed.",
+    503: "The store or the home is unavailable, or the server is shutting down.",
+}
+
+ERRORS: dict[int | str, dict[str, Any]] = {
+    status: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
+    for status, description in _ERROR_DESCRIPTIONS.items()
+}
+
+Id = Annotated[str, Path(min_length=1, max_length=256)]
+
+
+async def _get_caller(request: Request) -> Caller:
+    caller: Caller = request.scope["caller"]
+    return caller
+
+
+async def _get_service(request: Request) -> AgentService:
+    service: AgentService = request.app.state.service
+    return service
+
+
+CurrentCaller = Annotated[Caller, Depends(_get_caller)]
+Service = Annotated[AgentService, Depends(_get_service)]
+
+
+def make_json_response(value: Any, status: int = 200) -> Response:
+    """Return a response with the JSON form of a dataclass or a plain value."""
+    return Response(adapter(type(value)).dump_json(value), status, media_type="application/json")

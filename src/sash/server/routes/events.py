@@ -1,0 +1,147 @@
+"""`/events`: the events of a session as server-sent events."""
+
+import json
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import aclosing, contextmanager, suppress
+from typing import Annotated
+from weakref import WeakKeyDictionary
+
+from fastapi import APIRouter, Header, Query, Request
+from sse_starlette import EventSourceResponse
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from sash.errors import TooManySubscribers, Unauthorized
+from sash.server.metrics import Metrics
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service
+from sash.server.timeouts import Timeouts
+from sash.values.events import Event
+
+MAX_CURSOR = 2**53
+
+_FRAME_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "id": {
+            "type": "string",
+            "description": "The cursor of the event; events that are not stored have none.",
+        },
+        "event": {"enum": ["progress", "step", "partial", "final"]},
+        "data": {
+            "type": "string",
+            "description": "`type`, `session_id`, `continuation_id`, `payload` as JSON.",
+        },
+    },
+}
+
+router = APIRouter(tags=["events"])
+
+
+class EventStreams:
+    """The open event streams, at most `limit` at a time."""
+
+    def __init__(self, limit: int, metrics: Metrics, timeouts: Timeouts) -> None:
+        self.timeouts = timeouts
+        self._limit = limit
+        self._metrics = metrics
+        self._open_count = 0
+        # An event is encoded once for all its subscribers.
+        self._encoded: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Count a stream while it is open. Raise TooManySubscribers at the limit."""
+        if self._open_count >= self._limit:
+            raise TooManySubscribers(
+                f"{self._limit} event streams are open: close some, or raise max_subscribers",
+                limit=self._limit,
+            )
+        self._open_count += 1
+        self._metrics.subscribers.inc()
+        try:
+            yield
+        finally:
+            self._open_count -= 1
+            self._metrics.subscribers.dec()
+
+    async def encode(
+        self, events: AsyncIterator[Event], after: int, check_token: Callable[[], None]
+    ) -> AsyncIterator[bytes]:
+        """Yield the frames of a stream. The first holds only the cursor from which the stream continues.
+
+        The stream ends if `check_token` raises Unauthorized.
+        """
+        yield f"id: {after}\r\n\r\n".encode()
+        with suppress(Unauthorized):
+            async with aclosing(events):  # type: ignore[type-var]
+                async for event in events:
+                    check_token()
+                    yield self._encode_once(event)
+
+    def _encode_once(self, event: Event) -> bytes:
+        if event.cursor is None:  # Events that are not stored are made for one subscriber.
+            return _encode(event)
+        if event not in self._encoded:
+            self._encoded[event] = _encode(event)
+        return self._encoded[event]
+
+
+class EventStreamResponse(EventSourceResponse):
+    """An event stream that counts as open until its last byte."""
+
+    def __init__(self, streams: EventStreams, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(
+            frames,
+            ping=streams.timeouts.heartbeat_s,
+            send_timeout=streams.timeouts.event_send_s,
+            headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
+        )
+        self._streams = streams
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        with self._streams.open():
+            await super().__call__(scope, receive, send)
+
+
+def _encode(event: Event) -> bytes:
+    data = {
+        "type": event.type,
+        "session_id": event.session_id,
+        "continuation_id": event.continuation_id,
+        "payload": event.payload,
+    }
+    id_line = "" if event.cursor is None else f"id: {event.cursor}\r\n"
+    return f"{id_line}event: {event.type}\r\ndata: {json.dumps(data, ensure_ascii=False)}\r\n\r\n".encode()
+
+
+@router.get(
+    "/events/{session_id}",
+    name="events",
+    response_class=EventSourceResponse,
+    responses=ERRORS
+    | {
+        200: {
+            "content": {"text/event-stream": {"schema": _FRAME_SCHEMA}},
+            "description": "Events as they happen.",
+        }
+    },
+)
+async def stream_events(
+    request: Request,
+    service: Service,
+    caller: CurrentCaller,
+    session_id: str,
+    after: Annotated[int, Query(ge=0, le=MAX_CURSOR, description="Send only events after this cursor.")] = 0,
+    last_event_id: Annotated[
+        str, Header(pattern=r"^[0-9]{0,15}$", description="The same as `after`; browsers send it.")
+    ] = "",
+) -> Response:
+    """Stream the events of a session (`progress`, `step`, `partial`, `final`) until the session ends.
+
+    The id of an event is its cursor. A reconnecting client sends the last id it saw and receives every later
+    event exactly once.
+    """
+    cursor = int(last_event_id) if last_event_id else after
+    streams: EventStreams = request.app.state.streams
+    events = await service.events(caller, session_id, cursor)
+    return EventStreamResponse(streams, streams.encode(events, cursor, request.scope["check_token"]))

@@ -1,0 +1,25 @@
+"""`/v1/stats` and `/v1/owners/me`: all data of the calling owner."""
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from starlette.responses import Response
+
+from sash.app.schemas import Erased
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service, make_json_response
+
+router = APIRouter(prefix="/v1", tags=["owner"], responses=ERRORS)
+
+
+@router.get("/stats", name="stats", response_model=dict[str, Any])
+async def get_statistics(
+    service: Service, caller: CurrentCaller, days: Annotated[int, Query(ge=1, le=366)] = 7
+) -> Response:
+    """Return the usage and cost of your sessions: in total, today, and per day."""
+    return make_json_response(await service.statistics(caller, days))
+
+
+@router.delete("/owners/me", name="erase", response_model=Erased)
+async def erase_owner(service: Service, caller: CurrentCaller) -> Response:
+    """Delete all your data permanently."""
+    return make_json_response(await service.erase(caller))

@@ -1,0 +1,167 @@
+"""`/v1/sessions` and `/v1/artifacts`: sessions with their transcripts and results."""
+
+import asyncio
+import json
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response
+
+from sash.app.schemas import (
+    ContextShown,
+    Erased,
+    Export,
+    MessageList,
+    SessionList,
+    SessionOver,
+    SessionShown,
+    SessionStarted,
+)
+from sash.errors import InvalidJson
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.requests import Preferences, StartSession, Why
+from sash.values.sessions import SessionStatus
+from sash.values.validation import check_depth
+
+MAX_PAGE = 500
+
+Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+
+router = APIRouter(prefix="/v1", tags=["sessions"], responses=ERRORS)
+
+
+@router.post("/sessions", status_code=201, response_model=SessionStarted)
+async def start_session(
+    service: Service, caller: CurrentCaller, body: StartSession | None = None
+) -> Response:
+    """Start a session."""
+    return make_json_response(await service.start_session(caller, body or StartSession()), 201)
+
+
+@router.get("/sessions", response_model=SessionList)
+async def list_sessions(
+    service: Service,
+    caller: CurrentCaller,
+    status: SessionStatus | None = None,
+    limit: Limit = 50,
+    cursor: Annotated[
+        str | None,
+        Query(pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$", description="The `next_cursor` of the last page."),
+    ] = None,
+) -> Response:
+    """List your sessions, newest first."""
+    return make_json_response(await service.list_sessions(caller, status=status, limit=limit, cursor=cursor))
+
+
+@router.post(
+    "/sessions/import",
+    status_code=201,
+    response_model=SessionStarted,
+    openapi_extra={
+        "requestBody": {"required": True, "content": {"application/json": {"schema": {"type": "object"}}}}
+    },
+)
+async def import_session(service: Service, caller: CurrentCaller, request: Request) -> Response:
+    """Import an exported session. You become its owner."""
+    # An export may be large, so it is parsed in a thread.
+    body = await asyncio.to_thread(_parse_json, await request.body())
+    return make_json_response(await service.import_session(caller, body), 201)
+
+
+def _parse_json(body: bytes) -> Any:
+    try:
+        value = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidJson(f"the body is not JSON: {error}") from error
+    check_depth(value)
+    return value
+
+
+@router.get("/sessions/{session_id}", response_model=SessionShown)
+async def get_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Return a session and the ids of its unfinished turns."""
+    return make_json_response(await service.get_session(caller, session_id))
+
+
+@router.patch("/sessions/{session_id}", response_model=SessionShown)
+async def change_session(
+    service: Service, caller: CurrentCaller, session_id: Id, body: Preferences
+) -> Response:
+    """Change preferences. A preference with the value null is deleted."""
+    return make_json_response(await service.set_preferences(caller, session_id, body.preferences))
+
+
+@router.delete("/sessions/{session_id}", response_model=Erased)
+async def delete_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Delete a session and its transcript permanently."""
+    return make_json_response(await service.delete_session(caller, session_id))
+
+
+@router.post("/sessions/{session_id}/end", response_model=SessionOver)
+async def end_session(
+    service: Service, caller: CurrentCaller, session_id: Id, body: Why | None = None
+) -> Response:
+    """End a session. It accepts no more turns, and its running turns are cancelled."""
+    return make_json_response(await service.end_session(caller, session_id, body.reason if body else None))
+
+
+@router.post("/sessions/{session_id}/fork", status_code=201, response_model=SessionStarted)
+async def fork_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Copy a session. The copy and the original continue independently."""
+    return make_json_response(await service.fork_session(caller, session_id), 201)
+
+
+@router.get("/sessions/{session_id}/export", response_model=Export)
+async def export_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Return a whole session in the form that `POST /v1/sessions/import` accepts."""
+    exported = await service.export_session(caller, session_id)
+    body = await asyncio.to_thread(lambda: json.dumps(exported, ensure_ascii=False).encode())
+    return Response(body, media_type="application/json")
+
+
+@router.get("/sessions/{session_id}/context", name="context", response_model=ContextShown)
+async def get_context(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Return the parts of the next model call, and the messages that were evicted."""
+    return make_json_response(await service.context(caller, session_id))
+
+
+@router.get("/sessions/{session_id}/search", name="search", response_model=MessageList)
+async def search_messages(
+    service: Service,
+    caller: CurrentCaller,
+    session_id: Id,
+    q: Annotated[str, Query(min_length=1, max_length=256, description="Words to find in the messages.")],
+    limit: Limit = 10,
+) -> Response:
+    """Search the messages of a session, including evicted ones."""
+    return make_json_response(await service.search(caller, q, session_id=session_id, limit=limit))
+
+
+@router.get("/sessions/{session_id}/messages", response_model=MessageList)
+async def list_messages(
+    service: Service,
+    caller: CurrentCaller,
+    session_id: Id,
+    limit: Limit = 100,
+    cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the last page.")] = 0,
+) -> Response:
+    """List the transcript, oldest first."""
+    return make_json_response(await service.list_messages(caller, session_id, after=cursor, limit=limit))
+
+
+@router.get(
+    "/artifacts/{artifact_id}",
+    name="artifact",
+    response_class=Response,
+    responses={200: {"content": {"*/*": {"schema": {"type": "string", "format": "binary"}}}}},
+)
+async def get_artifact(service: Service, caller: CurrentCaller, artifact_id: Id) -> Response:
+    """Return a large result as it was stored. The headers forbid browsers to run scripts in it."""
+    artifact = await service.artifact(caller, artifact_id)
+    kind = artifact.ref.type
+    headers = {
+        "Content-Security-Policy": "sandbox; default-src 'none'",
+        "X-Content-Type-Options": "nosniff",
+        "Content-Disposition": "attachment" if "html" in kind or "svg" in kind else "inline",
+    }
+    return Response(artifact.data, headers=headers, media_type=kind)

@@ -1,0 +1,77 @@
+"""Runs the server until SIGTERM or SIGINT (`sash serve`)."""
+
+import asyncio
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+from rich.markup import escape
+
+from sash import __version__
+from sash.app.assembly import make_runtime
+from sash.app.settings import Settings
+from sash.engine.worker import ContinuationResult
+from sash.server.listener import listen
+from sash.server.metrics import Metrics
+from sash.server.tracing import Tracing
+
+
+def run_server(settings: Settings, show: Callable[[str], None]) -> None:
+    """Serve until the process is told to stop. `show` prints a line of rich markup for the operator."""
+    with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
+        runner.run(_serve(settings, show))
+
+
+async def _serve(settings: Settings, show: Callable[[str], None]) -> None:
+    metrics = Metrics()
+    tracing = Tracing(settings.otel_endpoint) if settings.otel_endpoint else None
+
+    def on_turn(result: ContinuationResult) -> None:
+        metrics.count_turn(result)
+        if tracing is not None:
+            tracing.trace_turn(result)
+
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    try:
+        async with (
+            make_runtime(settings, on_turn=on_turn) as runtime,
+            listen(runtime, settings, metrics, tracing) as url,
+        ):
+            for line in _write_banner(settings, url):
+                show(line)
+            await stop.wait()
+            show("Stopping: running turns finish now, or are marked as interrupted.")
+    finally:
+        if tracing is not None:
+            await asyncio.to_thread(tracing.close)
+    show("Stopped.")
+
+
+def _write_banner(settings: Settings, url: str) -> Iterator[str]:
+    """Yield the lines that tell the operator the address, the home, the model and the data folder."""
+    url = escape(url)
+    yield f"[bold]Sash {__version__}[/] listens at [bold cyan]{url}[/]"
+    if settings.home_url:
+        yield f"  house  {escape(settings.home_url)}"
+    else:
+        yield f"  house  {'the demo house' if settings.home == 'demo' else 'none'}"
+        yield "         [dim]your own: SASH_HOME_URL=http://homeassistant.local:8123 SASH_HOME_TOKEN=…[/]"
+    yield f"  model  {escape(settings.model or 'offline: it understands little, and needs no network')}"
+    if not settings.model:
+        yield "         [dim]a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…[/]"
+    data = "in memory only" if settings.store == "memory" else f"{settings.folder} ({settings.store})"
+    yield f"  data   {escape(data)}"
+    yield f"  docs   {url}/docs   MCP  {url}/mcp"
+    yield "  [dim]sash doctor shows all settings, sash chat talks to the house, Ctrl-C stops.[/]"
+
+
+def _find_loop_factory() -> Callable[[], Any]:
+    """Return uvloop's factory if uvloop is installed, else asyncio's."""
+    with suppress(ImportError):
+        import uvloop
+
+        return uvloop.new_event_loop
+    return asyncio.new_event_loop
