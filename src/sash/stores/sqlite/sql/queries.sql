@@ -81,7 +81,7 @@ SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
     EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
         AND status IN ('pending', 'interrupted') AND status = 'pending'),
-    s.status, s.version, s.stats, json_type(s.body, '$.context.one_question') IS 'true', c.ending
+    s.status, s.version, s.stats, json_type(s.body, '$.is_one_question') IS 'true', c.ending
 FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
 -- name: turn_state
