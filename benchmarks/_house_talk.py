@@ -300,7 +300,7 @@ async def play_sash(size: int) -> Talk:
     model = ScriptedModel(lambda request: player(request))
     store, intents = MemoryStore(clock=clock), [MemoryIntents()]
     async with Runtime(store, model, home=home, intents=intents, clock=clock, time_zone=UTC) as runtime:
-        known: LiveHome = runtime._home  # type: ignore[assignment]  # noqa: SLF001
+        known: LiveHome = runtime.home  # type: ignore[assignment]
         index = await known.wait_until_ready()
         player, local = Player(index), HomeIntents(known, clock=clock)
         session = await runtime.start_session(policy=PERMISSIVE)

@@ -447,7 +447,7 @@ class Listener:
         home = make_large_home(size, SystemClock())
         model = ScriptedModel(RuntimeError("a model was asked"))
         runtime = await stack.enter_async_context(Runtime(MemoryStore(), model, home=home))
-        await runtime._home.wait_until_ready()  # type: ignore[union-attr]  # noqa: SLF001
+        await runtime.home.wait_until_ready()  # type: ignore[union-attr]
         listener = cls(runtime, await runtime.start_session(policy=PERMISSIVE))
         await listener._intents.warm_up()
         return listener

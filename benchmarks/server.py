@@ -36,9 +36,8 @@ from benchmarks._load import Plan
 from benchmarks._report import Row, arguments, machine, write_json
 from sash.app.assembly import make_runtime
 from sash.app.settings import Settings
-from sash.engine.runtime import DEFAULT_OWNER
 from sash.stores.sqlite.store import SqliteStore
-from sash.values.sessions import SessionPolicy
+from sash.values.sessions import DEFAULT_OWNER, SessionPolicy
 
 CLIENTS = 50
 LISTENERS = 1_000

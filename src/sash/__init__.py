@@ -7,7 +7,6 @@ from sash.errors import SashError
 
 if TYPE_CHECKING:
     from sash.demo.demo_home import demo_home
-    from sash.engine.event_hub import Event
     from sash.engine.runtime import Runtime
     from sash.engine.worker import ContinuationResult
     from sash.home.remote import RemoteHome
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
         ContinuationRequest,
         ContinuationResponse,
     )
+    from sash.values.events import Event
     from sash.values.messages import AgentState, ConversationWindow, MessageEntry
     from sash.values.sessions import (
         Budgets,
@@ -75,7 +75,7 @@ _MODULES = {
     "Defaults": "values.sessions",
     "Embedder": "ports.embedder",
     "Endpoint": "models.openai.endpoint",
-    "Event": "engine.event_hub",
+    "Event": "values.events",
     "Eviction": "memory.window",
     "Fact": "values.sessions",
     "FallbackModel": "models.fallback",

@@ -1,4 +1,4 @@
-"""Parts for the tests of those who build on Sash: a clock, a model and a store that do as they are told."""
+"""Test doubles for programs that build on Sash: a clock, a model and a store under the test's control."""
 
 import json
 import re
@@ -11,7 +11,7 @@ from sash.ports.store import Store
 
 
 class FakeClock:
-    """A clock that stands still until it is told to go on."""
+    """A clock that stands still until `advance` moves it."""
 
     def __init__(self, start: datetime = datetime(2026, 1, 1, tzinfo=UTC)) -> None:
         self._now = start
@@ -20,7 +20,7 @@ class FakeClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move the time by `seconds`, which may be negative as when a clock is set back."""
+        """Move the time by `seconds`; a negative number sets the clock back."""
         self._now += timedelta(seconds=seconds)
 
 
@@ -28,22 +28,22 @@ Line = str | Answer | Exception | Callable[[ModelRequest], str | Answer]
 
 
 def calling(name: str, call_id: str = "call", content: str = "", **arguments: Any) -> Answer:
-    """Return an answer that calls one tool; `both` joins several."""
+    """Return an answer that calls one tool; `both` joins several such answers."""
     function = {"name": name, "arguments": json.dumps(arguments)}
     return Answer(content, ({"id": call_id, "type": "function", "function": function},))
 
 
 def both(*answers: Answer) -> Answer:
-    """Return an answer that makes the calls of all of them at once."""
+    """Return one answer with the calls of all given answers."""
     content = "".join(answer.content for answer in answers)
     return Answer(content, tuple(call for answer in answers for call in answer.tool_calls))
 
 
 class ScriptedModel:
-    """A model that says its lines one after the other, and remembers what it was asked.
+    """A model that gives its answers in order and keeps the requests.
 
-    A line is a text, an `Answer`, an exception to raise, or a function of the request. When the lines are
-    over, the last one is said again.
+    An answer is a text, an `Answer`, an exception to raise, or a function of the request. The last answer is
+    repeated.
     """
 
     def __init__(self, *lines: Line) -> None:
@@ -68,9 +68,9 @@ class ScriptedModel:
 
 
 class FaultyStore:
-    """Any store, with faults on order: `fail("append", error)` makes the next append raise.
+    """A store that fails on demand: `fail("append", error)` makes the next append raise.
 
-    With `after=True` the write happens and only its answer is lost, as when a process dies after a commit.
+    With `after=True` the write happens and only its result is lost, as when a process dies after a commit.
     """
 
     def __init__(self, store: Store) -> None:
@@ -78,11 +78,11 @@ class FaultyStore:
         self._faults: dict[str, list[tuple[BaseException, bool]]] = {}
 
     def fail(self, verb: str, error: BaseException, *, times: int = 1, after: bool = False) -> None:
-        """Let the next calls of a verb fail."""
+        """Make the next calls of a verb fail."""
         self._faults.setdefault(verb, []).extend([(error, after)] * times)
 
     def heal(self) -> None:
-        """Let all calls work again."""
+        """Make all calls work again."""
         self._faults.clear()
 
     def __getattr__(self, verb: str) -> Any:

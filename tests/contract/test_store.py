@@ -22,7 +22,7 @@ from sash.ports.store import Artifact, Bundle, ClaimRequest, Cut, Evicted, TurnE
 from sash.values.continuations import ArtifactRef, Continuation, ContinuationRequest, ContinuationResponse
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry
-from sash.values.sessions import ONE_QUESTION, Pin, Session, SessionMemory
+from sash.values.sessions import Pin, Session, SessionMemory
 from sash.values.stats import Stats
 from sash.values.steps import (
     ApprovalGiven,
@@ -1104,8 +1104,8 @@ async def test_a_turn_is_recorded_once_under_its_key(store, start, begin, record
 
 @pytest.mark.parametrize("how", ["finish", "cancel"])
 async def test_a_session_for_one_question_ends_with_it_in_one_commit(store, start, begin, how, now_and_later):
-    asked = await start(context={ONE_QUESTION: True})
-    other = await start(context={ONE_QUESTION: "yes"})
+    asked = await start(is_one_question=True)
+    other = await start(context={"is_one_question": True})
     for session in (asked, other):
         turn = (await begin(session)).turn
         if how == "finish":

@@ -6,6 +6,7 @@ import pytest
 
 from sash.errors import AnswerCutOff, ModelUnreachable, StoreUnavailable
 from sash.testing import FaultyStore, ScriptedModel, both, calling
+from sash.values.requests import Ask
 from sash.values.sessions import SessionPolicy
 from tests.golden.world import FREE, World, answer, happens, paid, scenario, tool, waiting_tool
 
@@ -237,6 +238,6 @@ async def turn_retried(world: World) -> str:
 @scenario
 async def turn_of_one_question(world: World) -> str:
     await world.open("Blue.")
-    asked = await world.runtime.put_question("Which colour?")
+    asked = await world.runtime.put_question(Ask(message="Which colour?"))
     await world.settle(asked)
     return asked.session_id

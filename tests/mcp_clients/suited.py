@@ -6,12 +6,12 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
 
-from sash.app.schemas import Ask, SendMessage, StartSession
 from sash.errors import ContextTooLong
 from sash.ports.model import Delta, ModelRequest
 from sash.server.mcp.shapes import Awaited
 from sash.server.mcp.tools import Tool, Visit, agent_tool
 from sash.testing import Line, ScriptedModel, calling
+from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import SessionPolicy
 from tests.runtime.test_turns import tool
 

@@ -33,7 +33,7 @@ async def house():
             ask.actions = result.response.actions
             return result.response.final_message
 
-        ask.home = runtime._home.home
+        ask.home = runtime.home.home
         yield ask
 
 

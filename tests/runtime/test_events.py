@@ -20,7 +20,7 @@ async def collect(runtime, session, until, after=0, seen=None):
 async def subscribed(runtime, session, count=1):
     """Wait until so many listen, and their feed: what is not kept reaches only those who are there."""
     async with asyncio.timeout(WAIT_S):
-        while len(runtime._hub._subscribers.get(session.id, ())) <= count:
+        while runtime.count_subscribers(session.id) <= count:
             await asyncio.sleep(0)
 
 
@@ -127,9 +127,8 @@ async def test_nothing_stays_behind_when_subscribers_and_turns_are_gone(run):
     await subscribed(runtime, session)
     await turn(runtime, session)
     await listening
-    assert not runtime._hub._subscribers
-    assert not runtime._hub._writing
-    assert not runtime._worker._running
+    assert runtime.count_subscribers() == 0
+    assert runtime.running_turns == 0
 
 
 async def test_events_are_not_doubled_in_a_session_whose_old_steps_were_dropped(run, clock):

@@ -32,12 +32,13 @@ async def live(monkeypatch):
     async def make(*lines, home=None, store=None, **options):
         home = home or house()
         model = ScriptedModel(*(lines or ("The model was asked.",)))
-        runtime = Runtime(store or MemoryStore(), model, home=home, **{"clock": FakeClock(), **options})
-        runtime.house = home
+        clock = FakeClock()
+        runtime = Runtime(store or MemoryStore(), model, home=home, **{"clock": clock, **options})
+        runtime.house, runtime.clock = home, clock
         await runtime.open()
         made.append(runtime)
         async with asyncio.timeout(WAIT_S):
-            await runtime._home.wait_until_ready()
+            await runtime.home.wait_until_ready()
         return runtime
 
     yield make
@@ -54,7 +55,7 @@ async def test_a_command_is_done_without_a_model(live):
     session = await runtime.start_session(policy=FREE)
     result = await turn(runtime, session, "turn on the kitchen ceiling")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.get_state("light.kitchen_ceiling") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "on"
     assert runtime.model.requests == []
     stored = await runtime.store.messages("local", session.id)
     assert all("local_intent" in m.message.tags for m in stored)
@@ -190,7 +191,7 @@ async def test_a_lock_waits_for_a_yes(live):
     await runtime.approve(waiting.continuation.id, asked["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.get_state("lock.front_door") == "unlocked"
+    assert runtime.home.index.get_state("lock.front_door") == "unlocked"
     assert runtime.model.requests == []
 
 
@@ -225,8 +226,7 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
     home.call_service = hanging
     sent = await first.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await asyncio.wait_for(under_way.wait(), WAIT_S)
-    first._worker._running[sent.id].task.cancel()
-    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
+    await first.abandon_turns()
     clock.advance(31)
     async with (
         Runtime(store, ScriptedModel("Done."), home=home, clock=clock) as second,
@@ -251,7 +251,7 @@ async def test_a_yes_is_for_what_was_asked_and_for_nothing_else(live, what):
         door = Entity("cover.garage", "Garage door", "living_room")
         runtime.house.change_layout(replace(LAYOUT, entities=(*LAYOUT.entities, door)))
         async with asyncio.timeout(WAIT_S):
-            while "cover.garage" not in runtime._home.index.entities:
+            while "cover.garage" not in runtime.home.index.entities:
                 await asyncio.sleep(0.01)
     else:
         runtime.house.set_state("cover.living_room", "closed", current_position=0)
@@ -302,7 +302,7 @@ async def test_actions_of_one_plan_are_done_in_their_order(live):
     session = await runtime.start_session(policy=FREE)
     await turn(runtime, session, "let it blink for my cat")
     assert [call.service for call in runtime.house.calls] == ["light.turn_off", "light.turn_on"]
-    assert runtime._home.index.get_state("light.kitchen_ceiling") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "on"
 
 
 async def test_a_scene_is_no_way_around_a_yes(live):
@@ -315,7 +315,7 @@ async def test_a_scene_is_no_way_around_a_yes(live):
         "awaiting_approval",
         "completed",
     )
-    assert runtime._home.index.get_state("lock.front_door") == "locked"
+    assert runtime.home.index.get_state("lock.front_door") == "locked"
 
 
 async def test_a_dry_run_says_what_it_would_do(live):
@@ -364,7 +364,7 @@ async def test_actions_are_paced(live):
     assert sorted(outcome for _, outcome, _ in actions(result)) == ["denied", "done", "done"]
     assert any("max_actions_per_minute" in m["content"] for m in runtime.model.requests[1].messages)
     await turn(runtime, session, "is that so, dear cat?")
-    runtime._clock.advance(61)
+    runtime.clock.advance(61)
     result = await turn(runtime, session, "and again, dear cat")
     assert actions(result) == [("call_service", "done", True)]
 
@@ -417,8 +417,7 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     session = await first.start_session(policy=FREE)
     sent = await first.send_message(session.id, "make it bright for my cat")
     await asyncio.wait_for(under_way.wait(), WAIT_S)
-    first._worker._running[sent.id].task.cancel()
-    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
+    await first.abandon_turns()
     clock.advance(31)
     second = Runtime(store, ScriptedModel("Done."), home=home, clock=clock)
     async with second, asyncio.timeout(WAIT_S):
@@ -447,7 +446,7 @@ async def test_the_last_action_is_undone_without_a_model(live, sentence):
     assert result.response.final_message.endswith(
         "Kitchen ceiling: aus" if sentence.startswith("mach") else "Kitchen ceiling: off"
     )
-    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
     assert runtime.model.requests == []
 
 
@@ -457,9 +456,9 @@ async def test_undoing_twice_and_more(live):
     await turn(runtime, session, "turn on the kitchen ceiling")
     await turn(runtime, session, "turn on the kettle")
     await turn(runtime, session, "undo that")
-    assert runtime._home.index.get_state("switch.kettle") == "off"
+    assert runtime.home.index.get_state("switch.kettle") == "off"
     await turn(runtime, session, "undo that")
-    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
     result = await turn(runtime, session, "undo that")
     assert actions(result) == [("undo_last_action", "failed", None)]
     assert "nothing to undo" in runtime.model.requests[-1].messages[-1]["content"]
@@ -472,10 +471,10 @@ async def test_an_undo_is_an_action_for_the_policy_too(live):
     waiting = await turn(runtime, session, "close the blinds")
     await runtime.approve(waiting.continuation.id, waiting.steps[-1].detail["call_id"])
     await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
-    assert runtime._home.index.get_state("cover.living_room") == "closed"
+    assert runtime.home.index.get_state("cover.living_room") == "closed"
     undoing = await turn(runtime, session, "undo that")
     assert undoing.status == "awaiting_approval"
-    assert runtime._home.index.get_state("cover.living_room") == "closed"
+    assert runtime.home.index.get_state("cover.living_room") == "closed"
 
 
 async def test_an_action_is_undone_after_a_restart(live):
@@ -603,7 +602,7 @@ async def test_a_house_that_goes_away_mid_turn_leaves_the_turn_with_an_answer(li
     assert "the router is down" in shown
     runtime.house.connect()
     async with asyncio.timeout(WAIT_S):
-        await runtime._home.wait_until_ready()
+        await runtime.home.wait_until_ready()
     assert await answer(runtime, session, "is the front door locked?") == "Yes"
 
 
@@ -649,8 +648,8 @@ async def test_where_the_user_is_decides_which_lights_are_meant(live):
     session = await runtime.start_session(policy=FREE, area="living_room")
     result = await turn(runtime, session, "turn on the lights")
     assert actions(result) == [("call_service", "done", True)]
-    assert runtime._home.index.get_state("light.living_room") == "on"
-    assert runtime._home.index.get_state("light.kitchen_ceiling") == "off"
+    assert runtime.home.index.get_state("light.living_room") == "on"
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "off"
 
 
 async def test_past_the_days_money_the_house_is_still_understood(live):
@@ -668,5 +667,5 @@ async def test_all_lights_of_a_large_house_are_turned_off_at_once():
         result = await turn(runtime, session, "turn off all the lights")
         assert {(outcome, verified) for _, outcome, verified in actions(result)} == {("done", True)}
         assert result.response.stopped_by is None
-        lights = [key for key in runtime._home.index.entities if key.startswith("light.")]
-        assert {runtime._home.index.get_state(key) for key in lights} == {"off"}
+        lights = [key for key in runtime.home.index.entities if key.startswith("light.")]
+        assert {runtime.home.index.get_state(key) for key in lights} == {"off"}

@@ -308,7 +308,7 @@ async def test_a_turn_that_could_not_be_recorded_leaves_nothing(run, make_store)
 
 
 async def test_subscribers_see_a_recorded_and_an_amended_turn_as_final(run, monkeypatch):
-    monkeypatch.setattr(sash.engine.event_feed, "EVENTS_EVERY_S", 10 * WAIT_S)
+    monkeypatch.setattr(sash.engine.event_feed, "POLL_S", 10 * WAIT_S)
     runtime = await run("ok")
     session = await runtime.start_session()
     async with asyncio.timeout(WAIT_S), aclosing(runtime.events(session.id)) as stream:
@@ -349,9 +349,9 @@ async def test_turns_are_listed_as_long_as_they_are_in_the_window(run):
         ("q2", 2),
         ("an agent's turn", 3),
     ]
-    assert await runtime.list_turns(session.id, most=2) == listed[1:]
-    assert await runtime.list_turns(session.id, most=9) == listed
-    assert await runtime.list_turns(session.id, most=0) == []
+    assert await runtime.list_turns(session.id, limit=2) == listed[1:]
+    assert await runtime.list_turns(session.id, limit=9) == listed
+    assert await runtime.list_turns(session.id, limit=0) == []
     with pytest.raises(SessionNotFound):
         await runtime.list_turns(session.id, owner="bob")
 
@@ -382,7 +382,7 @@ async def test_a_session_is_found_by_its_name(run, make_store):
     runtime = await run("ok")
     session = await runtime.start_session(name="kitchen", context={"kept": 1}, area="Kitchen")
     assert await runtime.find_session("kitchen") == session
-    assert session.context == {"kept": 1, "area": "Kitchen"}
+    assert (session.context, session.area) == ({"kept": 1}, "Kitchen")
     assert await runtime.find_session("kitchen", owner="bob") is None
     with pytest.raises(SessionExists):
         await runtime.start_session(name="kitchen")
@@ -448,7 +448,7 @@ async def test_a_deleted_session_is_gone_with_what_runs_in_it(run):
     await asyncio.wait_for(model.asked.wait(), WAIT_S)
     await runtime.delete_session(session.id)
     await asyncio.wait_for(listening, WAIT_S)
-    assert runtime._worker._running == {}
+    assert runtime.running_turns == 0
     assert runtime._parts.windows.session(session.id) is None
     for gone in (
         runtime.get_session(session.id),

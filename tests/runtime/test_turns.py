@@ -24,6 +24,7 @@ from sash.errors import (
 from sash.ports.model import Usage
 from sash.ports.tools import ToolSpec
 from sash.testing import FaultyStore, ScriptedModel, both, calling
+from sash.values.requests import Ask
 from sash.values.sessions import Budgets, SessionPolicy, WindowLimits
 from tests.runtime.talk import said
 
@@ -390,8 +391,7 @@ async def test_a_call_under_way_at_a_crash_is_handled_as_the_tool_declares(
     session = await first.start_session()
     sent = await first.send_message(session.id, "go")
     await asyncio.wait_for(started.wait(), WAIT_S)
-    first._worker._running[sent.id].task.cancel()
-    await asyncio.gather(first._worker._running[sent.id].task, return_exceptions=True)
+    await first.abandon_turns()
     clock.advance(31)
     second = await run("done", tools=[acting], store=first.store)
     assert (await second.await_continuation(sent.id)).status == "interrupted"
@@ -481,19 +481,19 @@ async def test_an_end_that_could_not_be_written_is_written_when_it_can(run, make
     for attempt in (
         runtime.await_continuation(sent.id, timeout_s=WAIT_S),
         runtime.send_message(session.id, "again"),
-        runtime._worker.heartbeat(),
+        runtime.heartbeat(),
     ):
         with pytest.raises(StoreUnavailable, match="disk full"):
             await attempt
     queued = await runtime.send_message(session.id, "later", busy="enqueue")
     store.heal()
-    await runtime._worker.heartbeat()
+    await runtime.heartbeat()
     assert (await runtime.await_continuation(queued.id, timeout_s=WAIT_S)).status == "completed"
     assert (await turn(runtime, session, "again")).status == "completed"
     ended = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
     assert (ended.status, ended.response.final_message) == ("completed", "one"), "it was paid for"
     assert [text for _, text in await transcript(runtime, session)][:2] == ["go", "one"]
-    assert runtime._worker._unwritten == {}
+    assert runtime.unwritten_ends == 0
     assert len(runtime.model.requests) == 3
 
 
@@ -515,10 +515,10 @@ async def test_an_end_that_is_refused_later_holds_up_nobody(run, make_store, clo
     session = await runtime.start_session()
     store.fail("finish", StoreUnavailable("disk full"))
     await runtime.send_message(session.id, "go")
-    await asyncio.gather(*(running.task for running in runtime._worker._running.values()))
+    await runtime.wait_for_turns()
     store.fail("finish", WriteRefused("no such text"))
-    await runtime._worker.heartbeat()
-    assert runtime._worker._unwritten == {}
+    await runtime.heartbeat()
+    assert runtime.unwritten_ends == 0
     clock.advance(31)
     await runtime.recover()
     assert (await turn(runtime, session, "again")).status == "completed"
@@ -684,7 +684,7 @@ async def test_what_could_not_be_written_is_not_in_the_next_prompt(run, make_sto
     await turn(runtime, session, "first")
     store.fail("finish", StoreUnavailable("power cut"))
     await runtime.send_message(session.id, "unlucky")
-    await asyncio.gather(*(running.task for running in runtime._worker._running.values()))
+    await runtime.wait_for_turns()
     clock.advance(31)
     await store.interrupt_lost()  # As another process does, which has the store to itself.
     assert (await turn(runtime, session, "third")).status == "completed"
@@ -781,7 +781,7 @@ async def test_a_question_that_is_cancelled_ends_its_session(run):
         await gate.wait()
 
     runtime = await run(calling("slow"), "Here it is.", tools=[tool("slow", slow)])
-    asked = await runtime.put_question("what?")
+    asked = await runtime.put_question(Ask(message="what?"))
     await runtime.cancel(asked.id)
     assert (await runtime.get_session(asked.session_id)).status == "ended"
 

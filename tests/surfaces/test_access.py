@@ -408,7 +408,7 @@ async def test_who_loses_its_token_hears_nothing_more(tmp_path):
             listen(served.client, session_id, lambda e: False, headers={"Authorization": f"Bearer {text}"})
         )
         at = f"/v1/sessions/{session_id}/messages"
-        await until(lambda: served.runtime._hub._subscribers, listening)
+        await until(lambda: served.runtime.count_subscribers(), listening)
         served.tokens.revoke(token.id)
         await served.client.post(at, json={"message": "hi"}, headers=anna)
         heard = await asyncio.wait_for(listening, WAIT_S)

@@ -87,7 +87,7 @@ async def test_the_headers_let_every_event_through_at_once(served):
 async def test_a_stream_ends_with_its_session(served):
     session_id = await served.start()
     listening = asyncio.create_task(listen(served.client, session_id, lambda e: False))
-    await until(lambda: served.runtime._hub._subscribers, listening)
+    await until(lambda: served.runtime.count_subscribers(), listening)
     await served.client.post(f"/v1/sessions/{session_id}/end")
     assert await asyncio.wait_for(listening, WAIT_S) == [{"id": "0"}]
 

@@ -392,7 +392,7 @@ async def test_who_waits_when_the_server_stops_is_told_how_it_stands(tmp_path, m
                 waits = client.get(at, params={"wait_ms": WAIT_S * 1000})
                 shown[turn] = asyncio.create_task(waits)
                 await until(lambda turn=turn: turn in waited_for, shown[turn])
-            await until(lambda: served.runtime._hub._subscribers, shown[second])
+            await until(lambda: served.runtime.count_subscribers(), shown[second])
         answers = [await shown[turn] for turn in (first, second)]
     assert [answer.status_code for answer in answers] == [200, 200]
     assert [answer.json()["status"] for answer in answers] == ["interrupted", "pending"]

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from sash.engine.recall import RecalledTurn, missing, rank, render, turns_of
+from sash.engine.recall import RecalledTurn, find_missing, group_turns, rank, render
 from sash.memory.words import beginnings
 from sash.ports.store import StoredMessage
 from sash.values.messages import MessageEntry
@@ -34,8 +34,8 @@ def test_words_lose_their_endings_and_common_ones_are_left_out():
 
 
 def test_only_what_the_window_lacks_is_missing():
-    assert missing(["kitch", "boil"], ["the kitchen is warm"]) == ["boil"]
-    assert missing([], ["x"]) == []
+    assert find_missing(["kitch", "boil"], ["the kitchen is warm"]) == ["boil"]
+    assert find_missing([], ["x"]) == []
 
 
 def test_a_turn_takes_part_of_the_scores_around_it():
@@ -70,7 +70,7 @@ def test_what_is_not_adjacent_lends_nothing():
 
 def test_turns_begin_with_a_question_or_behind_a_gap():
     messages = [stored(1), stored(2, "assistant"), stored(5, "assistant"), stored(6)]
-    assert [[m.position for m in turn] for turn in turns_of(messages)] == [[1, 2], [5], [6]]
+    assert [[m.position for m in turn] for turn in group_turns(messages)] == [[1, 2], [5], [6]]
 
 
 def test_what_is_shown_has_its_date_and_fits():

@@ -4,12 +4,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
+from pydantic import ConfigDict
 
 from sash.engine.turn.progress import Progress
-from sash.engine.worker import BusyPolicy, ContinuationResult
+from sash.engine.worker import ContinuationResult
 from sash.ports.store import StoredMessage
 from sash.values.continuations import (
     ArtifactRef,
@@ -20,159 +20,14 @@ from sash.values.continuations import (
     Status,
 )
 from sash.values.sessions import (
-    EXACT,
-    Budgets,
-    Count,
     Fact,
-    Flag,
-    Label,
-    ModelConfig,
     Pin,
     Session,
-    SessionPolicy,
-    WindowLimits,
 )
 from sash.values.stats import Stats
 from sash.values.steps import Step
-from sash.values.validation import whole
 
-MAX_WAIT_MS = 60_000
-
-Text = Annotated[str, Field(min_length=1)]
-Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
-Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 Object = dict[str, Any]
-Attachment = Annotated[
-    Object,
-    WithJsonSchema(
-        {
-            "description": "An image or a recording, as OpenAI's content part.",
-            "type": "object",
-            "oneOf": [
-                {
-                    "properties": {
-                        "type": {"const": "image_url"},
-                        "image_url": {
-                            "anyOf": [
-                                {"type": "string", "minLength": 1},
-                                {
-                                    "type": "object",
-                                    "properties": {"url": {"type": "string"}},
-                                    "required": ["url"],
-                                },
-                            ]
-                        },
-                    },
-                    "required": ["type", "image_url"],
-                },
-                {
-                    "properties": {
-                        "type": {"const": "input_audio"},
-                        "input_audio": {"type": "object", "minProperties": 1},
-                    },
-                    "required": ["type", "input_audio"],
-                },
-            ],
-        }
-    ),
-]
-
-
-def exact(example: Object) -> ConfigDict:
-    """Allow no fields that nobody reads, and show what it may look like."""
-    return {**EXACT, "json_schema_extra": {"examples": [example]}}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StartSession:
-    """A session to begin; what is left out is as the runtime has it by default."""
-
-    __pydantic_config__ = exact(
-        {
-            "preferences": {"language": "en"},
-            "policy": {"allow_actuation": True, "allowlisted_services": ["light"]},
-        }
-    )
-
-    model: ModelConfig | None = None
-    budgets: Budgets | None = None
-    policy: SessionPolicy | None = None
-    window: WindowLimits | None = None
-    preferences: Object | None = None
-    area: Label | None = None
-    name: Label | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SendMessage:
-    """A message that begins a turn. `stream` changes nothing: a turn's events can always be listened to."""
-
-    __pydantic_config__ = exact(
-        {"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"}
-    )
-
-    message: Text
-    planner_hints: Object | None = None
-    allow_tools: Flag = True
-    max_steps: Count | None = None
-    time_budget_ms: Milliseconds | None = None
-    idempotency_key: Label | None = None
-    stream: Flag = False
-    model: ModelConfig | None = None
-    attachments: tuple[Attachment, ...] = ()
-    metadata: Object | None = None
-    busy: BusyPolicy = "reject"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Ask:
-    """One question, in a session of its own."""
-
-    __pydantic_config__ = exact({"message": "Is the front door locked?"})
-
-    message: Text
-    model: ModelConfig | None = None
-    budgets: Budgets | None = None
-    allow_tools: Flag = True
-    stream: Flag = False
-    timeout_ms: Wait | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Approve:
-    """A yes or no to a call that waits for it."""
-
-    __pydantic_config__ = exact({"call_id": "call_1", "approved": True})
-
-    call_id: Label
-    approved: Flag
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Why:
-    """Why something is ended."""
-
-    __pydantic_config__ = exact({"reason": "taking too long"})
-
-    reason: Label | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
-    """A fact or a pin to keep."""
-
-    __pydantic_config__ = exact({"text": "The cat sleeps in the garage."})
-
-    text: Text
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Preferences:
-    """Preferences to change."""
-
-    __pydantic_config__ = exact({"preferences": {"language": "de"}})
-
-    preferences: Object
 
 
 @dataclass(frozen=True, slots=True)

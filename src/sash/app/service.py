@@ -10,31 +10,27 @@ from typing import Any, TypeVar
 from sash.app.access import Caller
 from sash.app.schemas import (
     Acknowledged,
-    Approve,
-    Ask,
     Cancelled,
     ContextShown,
     ContinuationShown,
     Erased,
     FactList,
     MessageList,
-    Note,
     PinList,
-    SendMessage,
     SessionList,
     SessionOver,
     SessionShown,
     SessionStarted,
-    StartSession,
     shown,
     shown_message,
     shown_result,
 )
-from sash.engine.event_hub import Event
 from sash.engine.runtime import Runtime
 from sash.errors import ContinuationFinal, Forbidden, NoteNotFound
 from sash.ports.store import Artifact
 from sash.values.codec import adapter
+from sash.values.events import Event
+from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
 from sash.values.sessions import Budgets, Fact, Pin, Session, SessionPolicy, SessionStatus
 
 T = TypeVar("T", int, float)
@@ -48,16 +44,10 @@ class AgentService:
 
     async def start_session(self, caller: Caller, wanted: StartSession) -> SessionStarted:
         caller.need("converse")
-        session = await self.runtime.start_session(
-            owner=caller.owner,
-            model=wanted.model,
-            budgets=self._budgets(wanted.budgets),
-            policy=self.policy(caller, wanted.policy),
-            window=wanted.window,
-            preferences=wanted.preferences,
-            area=wanted.area,
-            name=wanted.name,
+        limited = replace(
+            wanted, budgets=self._budgets(wanted.budgets), policy=self.policy(caller, wanted.policy)
         )
+        session = await self.runtime.start(limited, owner=caller.owner)
         return SessionStarted(session.id)
 
     async def list_sessions(
@@ -109,20 +99,7 @@ class AgentService:
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Acknowledged:
         caller.need("converse")
         await self.check_act(caller, session_id)
-        continuation = await self.runtime.send_message(
-            session_id,
-            sent.message,
-            owner=caller.owner,
-            allow_tools=sent.allow_tools,
-            max_steps=sent.max_steps,
-            time_budget_ms=sent.time_budget_ms,
-            planner_hints=sent.planner_hints,
-            idempotency_key=sent.idempotency_key,
-            model=sent.model,
-            attachments=sent.attachments,
-            metadata=sent.metadata,
-            busy=sent.busy,
-        )
+        continuation = await self.runtime.send(session_id, sent, owner=caller.owner)
         return Acknowledged(continuation.id)
 
     async def await_continuation(
@@ -173,14 +150,8 @@ class AgentService:
         """Ask without waiting for the answer, which who asks may read."""
         caller.need("converse")
         caller.need("read")
-        asked = await self.runtime.put_question(
-            question.message,
-            owner=caller.owner,
-            allow_tools=question.allow_tools,
-            model=question.model,
-            budgets=self._budgets(question.budgets),
-            policy=self.policy(caller),
-        )
+        limited = replace(question, budgets=self._budgets(question.budgets))
+        asked = await self.runtime.put_question(limited, owner=caller.owner, policy=self.policy(caller))
         return Acknowledged(asked.id)
 
     async def call_tool(

@@ -87,7 +87,7 @@ async def _ask(settings: "Settings", caller: "Caller", asked: _Question) -> "Con
 
 async def _put(desk: "AgentService", caller: "Caller", asked: _Question) -> "Acknowledged":
     """Put the question, in a session that goes on or in one of its own."""
-    from sash.app.schemas import Ask, SendMessage
+    from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig
 
     if asked.session is None:

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown, Note, SendMessage, WaitingCall
+from sash.app.schemas import ContinuationShown, WaitingCall
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.beside import Beside
@@ -19,6 +19,7 @@ from sash.cli.turns import Turns
 from sash.cli.wanted import Wanted
 from sash.errors import SashError, SessionBusy
 from sash.values.continuations import UNDER_WAY
+from sash.values.requests import Note, SendMessage
 from sash.values.sessions import Session
 
 LAST_MESSAGES = 6

@@ -112,7 +112,7 @@ def _session_facts(session: "Session") -> Iterator[tuple[str, Any]]:
     yield "status", session.status
     yield "begun", f"{session.created_at.astimezone():%Y-%m-%d %H:%M}"
     yield "last used", f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"
-    yield "area", session.context.get("area")
+    yield "area", session.area
     yield "model", session.model.name
     yield "may use", may_use(session.policy) or "nothing"
     yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"

@@ -4,13 +4,14 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from sash.app.access import Caller
-from sash.app.schemas import Approve, ContinuationShown, WaitingCall
+from sash.app.schemas import ContinuationShown, WaitingCall
 from sash.app.service import AgentService
 from sash.cli.beside import Beside
 from sash.cli.screen import Screen
-from sash.engine.event_hub import Event
 from sash.errors import NotAwaitingApproval
 from sash.values.continuations import UNDER_WAY
+from sash.values.events import Event
+from sash.values.requests import Approve
 
 # What ends a stretch of a turn: somebody has to look where it stands.
 _STOPS = frozenset({"approval_requested", "interrupted"})

@@ -3,9 +3,9 @@
 from dataclasses import dataclass, replace
 
 from sash.app.access import Caller
-from sash.app.schemas import StartSession
 from sash.app.service import AgentService
 from sash.errors import InvalidInput
+from sash.values.requests import StartSession
 from sash.values.sessions import Session
 
 NAME = "chat"
@@ -55,7 +55,7 @@ class Wanted:
 
     def _fits(self, session: Session) -> bool:
         may = session.policy.allowlisted_services if session.policy.allow_actuation else ()
-        return set(self.services) <= set(may) and self.area in (None, session.context.get("area"))
+        return set(self.services) <= set(may) and self.area in (None, session.area)
 
     async def _begin(self, desk: AgentService, caller: Caller, name: str | None) -> Session:
         policy = desk.runtime.defaults.policy

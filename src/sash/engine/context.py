@@ -1,11 +1,11 @@
-"""The prompt of one model call, stable parts first and what changes last.
+"""The prompt of one model call: stable parts first, changing parts last.
 
-    system · tools · memory (preferences, pins, facts, what was evicted) · the house · window ·
-    new notes · recalled turns · hints · the turn itself, which begins with the time
+    system · tools · memory (preferences, pins, facts, digest) · the home · window ·
+    new notes · recalled turns · hints · the turn itself, which starts with the time
 
-What is stable is byte-identical from turn to turn until the cut moves, so that a provider's prompt cache
-keeps hitting. Facts and pins that are new since the last cut wait behind the window until the next one. The
-time stays with the message that it came with.
+The stable parts are byte-identical from turn to turn until the next eviction, so that a provider's prompt
+cache keeps hitting. Facts and pins that are newer than the last eviction stand behind the window until the
+next one. The time of a message stays in that message.
 """
 
 from collections import OrderedDict
@@ -42,7 +42,7 @@ _MEMORIES_KEPT = 256
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of the prompt; a stable one is the same from turn to turn until the cut moves."""
+    """A part of the prompt. A stable part stays the same until the next eviction."""
 
     name: str
     messages: tuple[dict[str, Any], ...]
@@ -52,7 +52,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """All that comes before a turn's own messages."""
+    """The prompt before the turn's own messages."""
 
     parts: tuple[Part, ...]
     messages: tuple[dict[str, Any], ...]
@@ -61,7 +61,7 @@ class Context:
 
 
 class ContextBuilder:
-    """Builds contexts; what stays the same from turn to turn it writes and counts once."""
+    """Builds contexts. Parts that stay the same from turn to turn are written and counted once."""
 
     def __init__(self, counter: TokenCounter, system_prompt: str = SYSTEM_PROMPT) -> None:
         self._counter = counter
@@ -81,10 +81,10 @@ class ContextBuilder:
         home: HomeBriefing | None = None,
         last_k: int | None = None,
     ) -> Context:
-        """Put the parts in their order. `home` tells of the house, `tail` what is new in this turn, by name.
+        """Put the parts in order. `home` describes the home; `tail` are the changing parts by name.
 
-        A model that is asked for this turn only has nothing in its cache: of the window it sees the `last_k`
-        messages word for word, and a digest of those before them.
+        A model that answers this turn only has nothing in its cache. With `last_k` it sees the last messages
+        of the window word for word, and a digest of the others.
         """
         memory, notes = self._memory(session)
         parts = [
@@ -105,12 +105,12 @@ class ContextBuilder:
         return Context(tuple(parts), messages, PER_REPLY + sum([part.tokens for part in parts]), tools)
 
     def forget(self) -> None:
-        """Forget what was written for sessions: somebody has erased his."""
+        """Drop all cached texts, after sessions were erased."""
         self._memories.clear()
         self._count.cache_clear()
 
     def count_messages(self, messages: Sequence[dict[str, Any]]) -> int:
-        """Count the messages of a turn."""
+        """Return the tokens of a turn's messages."""
         return sum(
             self._counter.count_message(m["content"], m.get("tool_calls", ()), m.get("name"))
             for m in messages
@@ -125,7 +125,7 @@ class ContextBuilder:
         return Part(name, (message,), self._count(text), stable)
 
     def _memory(self, session: Session) -> tuple[Part, Part]:
-        """Write what a session remembers, once for as long as that is the same: the stable and the new."""
+        """Return the stable and the new part of a session's memory, cached while it is unchanged."""
         memory, preferences = session.memory, session.preferences
         known = self._memories.get(session.id)
         if known is None or known[0] is not memory or known[1] is not preferences:
@@ -158,7 +158,7 @@ class ContextBuilder:
 
 
 def prefix_share(context: Context, asked: Sequence[dict[str, Any]], counter: TokenCounter) -> float:
-    """Return which share of a context is, byte for byte, the beginning of what was asked last."""
+    """Return the share of a context's tokens that equal the beginning of the last prompt, byte for byte."""
     same = sum(part.tokens for part in context.parts if part.name == "tools")
     for message, before in zip(context.messages, asked, strict=False):
         if message == before:
@@ -173,7 +173,7 @@ def prefix_share(context: Context, asked: Sequence[dict[str, Any]], counter: Tok
 
 
 def report(context: Context) -> dict[str, Any]:
-    """Say what the prompt is made of, and what each part costs."""
+    """Return the parts of a context with their tokens, as JSON values."""
     return {
         "parts": [{"name": p.name, "tokens": p.tokens, "stable": p.stable} for p in context.parts],
         "total_tokens": context.tokens,
@@ -181,7 +181,7 @@ def report(context: Context) -> dict[str, Any]:
 
 
 def hints_text(hints: dict[str, Any]) -> str:
-    """Write the hints that came with a message."""
+    """Return the planner hints of a message as text."""
     lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
     return f"Hints for this turn:\n{lines}" if hints else ""
 
@@ -189,7 +189,7 @@ def hints_text(hints: dict[str, Any]) -> str:
 def _memory_text(session: Session) -> str:
     memory, preferences = session.memory, session.preferences
     return _sections(
-        ("Where the user is", [str(area)] if (area := session.context.get("area")) else []),
+        ("Where the user is", [session.area] if session.area else []),
         ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
         ("Always keep in mind", [pin.text for pin in memory.pins if not _is_new(session, pin.created_at)]),
         ("What is known", [fact.text for fact in memory.facts if not _is_new(session, fact.created_at)]),
@@ -215,7 +215,7 @@ def _sections(*sections: tuple[str, list[str]]) -> str:
 
 
 def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry], list[MessageEntry]]:
-    """Split a window before its last messages: at least so many, whole groups, and from a question on."""
+    """Split a window before its last `last_k` messages, at a user message and between whole groups."""
     newer: list[list[MessageEntry]] = []
     older = list(groups(messages))
     while older and (sum(map(len, newer)) < last_k or (newer and newer[0][0].role != "user")):
@@ -224,7 +224,7 @@ def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry
 
 
 def _common(one: Any, other: Any) -> str:
-    """Return the beginning that two texts share."""
+    """Return the common beginning of two texts."""
     if not isinstance(one, str) or not isinstance(other, str):
         return ""
     low, high = 0, min(len(one), len(other))

@@ -1,6 +1,6 @@
-"""The durable events of a session as many read them: each is read from the store once.
+"""The stored events of a session for many subscribers: each event is read from the store once.
 
-A feed keeps the last of them for those who keep up; who is slow, or comes late, reads the store itself.
+A feed keeps the newest events for subscribers that keep up. A slow or late subscriber reads the store itself.
 """
 
 import asyncio
@@ -8,28 +8,27 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import takewhile
-from typing import Any
 
-from sash.engine.event_hub import Event, EventHub, Subscriber
+from sash.engine.event_hub import EventHub, Subscriber
 from sash.ports.store import Store, StoredStep
-from sash.values.codec import adapter
-from sash.values.continuations import Continuation
-from sash.values.steps import Step
+from sash.values.events import FinalEvent, StepEvent
 
-KEPT = 64
-EVENTS_EVERY_S = 2.0
+MAX_KEPT = 64
+POLL_S = 2.0
 _PAGE = 100
+
+StoredEvent = StepEvent | FinalEvent
 
 
 class EventFeed:
-    """The events of one session: `_recent` are all that the store has behind the cursor `_start`.
+    """The events of one session. `_recent` holds all stored events after the cursor `_start`.
 
-    It is `over` when no more can come.
+    `is_over` becomes True when no more events can come.
     """
 
     def __init__(self, store: Store, owner: str, session_id: str, news: Subscriber, start: int) -> None:
         self.readers = 0
-        self.over = False
+        self.is_over = False
         self._store = store
         self._owner = owner
         self._session_id = session_id
@@ -38,79 +37,74 @@ class EventFeed:
         self._read_at = 0.0
         self._reading: asyncio.Task[None] | None = None
         self._start = start
-        self._recent: deque[Event] = deque()
+        self._recent: deque[StoredEvent] = deque()
 
-    async def after(self, cursor: int) -> list[Event]:
-        """Return the events behind a cursor, or the next of them if there are many."""
+    async def after(self, cursor: int) -> list[StoredEvent]:
+        """Return the events after a cursor, or the next page of them."""
         while cursor >= self._start:
-            new = list(takewhile(lambda event: (event.cursor or 0) > cursor, reversed(self._recent)))
+            new = list(takewhile(lambda event: event.cursor > cursor, reversed(self._recent)))
             if new or not self._is_stale:
                 return new[::-1]
             if self._reading is None or self._reading.done():
                 self._reading = asyncio.create_task(self._read())
-            # All who wait go on at once, and one who goes away takes nothing from the others.
+            # A subscriber that goes away must not cancel the read of the others.
             await asyncio.shield(self._reading)
-        return await self._behind(cursor)
+        return await self._read_behind(cursor)
 
-    async def news(self, reader: Subscriber) -> None:
-        """Wait until there may be something new for a reader."""
+    async def wait(self, subscriber: Subscriber) -> None:
+        """Wait until there may be news for a subscriber."""
         with suppress(TimeoutError):
-            async with asyncio.timeout(EVENTS_EVERY_S):
-                await reader.news.wait()
+            async with asyncio.timeout(POLL_S):
+                await subscriber.news.wait()
 
     @property
     def _is_stale(self) -> bool:
-        """Whether there is news, or another process may have written some."""
-        return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= EVENTS_EVERY_S
+        """Return True if there is news, or if another process may have written events."""
+        return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= POLL_S
 
     async def _read(self) -> None:
-        """Read what is new, and let go of what is old."""
+        """Read new events from the store and drop the oldest."""
         self._news.clear()
-        end = (self._recent[-1].cursor if self._recent else None) or self._start
-        stored = await self._behind_in_store(end)
-        over = not stored and await self._is_over()
-        if over:
-            stored = await self._behind_in_store(end)  # Another process may have ended it between the two.
-        self._recent += [await self._event(item) for item in stored]
-        while len(self._recent) > KEPT:
-            self._start = self._recent.popleft().cursor or self._start
+        end = self._recent[-1].cursor if self._recent else self._start
+        stored = await self._read_store(end)
+        is_over = not stored and await self._is_session_over()
+        if is_over:
+            stored = await self._read_store(end)  # Another process may have ended it between the two reads.
+        self._recent += [await self._make_event(item) for item in stored]
+        while len(self._recent) > MAX_KEPT:
+            self._start = self._recent.popleft().cursor
         if stored:
-            self._news.set()  # There may be more; and whether it is over is not what somebody waits for.
+            self._news.set()  # There may be another page.
             return
-        self.over = over
+        self.is_over = is_over
         self._read_at = asyncio.get_running_loop().time()
 
-    async def _is_over(self) -> bool:
-        """Whether nothing can happen in the session any more."""
+    async def _is_session_over(self) -> bool:
+        """Return True if the session takes no more turns and none is open."""
         if (await self._store.get_session(self._owner, self._session_id)).status == "active":
             return False
         return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
 
-    async def _behind(self, cursor: int) -> list[Event]:
-        """Read the store for one who has not seen the beginning of what is kept."""
-        stored = await self._behind_in_store(cursor)
+    async def _read_behind(self, cursor: int) -> list[StoredEvent]:
+        """Read the store for a subscriber that is behind the kept events."""
+        stored = await self._read_store(cursor)
         if not self._recent and len(stored) < _PAGE:
-            # Nothing is where the feed began: those steps were swept.
+            # The steps at the start of the feed were swept.
             self._start = min(self._start, stored[-1].step.cursor if stored else cursor)
-        return [await self._event(item) for item in stored]
+        return [await self._make_event(item) for item in stored]
 
-    async def _behind_in_store(self, cursor: int) -> list[StoredStep]:
+    async def _read_store(self, cursor: int) -> list[StoredStep]:
         return await self._store.events(self._owner, self._session_id, after=cursor, limit=_PAGE)
 
-    async def _event(self, item: StoredStep) -> Event:
-        step, session_id = item.step, self._session_id
-        payload: dict[str, Any] = {"step": adapter(Step).dump_python(step, mode="json")}
-        if step.final_status is None:
-            return Event("step", session_id, item.continuation_id, payload, step.cursor)
+    async def _make_event(self, item: StoredStep) -> StoredEvent:
+        if item.step.final_status is None:
+            return StepEvent(self._session_id, item.continuation_id, item.step)
         continuation = await self._store.get_continuation(self._owner, item.continuation_id)
-        response = adapter(Continuation).dump_python(continuation, mode="json")
-        payload["final_response"] = response["response"]
-        payload["status"], payload["error"] = response["status"], response["error"]
-        return Event("final", session_id, item.continuation_id, payload, step.cursor)
+        return FinalEvent(self._session_id, item.continuation_id, item.step, continuation)
 
 
 class EventFeeds:
-    """The feeds of the sessions that somebody listens to."""
+    """The feeds of all sessions that have subscribers."""
 
     def __init__(self, store: Store, hub: EventHub) -> None:
         self._store = store
@@ -118,8 +112,8 @@ class EventFeeds:
         self._feeds: dict[tuple[str, str], tuple[EventFeed, ExitStack]] = {}
 
     @contextmanager
-    def read(self, owner: str, session_id: str, cursor: int) -> Iterator[EventFeed]:
-        """Read a session's feed for as long as the context lasts; the first reader's cursor is its start."""
+    def open(self, owner: str, session_id: str, cursor: int) -> Iterator[EventFeed]:
+        """Share the feed of a session until the context ends. The first reader's cursor is its start."""
         key = (owner, session_id)
         if key not in self._feeds:
             subscription = ExitStack()

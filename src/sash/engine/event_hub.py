@@ -1,65 +1,58 @@
-"""What subscribers see. Durable events are read from the store; here is the news that there are some, and the
-text that a model is still writing.
-"""
+"""News for subscribers in this process: that the store has new events, and text that a model is writing."""
 
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Literal
 
-EventType = Literal["progress", "step", "partial", "final"]
+from sash.values.events import PartialEvent, ProgressEvent
 
 PARTIAL_INTERVAL_S = 0.5
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Event:
-    """One event of a session, the same to all who see it; `cursor` is None for what is not kept."""
-
-    type: EventType
-    session_id: str
-    continuation_id: str
-    payload: dict[str, Any]
-    cursor: int | None = None
+MAX_PROGRESS = 100
 
 
 @dataclass(eq=False, slots=True)
 class Subscriber:
-    """One who listens: woken when there is news, and free to be slow."""
+    """A subscriber of one session. `news` is set when there may be something to read.
+
+    `progress` are messages that it has not read. `read` counts the characters that it has read of each text.
+    """
 
     news: asyncio.Event = field(default_factory=asyncio.Event)
-    progress: list[Event] = field(default_factory=list)
+    progress: list[ProgressEvent] = field(default_factory=list)
     read: dict[tuple[str, int], int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
-class _Writing:
-    """The text of a model call under way; `part` counts the model calls of the turn."""
+class _PartialText:
+    """The text of a running model call. `stream` counts the model calls of the turn.
 
-    part: int
+    `redacted` is the text without secrets, made from `redacted_from`.
+    """
+
+    stream: int
     text: str = ""
-    shown: str = ""
-    shown_of: str = ""
+    redacted: str = ""
+    redacted_from: str = ""
 
 
 class EventHub:
-    """Wakes the subscribers of a session, and keeps the partial text for those who join late.
+    """Wakes the subscribers of a session, and keeps partial text for subscribers that join late.
 
-    `clean` takes the secrets out of a text before anybody sees it.
+    `redact` removes secrets from a text before a subscriber sees it.
     """
 
-    def __init__(self, interval_s: float, clean: Callable[[str], str]) -> None:
+    def __init__(self, interval_s: float, redact: Callable[[str], str]) -> None:
         self._interval_s = interval_s
-        self._clean = clean
+        self._redact = redact
         self._subscribers: defaultdict[str, set[Subscriber]] = defaultdict(set)
-        self._writing: dict[str, dict[str, _Writing]] = {}
+        self._texts: dict[str, dict[str, _PartialText]] = {}
         self._due: set[str] = set()
 
     @contextmanager
     def subscribe(self, session_id: str) -> Iterator[Subscriber]:
-        """Listen to a session for as long as the context lasts."""
+        """Subscribe to a session until the context ends."""
         subscriber = Subscriber()
         self._subscribers[session_id].add(subscriber)
         try:
@@ -69,67 +62,74 @@ class EventHub:
             if not self._subscribers[session_id]:
                 del self._subscribers[session_id]
 
+    def count_subscribers(self, session_id: str | None = None) -> int:
+        """Return the number of subscribers, of one session or of all."""
+        if session_id is None:
+            return sum(map(len, self._subscribers.values()))
+        return len(self._subscribers.get(session_id, ()))
+
     def wake(self, session_id: str) -> None:
-        """Tell the subscribers that the store has something new."""
+        """Tell the subscribers of a session that the store may have new events."""
         for subscriber in self._subscribers.get(session_id, ()):
             subscriber.news.set()
 
     def wake_all(self) -> None:
-        """Tell everybody that something has ended."""
+        """Wake the subscribers of all sessions."""
         for session_id in self._subscribers:
             self.wake(session_id)
 
     def progress(self, session_id: str, continuation_id: str, message: str) -> None:
-        """Tell the subscribers what is being done; nobody else will ever know."""
+        """Send a progress message to the present subscribers."""
         if session_id not in self._subscribers:
             return
-        event = Event("progress", session_id, continuation_id, {"message": self._clean(message)})
+        event = ProgressEvent(session_id, continuation_id, self._redact(message))
         for subscriber in self._subscribers[session_id]:
             subscriber.progress.append(event)
-            del subscriber.progress[:-100]
+            del subscriber.progress[:-MAX_PROGRESS]
         self.wake(session_id)
 
-    def write(self, session_id: str, continuation_id: str, part: int, text: str) -> None:
-        """Note how far a model has written; the subscribers are woken every half second."""
-        turns = self._writing.setdefault(session_id, {})
-        writing = turns.get(continuation_id)
-        if writing is None:
-            turns[continuation_id] = _Writing(part, text)
+    def write(self, session_id: str, continuation_id: str, stream: int, text: str) -> None:
+        """Set the whole text that a model call has written so far; subscribers wake once per interval."""
+        texts = self._texts.setdefault(session_id, {})
+        partial = texts.get(continuation_id)
+        if partial is None:
+            texts[continuation_id] = _PartialText(stream, text)
         else:
-            writing.part, writing.text = part, text
+            partial.stream, partial.text = stream, text
         if session_id not in self._due and session_id in self._subscribers:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
 
     def end_text(self, session_id: str, continuation_id: str) -> None:
-        """Forget the text of a turn that is over, or whose text is in the journal now."""
-        writing = self._writing.get(session_id, {})
-        writing.pop(continuation_id, None)
-        if not writing:
-            self._writing.pop(session_id, None)
+        """Drop the text of a model call that has ended."""
+        texts = self._texts.get(session_id, {})
+        texts.pop(continuation_id, None)
+        if not texts:
+            self._texts.pop(session_id, None)
 
     def is_writing(self, session_id: str, continuation_id: str) -> bool:
-        """Whether a model is writing text for this turn right now."""
-        return continuation_id in self._writing.get(session_id, {})
+        """Return True if a model is writing text for this turn now."""
+        return continuation_id in self._texts.get(session_id, {})
 
-    def partials(self, session_id: str, subscriber: Subscriber) -> list[Event]:
-        """Return the text that the subscriber has not seen yet; all of it to one who joined late."""
+    def partials(self, session_id: str, subscriber: Subscriber) -> list[PartialEvent]:
+        """Return the text that the subscriber has not read yet."""
         found, read = [], {}
-        for continuation_id, writing in self._writing.get(session_id, {}).items():
-            key = (continuation_id, writing.part)
-            text = self._shown(writing)
+        for continuation_id, partial in self._texts.get(session_id, {}).items():
+            key = (continuation_id, partial.stream)
+            text = self._redacted(partial)
             new = text[subscriber.read.get(key, 0) :]
             read[key] = len(text)
             if new:
-                found.append(Event("partial", session_id, continuation_id, {"partial_response": new}))
+                found.append(PartialEvent(session_id, continuation_id, new))
         subscriber.read = read
         return found
 
-    def _shown(self, writing: _Writing) -> str:
-        """Return what may be seen of a text; however many look, it is cleaned once."""
-        if writing.text is not writing.shown_of:
-            writing.shown, writing.shown_of = self._clean(_whole_words(writing.text)), writing.text
-        return writing.shown
+    def _redacted(self, partial: _PartialText) -> str:
+        """Return the text without secrets; it is redacted once for all subscribers."""
+        if partial.text is not partial.redacted_from:
+            partial.redacted = self._redact(_whole_words(partial.text))
+            partial.redacted_from = partial.text
+        return partial.redacted
 
     def _flush(self, session_id: str) -> None:
         self._due.discard(session_id)
@@ -137,5 +137,5 @@ class EventHub:
 
 
 def _whole_words(text: str) -> str:
-    """Leave out the last word, which may be the beginning of a secret."""
+    """Return the text without its last word, which may be the beginning of a secret."""
     return text[: max(text.rfind(" "), text.rfind("\n")) + 1]

@@ -1,7 +1,7 @@
-"""Does an answer say that something was done just now, although nothing was?
+"""Finds answers that claim an action although no tool performed one.
 
-To correct an honest answer is worse than to let a lie pass: what is not plainly a claim is none. Sentences that
-deny, ask, suppose or speak of another time are let through, and so is everything that is said to a question.
+Correcting an honest answer is worse than missing a false one, so only a plain claim counts. Sentences that
+deny, ask, suppose or speak of another time pass, and so does every answer to a question.
 """
 
 import re
@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 
 class _Language(NamedTuple):
-    """How one language claims (`done`: that I did it; `state`: that it is so now), asks, and denies."""
+    """The patterns of one language: `done` claims an action, `state` claims a new state."""
 
     done: str
     state: str
@@ -77,7 +77,7 @@ _patterns = [
 _LONGEST = 4000
 _sentence = re.compile(r"[^.!?\n]+[.!?]*")
 
-# What is not claimed: it is denied, was at another time, was done by somebody else, or is only supposed.
+# Not a claim: denied, at another time, done by another person, or only supposed.
 _not_now = re.compile(
     r"\b(?:not|no|nothing|none|never|nobody|neither|without|ago|earlier|already|yesterday|previously|before|since"
     r"|last (?:night|week|time|turn|evening)|this morning|at \d{1,2}(?::\d\d| ?[ap]m\b| o['’]clock)"
@@ -91,7 +91,7 @@ _supposed = re.compile(
     re.I,
 )
 
-# A question is answered with reports; a request that is put as a question is none.
+# Questions ask for a report. A request in the form of a question ("can you …?") is not one of them.
 _question = re.compile(
     r"\?\s*$|^\W*(?:is|are|was|were|did|does|do|has|have|had|what|which|when|where|who|why|how|ist|sind|war|waren|hast"
     r"|habt|was|welche\w*|wann|wo|wer|warum|wie|gibt)\b",
@@ -105,14 +105,15 @@ _request = re.compile(
 
 
 def is_question(message: str) -> bool:
-    """Whether a message asks for something to be told, and not to be done."""
+    """Return True if a message asks for information and not for an action."""
     return bool(_question.search(message)) and not _request.search(message)
 
 
 def claim(answer: str, *, looked: bool = False) -> str | None:
-    """Return what is true instead, in the answer's language, if it claims that something was done just now.
+    """Return a correction in the answer's language if it claims an action of this turn, else None.
 
-    Who has looked with a tool may report what is so now; nobody may report what he has not done.
+    After a tool call (`looked`) an answer may report a state; it may never report an action that did not
+    happen.
     """
     for match in _sentence.finditer(answer[:_LONGEST]):
         sentence = match.group().strip()

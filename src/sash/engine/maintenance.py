@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from sash.engine.budget import Spending
 from sash.engine.foreign_code import run_foreign
-from sash.engine.recall import turns_of
+from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
 from sash.ports.embedder import Embedder, pack
 from sash.ports.model import Model, ModelRequest, Usage, collect, name_of
@@ -99,7 +99,7 @@ class Maintenance:
         oldest = max(0, window.evicted_count - MESSAGES_PER_VECTOR * MAX_VECTORS)
         after = max((v.position for v in known if v.model == embedder.name), default=oldest)
         while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
-            turns = turns_of([m for m in found if not m.in_window])
+            turns = group_turns([m for m in found if not m.in_window])
             if len(found) == PAGE and len(turns) > 1:
                 turns.pop()  # The next page has the rest of it.
             whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]

@@ -1,4 +1,4 @@
-"""The tools by which an agent uses its memory: remember, forget, recall."""
+"""The agent's tools for its memory: remember, forget, recall."""
 
 from collections.abc import Iterator
 from datetime import tzinfo
@@ -32,9 +32,9 @@ def memory_tools(
         stems = beginnings(query)
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, embedder)
-        facts = [f.text for f in session.memory.facts if _speaks_of(f.text, stems)]
+        facts = [f.text for f in session.memory.facts if _matches_any(f.text, stems)]
         turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
-        return {"facts": facts, "turns": [_described(turn, zone) for turn in turns]}
+        return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in turns]}
 
     yield ToolSpec(
         "remember",
@@ -59,8 +59,8 @@ def memory_tools(
     )
 
 
-def _speaks_of(text: str, stems: list[str]) -> bool:
-    """Whether a fact has any of the words; who asks for nothing in particular gets them all."""
+def _matches_any(text: str, stems: list[str]) -> bool:
+    """Return True if the text has any of the stems, or if there are no stems."""
     return not stems or any(stem in plain(text) for stem in stems)
 
 
@@ -74,7 +74,7 @@ def _schema(**texts: str) -> dict[str, Any]:
     }
 
 
-def _described(turn: RecalledTurn, zone: tzinfo | None) -> dict[str, Any]:
+def _describe_turn(turn: RecalledTurn, zone: tzinfo | None) -> dict[str, Any]:
     said = [
         {"role": m.message.name or m.message.role, "text": m.message.text}
         for m in turn.messages

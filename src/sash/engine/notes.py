@@ -1,4 +1,4 @@
-"""What a session notes down beside its transcript: facts, pins and preferences."""
+"""The notes of a session beside its transcript: facts, pins and preferences."""
 
 import json
 from collections.abc import Callable
@@ -19,7 +19,7 @@ MAX_PREFERENCES_BYTES = 4096
 
 
 class Notes:
-    """Changes what a session notes, also while a turn of it runs."""
+    """Changes the notes of sessions, also while a turn runs."""
 
     def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class Notes:
         self._new_id = new_id
 
     async def remember(self, owner: str, session_id: str, text: str) -> Fact:
-        """Note a fact; one that is noted already stays as it is."""
+        """Keep a fact; a fact with the same text stays as it is."""
         fact = Fact(self._new_id(), _check_note(text), self._clock.now())
 
         def change(session: Session) -> Session:
@@ -41,7 +41,7 @@ class Notes:
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
-        """Drop a fact by its id, or all facts that have every telling word of `about`; return what went."""
+        """Drop a fact by its id, or all facts that have every important word of `about`; return them."""
         note = _check_note(about)
         wanted = beginnings(note) or words(note)
         gone: list[Fact] = []
@@ -56,7 +56,7 @@ class Notes:
         return tuple(gone)
 
     async def pin(self, owner: str, session_id: str, text: str) -> Pin:
-        """Let a text always be part of the context."""
+        """Add a pin."""
         pin = Pin(self._new_id(), _check_note(text), self._clock.now())
 
         def change(session: Session) -> Session:
@@ -67,7 +67,7 @@ class Notes:
         return pin
 
     async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
-        """Take a pin away."""
+        """Remove a pin."""
 
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
@@ -78,8 +78,8 @@ class Notes:
         await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change preferences; one that is None is dropped."""
-        new = check_json("preferences", preferences)
+        """Change preferences; None removes one."""
+        new = check_json(preferences)
 
         def change(session: Session) -> Session:
             merged = {
@@ -95,9 +95,9 @@ def _has_all(text: str, wanted: list[str]) -> bool:
     return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
 
 
-def check_preferences(preferences: Any) -> dict[str, Any]:
-    """Refuse preferences that would fill the prompt: they are in every one."""
-    clean: dict[str, Any] = redact_json(check_json("preferences", preferences))
+def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
+    """Return preferences without secrets; refuse too many, because every prompt contains them."""
+    clean: dict[str, Any] = redact_json(check_json(preferences))
     size = len(json.dumps(clean))
     if size > MAX_PREFERENCES_BYTES:
         raise InvalidInput(

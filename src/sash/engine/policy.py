@@ -1,4 +1,4 @@
-"""May this be done? The denylist wins; actions must be on and allowlisted; some need a person's yes."""
+"""Decides about actions: the denylist wins, others must be allowed, and some need an approval."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -14,21 +14,21 @@ MINUTE = timedelta(minutes=1)
 
 
 class Verdict(NamedTuple):
-    """What the policy says to a call, and why."""
+    """The policy's decision about a call, and the reason."""
 
     what: Literal["allow", "deny", "confirm", "preview", "fail"]
     reason: str = ""
 
 
 class ActionRateLimiter:
-    """How many actions an owner has had lately: whatever goes round in circles is stopped by it."""
+    """Limits the actions of an owner per minute. It stops an agent that runs in circles."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._lately: dict[str, deque[datetime]] = {}
 
     def take(self, owner: str, policy: SessionPolicy) -> bool:
-        """Count one more action, unless there were as many as may be within the last minute."""
+        """Count an action; return False if the owner has reached the limit of the last minute."""
         now, lately = self._clock.now(), self._lately.setdefault(owner, deque())
         while lately and now - lately[0] >= MINUTE:
             lately.popleft()
@@ -39,7 +39,7 @@ class ActionRateLimiter:
 
 
 def judge(uses: Iterable[ServiceUse], policy: SessionPolicy) -> Verdict:
-    """Judge an action by all the services that it uses: one that is refused refuses it whole."""
+    """Judge an action by all services that it uses; one denied service denies the action."""
     verdicts = [_judge(service, within, policy) for service, within in uses]
     for what in ("deny", "confirm"):
         for verdict in verdicts:
@@ -62,7 +62,7 @@ def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
 
 
 def _matches(service: str, patterns: tuple[str, ...]) -> bool:
-    """A pattern is a service (`light.turn_on`), a domain (`lock`), or has wildcards (`light.*`)."""
+    """Match a service against services (`light.turn_on`), domains (`lock`) and wildcards (`light.*`)."""
     service = service.lower()
     domain = service.partition(".")[0]
     return any(
@@ -71,7 +71,7 @@ def _matches(service: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _may_match(service: str, patterns: tuple[str, ...]) -> bool:
-    """Whether a pattern is about a service, or about any of its domain if it may be any (`lock.*`)."""
+    """Return True if a pattern matches the service, or any service of its domain for `lock.*`."""
     domain, _, verb = service.partition(".")
     if verb != "*":
         return _matches(service, patterns)

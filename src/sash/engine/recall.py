@@ -1,7 +1,7 @@
-"""Recall: evicted turns come back word for word when the conversation turns to them again.
+"""Recall: finds evicted turns, word for word, when the conversation returns to them.
 
-A message is found by its words, and ranked with the conversation around it: a turn also takes part of the
-score of the turns before and behind it, and of the best ones in the same stretch of conversation.
+Messages are found by their words and ranked with the conversation around them: a turn also gets a part of the
+score of the turns before and after it, and of the best turns in the same stretch of conversation.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ SAME = 0.6
 LONG_STEM = 7
 STRETCH = timedelta(hours=1)
 EMBED_TIMEOUT_S = 3.0
-# A turn is like the question if its vector is closer than those of most others, by so many deviations.
+# A turn is similar to the question if its similarity is this many standard deviations above the mean.
 STANDS_OUT = 2.0
 FEWEST_VECTORS = 8
 
@@ -46,7 +46,7 @@ _SPEAKERS = {
 
 @dataclass(frozen=True, slots=True)
 class RecalledTurn:
-    """An evicted turn that speaks of what was asked, with how much it does."""
+    """An evicted turn that matches a query, with its score."""
 
     messages: tuple[StoredMessage, ...]
     score: float
@@ -56,19 +56,19 @@ class RecalledTurn:
         return self.messages[0].position
 
 
-def missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
-    """Return the beginnings that no text has: what the window does not speak of. Texts are plain."""
+def find_missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
+    """Return the stems that occur in none of the texts, which are plain (see `words.plain`)."""
     return [stem for stem in stems if not any(stem in text for text in texts)]
 
 
 async def recall(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder | None = None
 ) -> list[RecalledTurn]:
-    """Find evicted turns that have any of the query's words, or are of like meaning, best first."""
+    """Find evicted turns that share words with the query, or are similar in meaning, best first."""
     stems = beginnings(query)
     hits = await store.recall(owner, session_id, stems, limit=HITS_PER_WORD) if stems else []
     scores = _scores(hits, stems, query) if hits else {}
-    return await _look_around(store, owner, session_id, query, scores, embedder)
+    return await _rank_hits(store, owner, session_id, query, scores, embedder)
 
 
 async def recall_rare(
@@ -79,11 +79,10 @@ async def recall_rare(
     unknown: Sequence[str],
     embedder: Embedder | None = None,
 ) -> list[RecalledTurn]:
-    """Find the evicted turns that a query must mean by the words in it that the window does not have.
+    """Find the evicted turns that a query clearly means, by its words that the window does not contain.
 
-    A word that came up often is a habit, and no turn in particular is meant by it. Of several telling words a
-    turn must have two, or one that is long or a number. A question that was asked before wants a new answer,
-    and not the old one.
+    A frequent word is a habit and points to no turn. Of several important words a turn must contain two, or
+    one that is long or a number. A repeated question wants a new answer, so its old turn is left out.
     """
     hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, said=True) if unknown else []
     counts = _count_stems({hit.position: words(hit.message.text) for hit in hits}, unknown)
@@ -94,14 +93,14 @@ async def recall_rare(
     meant = [
         hit
         for hit in hits
-        if sum(_says(stem) for stem in rare if stem in counts[hit.position]) >= enough
-        and not _asks_the_same(hit, asked)
+        if sum(_weigh(stem) for stem in rare if stem in counts[hit.position]) >= enough
+        and not _repeats_question(hit, asked)
     ]
     scores = _scores(meant, rare, query) if meant else {}
-    return await _look_around(store, owner, session_id, query, scores, embedder)
+    return await _rank_hits(store, owner, session_id, query, scores, embedder)
 
 
-async def _look_around(
+async def _rank_hits(
     store: Store,
     owner: str,
     session_id: str,
@@ -109,25 +108,25 @@ async def _look_around(
     scores: dict[int, float],
     embedder: Embedder | None,
 ) -> list[RecalledTurn]:
-    """Rank what was found with what was said around it, and with what an embedder finds alike."""
+    """Read the messages around the hits, add similar turns of the embedder, and rank all."""
     if embedder is not None:
         most = max(scores.values(), default=1.0)
-        for position, alike in (await _alike(store, owner, session_id, query, embedder)).items():
+        for position, alike in (await _find_similar(store, owner, session_id, query, embedder)).items():
             scores[position] = scores.get(position, 0.0) + alike * most
     best = sorted(scores, key=lambda position: -scores[position])[:BEST_HITS]
     around: dict[int, StoredMessage] = {}
-    for first, last in _spans(best):
+    for first, last in _merge_spans(best):
         found = await store.messages(owner, session_id, after=first - 1, limit=last - first + 1)
         if found and found[0].message.role != "user":
-            found = await _from_question(store, owner, session_id, found)
+            found = await _extend_to_question(store, owner, session_id, found)
         around |= {m.position: m for m in found if not m.in_window}
     return rank([around[position] for position in sorted(around)], scores)
 
 
-async def _from_question(
+async def _extend_to_question(
     store: Store, owner: str, session_id: str, found: list[StoredMessage]
 ) -> list[StoredMessage]:
-    """Add what comes before, back to the question: a turn is brought back whole."""
+    """Add the messages back to the user message, so that the turn is complete."""
     first = found[0].position
     after = max(0, first - 1 - LONGEST_TURN)
     before = (
@@ -137,10 +136,10 @@ async def _from_question(
     return found if asked is None else [*before[asked:], *found]
 
 
-async def _alike(
+async def _find_similar(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder
 ) -> dict[int, float]:
-    """Return the turns that stand out by their meaning; none if there are few, or the embedder fails."""
+    """Return the turns whose similarity stands out; none if there are few, or if the embedder fails."""
     vectors = [v for v in await store.vectors(owner, session_id) if v.model == embedder.name]
     if len(vectors) < FEWEST_VECTORS:
         return {}
@@ -157,17 +156,17 @@ async def _alike(
 
 
 def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[RecalledTurn]:
-    """Rank the turns of some messages by their own scores and by those around them."""
-    turns = turns_of(messages)
+    """Rank the turns of messages by their own scores and the scores around them."""
+    turns = group_turns(messages)
     own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
     with_neighbours = []
     for n, score in enumerate(own):
-        if n and _adjoin(turns[n - 1], turns[n]):
+        if n and _touch(turns[n - 1], turns[n]):
             score += _PREVIOUS * own[n - 1]
-        if n + 1 < len(turns) and _adjoin(turns[n], turns[n + 1]):
+        if n + 1 < len(turns) and _touch(turns[n], turns[n + 1]):
             score += _NEXT * own[n + 1]
         with_neighbours.append(score)
-    stretches = _stretches(turns)
+    stretches = _number_stretches(turns)
     bonus = {}
     for stretch in set(stretches):
         scored = sorted(
@@ -189,10 +188,9 @@ def render(
     budget: int,
     zone: tzinfo | None = None,
 ) -> tuple[str, list[RecalledTurn]]:
-    """Write what was said in the best turns that fit into so many tokens, with the dates, oldest first.
+    """Return the text of the best turns within `budget` tokens, oldest first, with dates.
 
-    What does not fit is cut around what was looked for. What tools returned then need not be so any more, and
-    is left out.
+    A turn that does not fit is cut around the hit. Tool results are left out: they may be outdated.
     """
     chosen: dict[int, tuple[str, RecalledTurn]] = {}
     for turn in turns:
@@ -213,13 +211,13 @@ def _text(turn: RecalledTurn, stems: Sequence[str], longest: float, zone: tzinfo
     for stored in turn.messages:
         message, text = stored.message, stored.message.text
         if text and message.role != "tool":
-            said = text if len(text) <= longest else _around_hit(text, stems)
+            said = text if len(text) <= longest else _cut_around_hit(text, stems)
             lines.append(f"{message.name or message.role}: {said}")
     return "\n".join(lines)
 
 
-def _around_hit(text: str, stems: Sequence[str]) -> str:
-    """Cut a long text around the first word that was looked for."""
+def _cut_around_hit(text: str, stems: Sequence[str]) -> str:
+    """Cut a long text around the first hit."""
     said = plain(text)
     hits = [at for stem in stems if (at := said.find(stem)) >= 0]
     start = max(0, min(hits, default=0) - _LONG // 2)
@@ -228,7 +226,7 @@ def _around_hit(text: str, stems: Sequence[str]) -> str:
 
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
-    """Score messages by BM25 among each other; a speaker that was named counts more."""
+    """Score messages by BM25; a message of a named speaker counts more."""
     texts = {hit.position: words(hit.message.text) for hit in hits}
     mean = sum(map(len, texts.values())) / len(texts) or 1
     counts = _count_stems(texts, stems)
@@ -245,13 +243,13 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> 
     return scores
 
 
-def _says(stem: str) -> int:
-    """How much a word says: long ones and names with digits are hardly meant by chance."""
+def _weigh(stem: str) -> int:
+    """Return the weight of a word: long words and names with digits are seldom a coincidence."""
     return 1 if len(stem) < LONG_STEM and stem.isalpha() else 2
 
 
-def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
-    """Whether a user's message is about the same words, all but a few, as what is asked now."""
+def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
+    """Return True if a user message has nearly the same words as the present question."""
     if hit.message.role != "user":
         return False
     said = set(beginnings(hit.message.text))
@@ -259,7 +257,7 @@ def _asks_the_same(hit: StoredMessage, asked: Sequence[str]) -> bool:
 
 
 def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int, Counter[str]]:
-    """Count in each text the words that begin with each stem."""
+    """Count the words of each text that start with each stem."""
     by_key: dict[str, list[str]] = {}
     for stem in stems:
         by_key.setdefault(stem[:3], []).append(stem)
@@ -269,8 +267,8 @@ def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int,
     }
 
 
-def _spans(positions: Collection[int]) -> list[tuple[int, int]]:
-    """Return the stretches of the transcript around some positions, those that touch as one."""
+def _merge_spans(positions: Collection[int]) -> list[tuple[int, int]]:
+    """Return ranges of the transcript around positions; ranges that touch are joined."""
     spans: list[tuple[int, int]] = []
     for position in sorted(positions):
         first, last = max(1, position - REACH), position + REACH
@@ -281,8 +279,8 @@ def _spans(positions: Collection[int]) -> list[tuple[int, int]]:
     return spans
 
 
-def turns_of(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
-    """Group stored messages into turns; a gap in the transcript also ends one."""
+def group_turns(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
+    """Group stored messages into turns; a gap in the transcript also ends a turn."""
     turns: list[list[StoredMessage]] = []
     for stored in messages:
         follows = bool(turns) and turns[-1][-1].position + 1 == stored.position
@@ -292,16 +290,16 @@ def turns_of(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
     return turns
 
 
-def _adjoin(one: Sequence[StoredMessage], other: Sequence[StoredMessage]) -> bool:
+def _touch(one: Sequence[StoredMessage], other: Sequence[StoredMessage]) -> bool:
     return one[-1].position + 1 == other[0].position
 
 
-def _stretches(turns: Sequence[Sequence[StoredMessage]]) -> list[int]:
-    """Number the stretches of conversation: a long silence, or a gap in what is known, ends one."""
+def _number_stretches(turns: Sequence[Sequence[StoredMessage]]) -> list[int]:
+    """Return the number of each turn's stretch: a long silence or a gap starts a new one."""
     numbers: list[int] = []
     for n, turn in enumerate(turns):
         last = turns[n - 1] if n else None
         silence = last is not None and turn[0].message.timestamp - last[-1].message.timestamp > STRETCH
-        new = last is None or silence or not _adjoin(last, turn)
+        new = last is None or silence or not _touch(last, turn)
         numbers.append((numbers[-1] if numbers else 0) + new)
     return numbers

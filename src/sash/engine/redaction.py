@@ -1,12 +1,16 @@
-"""Secrets are taken out before anything is written, logged or streamed."""
+"""Removes secrets from text and JSON before they are written, logged or streamed."""
 
 import json
 import re
 from typing import Any
 
-MARK = "[redacted]"
+from sash.errors import InvalidInput
+from sash.values.validation import check_size
 
-# A text with none of these has no secret, which is most texts; looking for them is much cheaper.
+MARK = "[redacted]"
+MAX_OBJECT_BYTES = 16 << 10
+
+# A text without any of these has no secret. Most texts have none, and this test is much cheaper.
 _HINTS = (
     "pass",
     "pwd",
@@ -74,12 +78,35 @@ def _may_have_secrets(text: str) -> bool:
 
 
 def redact_json(value: Any) -> Any:
-    """Return JSON values with the secrets in their strings, and under telling keys, replaced."""
+    """Return JSON values without secrets. Values under keys such as `password` are secrets, too."""
     return _redact_json(value) if value and _may_have_secrets(json.dumps(value)) else value
 
 
+def clean_object(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a JSON object without secrets; refuse one that is too large."""
+    clean: dict[str, Any] = redact_json(value)
+    check_size(len(json.dumps(clean)), MAX_OBJECT_BYTES)
+    return clean
+
+
+def clean_label(name: str, label: str) -> str:
+    """Return a label; refuse one that looks like a secret, because labels are stored as they are."""
+    if redact(label) != label:
+        raise InvalidInput(f"the {name} looks like it has a secret in it: use another one")
+    return label
+
+
+def redact_attachment(part: dict[str, Any]) -> dict[str, Any]:
+    """Return an attachment without secrets. The data of an image or a recording stays as it is."""
+    image = part.get("image_url")
+    url = image.get("url") if isinstance(image, dict) else image
+    is_data = part["type"] == "input_audio" or str(url).startswith("data:")
+    clean: dict[str, Any] = part if is_data else redact_json(part)
+    return clean
+
+
 def redact_result(result: Any) -> Any:
-    """Return what a tool returned as JSON values without secrets; what is no JSON becomes text."""
+    """Return the result of a tool as JSON values without secrets; other objects become text."""
     if isinstance(result, str):
         return redact(result)
     try:
@@ -107,7 +134,7 @@ def _redact_item(key: str, item: Any) -> Any:
 
 
 def _redact_arguments(text: str) -> str:
-    """A call's arguments are JSON in a text, and have to stay JSON."""
+    """Redact the arguments of a tool call: JSON text, which stays valid JSON."""
     try:
         arguments = json.loads(text)
     except ValueError:

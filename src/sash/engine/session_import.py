@@ -1,4 +1,4 @@
-"""An exported session that comes back from outside: nothing in it is believed before it was checked."""
+"""Reads an exported session. An export may come from anywhere, so all of it is checked."""
 
 import json
 import re
@@ -20,7 +20,7 @@ _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
 def read_bundle(data: Any, owner: str) -> Bundle:
-    """Read an export; it becomes the owner's, and what was under way or waited in it is interrupted."""
+    """Read an export for an owner. Turns that were running or queued become interrupted."""
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
         raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
@@ -44,7 +44,7 @@ def _adopted(continuation: Continuation, owner: str) -> Continuation:
 
 
 def _check(bundle: Bundle) -> None:
-    """Refuse ids that are none, and parts that do not belong together."""
+    """Refuse invalid ids and parts that do not fit together."""
     session_id = bundle.session.id
     turns = [c.id for c in bundle.continuations]
     artifacts = [a.ref.id for a in bundle.artifacts]
@@ -79,7 +79,7 @@ def _check(bundle: Bundle) -> None:
 
 
 def _is_sound(stats: Stats | None) -> bool:
-    """Whether nobody has been paid for his turns."""
+    """Return True if no counter is negative."""
     numbers = [] if stats is None else [*asdict(stats).values()]
     return all(n >= 0 for n in numbers if not isinstance(n, dict))
 

@@ -1,6 +1,6 @@
-"""The turns that this process works on: begun or taken over, run, cancelled, waited for, and kept alive.
+"""The turns of this process: it begins or claims them, runs, cancels and awaits them, and renews leases.
 
-A turn runs as a task of its own, never inside the call that started it: a caller who goes away cancels
+A turn runs as a task of its own, never inside the call that started it: a caller that goes away cancels
 nothing.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
@@ -32,14 +32,13 @@ from sash.errors import (
 )
 from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd, ended
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
+from sash.values.requests import BusyPolicy
 from sash.values.stats import Stats
 from sash.values.steps import Interrupted, Step, StepBody
 
-BusyPolicy = Literal["reject", "enqueue", "interrupt"]
-
 STOP_WAIT_S = 5.0
-MAX_RESUMES = 10
-HOPELESS = frozenset({ModelKeyRefused.code, ModelUnknown.code})
+MAX_AUTO_RESUMES = 10
+NEEDS_OPERATOR = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 
 _logger = logging.getLogger(__name__)
@@ -47,7 +46,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class ContinuationResult:
-    """Where a continuation stands: what `await_continuation` returns."""
+    """The state of a continuation with its steps."""
 
     continuation: Continuation
     steps: tuple[Step, ...]
@@ -63,7 +62,7 @@ class ContinuationResult:
 
 @dataclass(slots=True)
 class _Running:
-    """A turn under way in this process; `ended` says how it came out, or None if only the store knows."""
+    """A turn that runs in this process. `ended` gets its result, or None if only the store knows it."""
 
     runner: TurnRunner
     turn: Turn
@@ -72,7 +71,7 @@ class _Running:
 
 
 class Worker:
-    """Works on turns, under leases that it renews."""
+    """Runs turns under leases, which it renews."""
 
     def __init__(
         self, parts: Parts, lease_s: float, on_turn: Callable[[ContinuationResult], None] | None = None
@@ -91,14 +90,11 @@ class Worker:
         self.open()
 
     def open(self) -> None:
-        """Be ready for turns."""
+        """Accept turns."""
         self._draining = self.closing = self.closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
-        """Begin no more turns, and stop those that take longer than `grace_s`.
-
-        They are left in the journal as interrupted, for the next process to go on with.
-        """
+        """Accept no more turns, wait `grace_s` for running ones, and mark the rest as interrupted."""
         if self.closing:
             return
         self._draining = True
@@ -117,15 +113,15 @@ class Worker:
         self.closed = True
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
-        """Begin a turn and run it; it is safe in the store when this returns."""
+        """Begin a turn and run it. The turn is in the store when this returns."""
         self.check_open()
         accepted: asyncio.Future[Continuation] = asyncio.get_running_loop().create_future()
         begun = self._spawn(self._begin_and_run(new, busy, accepted))
-        begun.add_done_callback(partial(_give_up, accepted))
+        begun.add_done_callback(partial(_fail_begin, accepted))
         return await accepted
 
     async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
-        """Go on with a continuation that waits."""
+        """Claim a waiting continuation and run it. `steps` are written with the claim."""
         if continuation.id in self._running and not steps:
             return continuation
         self.check_open()
@@ -136,7 +132,7 @@ class Worker:
         return turn.continuation
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
-        """Add a turn that somebody else has answered, or will."""
+        """Add a turn that the agent does not run."""
         self.check_open()
         while True:
             try:
@@ -147,20 +143,20 @@ class Worker:
                 await self._write_end(error.continuation_id)
                 continue
             if recorded.id == new.id:
-                self._tell(ContinuationResult(recorded, steps))
+                self._report(ContinuationResult(recorded, steps))
             return recorded
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Give a turn its answer, or another one."""
+        """Set or replace the answer of a completed turn."""
         return await self._recorder.amend(owner, continuation_id, answer)
 
     async def stop(self, owner: str, session_id: str | None = None) -> None:
-        """Stop the turns of an owner, all or those of one session."""
+        """Stop the running turns of an owner, or of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
 
     async def recover(self) -> list[Continuation]:
-        """Mark what a dead process left behind as interrupted; serve queues, and resume what is to be."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
         await self.heartbeat()
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
@@ -169,20 +165,20 @@ class Worker:
                     await self.serve_next(continuation.session_id)
                     continue
                 session = await self._store.get_session(continuation.owner, continuation.session_id)
-                if session.policy.resume_interrupted and await self._may_get_better(continuation):
+                if session.policy.resume_interrupted and await self._can_resume(continuation):
                     await self.take_over(continuation)
         return lost
 
-    async def _may_get_better(self, continuation: Continuation) -> bool:
-        """Whether to resume a turn: not for ever, and not if only a person can mend what is wrong."""
+    async def _can_resume(self, continuation: Continuation) -> bool:
+        """Return True if an automatic resume may help: not after many failures, or a wrong key or model."""
         _, steps = await self._store.journal(continuation.owner, continuation.id)
         codes = [s.body.code for s in steps if isinstance(s.body, Interrupted) and s.body.code]
-        return not codes or (codes[-1] not in HOPELESS and len(codes) < MAX_RESUMES)
+        return not codes or (codes[-1] not in NEEDS_OPERATOR and len(codes) < MAX_AUTO_RESUMES)
 
     async def _begin_and_run(
         self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
     ) -> None:
-        """Begin a turn in the task that runs it, so that a caller who goes away stops neither."""
+        """Begin a turn in the task that runs it, so that a caller that goes away stops neither."""
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._beginning.add(committed)
         try:
@@ -221,26 +217,26 @@ class Worker:
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
-        self._tell(ContinuationResult(replace(cancelled, stats=stats), ()))
+        self._report(ContinuationResult(replace(cancelled, stats=stats), ()))
         return cancelled
 
-    def _tell(self, result: ContinuationResult) -> None:
-        """Tell who counts turns of one that is over; what goes wrong there stops nothing here."""
+    def _report(self, result: ContinuationResult) -> None:
+        """Report an ended turn to `on_turn`; its errors are logged."""
         if self._on_turn is None:
             return
         try:
             self._on_turn(result)
         except Exception as error:
-            _logger.warning("turn %s was not counted: %s", result.continuation.id, error)
+            _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
-        """Return what a turn that nobody works on here has taken, by its journal."""
+        """Return the cost of a turn that does not run here, from its journal."""
         continuation, steps = await self._store.journal(owner, continuation_id)
         progress = Progress.from_steps(continuation.request.message, steps)
         return progress.stats(turns=1, cancelled_turns=1)
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
-        """Cancel what waits in a session, so that it does not begin, and then what runs."""
+        """Cancel the turns of a session: first the queued ones, so that they do not start."""
         unfinished = await self._store.list_continuations(owner, session_id, open_only=True)
         for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
             if continuation.status != "interrupted":
@@ -248,7 +244,7 @@ class Worker:
                     await self.cancel(owner, continuation.id, reason)
 
     def check_open(self) -> None:
-        """Refuse a turn that would not be run any more."""
+        """Raise `ShuttingDown` if no more turns are accepted."""
         if self._draining:
             raise ShuttingDown("Sash is shutting down: try again in a moment")
 
@@ -256,7 +252,7 @@ class Worker:
         return ClaimRequest(self._id, self._lease_s, self._parts.windows.session(session_id))
 
     async def run(self, turn: Turn) -> None:
-        """Run a turn that was claimed, or put it down again if it is too late for that."""
+        """Run a claimed turn, or mark it as interrupted if the worker is closing."""
         if self.closing:
             await TurnRunner(self._parts, turn).interrupt()
             return
@@ -276,7 +272,7 @@ class Worker:
         return task
 
     async def _execute(self, running: _Running) -> None:
-        """Run a turn to its end, and then the next one that waits."""
+        """Run a turn to its end, then start the next one in the queue."""
         runner, turn, result = running.runner, running.turn, None
         continuation = turn.continuation
         try:
@@ -291,14 +287,14 @@ class Worker:
             running.ended.set_result(result)
             self._end(continuation.id, continuation.session_id)
         if result is not None:
-            self._tell(result)
+            self._report(result)
         if runner.has_next:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
-        """Wait for the end of a turn: of this process by its task, of another by news and by asking again.
+        """Wait until a turn has ended or needs an answer.
 
-        When this process runs no more turns it is returned as it stands.
+        A turn of another process is polled. When the worker is closed, the present state is returned.
         """
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
@@ -332,7 +328,7 @@ class Worker:
         self._hub.wake(session_id)
 
     async def serve_next(self, session_id: str) -> None:
-        """Run the oldest turn that waits in a session, if any, and if turns are still begun here."""
+        """Start the oldest queued turn of a session, if the worker still accepts turns."""
         if self._draining:
             return
         turn = await self._store.claim_next(session_id, self._claim_request(session_id))
@@ -340,11 +336,11 @@ class Worker:
             await self.run(turn)
 
     async def _write_end(self, continuation_id: str) -> None:
-        """Try again to write the end of a turn that the store could not take."""
+        """Write the end of a turn that the store could not write before."""
         turn, end = self._unwritten[continuation_id]
         try:
             finished = await self._store.finish(turn.lease, end)
-            self._tell(
+            self._report(
                 ContinuationResult(ended(turn.continuation, end, finished.steps[-1].ts), finished.steps)
             )
         except LeaseLost:
@@ -352,12 +348,31 @@ class Worker:
         except StoreUnavailable as error:
             if not isinstance(error, WriteRefused):
                 raise
-            _logger.error("the end of turn %s is refused for good: %s", continuation_id, error)
+            _logger.error("the store refuses the end of turn %s for good: %s", continuation_id, error)
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
         await self.serve_next(turn.session.id)
 
+    @property
+    def running_turns(self) -> int:
+        return len(self._running)
+
+    @property
+    def unwritten_ends(self) -> int:
+        """The number of ended turns that the store has not accepted yet."""
+        return len(self._unwritten)
+
+    async def wait_idle(self) -> None:
+        """Wait until no turn runs in this process."""
+        while self._tasks:
+            await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def abandon(self) -> None:
+        """Stop all turns and write nothing, as if the process had died."""
+        await _stop(self._tasks)
+
     async def heartbeat(self) -> None:
+        """Renew the leases of running turns, and write ends that the store could not write before."""
         running = dict(self._running)
         if running:
             held = await self._store.renew(self._id, tuple(running), lease_s=self._lease_s)
@@ -369,17 +384,17 @@ class Worker:
             await self._write_end(continuation_id)
 
 
-def _give_up(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
-    """Tell a caller whose turn was never begun."""
+def _fail_begin(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
+    """Raise an error for a caller whose turn did not begin."""
     if not accepted.done():
         accepted.set_exception(StoreUnavailable("the runtime was closed"))
 
 
 async def _stop(turns: Iterable[asyncio.Task[None] | None]) -> None:
-    """Cancel turns, and wait until they are over, but not for ever."""
+    """Cancel tasks and wait at most `STOP_WAIT_S` for their end."""
     tasks = [task for task in turns if task is not None]
     for task in tasks:
         task.cancel()
     _, stubborn = await asyncio.wait(tasks, timeout=STOP_WAIT_S) if tasks else (None, ())
     if stubborn:
-        _logger.warning("%d tools do not let themselves be cancelled", len(stubborn))
+        _logger.warning("%d turns did not stop: their tools ignore the cancellation", len(stubborn))

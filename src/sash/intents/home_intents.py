@@ -95,7 +95,7 @@ class HomeIntents:
         if language is None:
             return None
         writer, names = await self._load_language(language), await self.load_names(index)
-        speaker_area = names.find_area(utterance.session.context.get("area"))
+        speaker_area = names.find_area(utterance.session.area)
         text = self._vocabulary.rewrite(utterance.text, language)
         found = await _interpret(writer.grammar, text, names, speaker_area)
         best = [interpretation for interpretation in found if interpretation.rank == found[0].rank]

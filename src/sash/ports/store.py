@@ -36,7 +36,7 @@ from sash.values.continuations import (
     Status,
 )
 from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.sessions import ONE_QUESTION, Session, SessionStatus
+from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.step_codec import JsonBody
 from sash.values.steps import Step, StepBody
@@ -289,7 +289,7 @@ class Store(Protocol):
     async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         """End a continuation, with the messages it adds to the transcript and what they evict.
 
-        A session that is there for one question (`ONE_QUESTION`) ends with it, as by `cancel`.
+        A session with `is_one_question` ends with it, as by `cancel`.
         """
 
     async def record(
@@ -507,7 +507,7 @@ def after_turn(session: Session, end: TurnEnd, now: datetime) -> Session:
     memory = session.memory
     if end.cut is not None:
         memory = replace(memory, digest=end.cut.digest, cut_at=now)
-    is_over = session.status == "active" and session.context.get(ONE_QUESTION) is True
+    is_over = session.status == "active" and session.is_one_question
     return replace(
         session,
         status="ended" if is_over else session.status,

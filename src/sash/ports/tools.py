@@ -1,4 +1,4 @@
-"""Tools: what the agent can call, and what to do with a call that was under way when its process died."""
+"""Tools: functions that the agent can call, and how to treat a call whose process died."""
 
 import json
 import logging
@@ -25,10 +25,11 @@ EXTRACT_CHARS = 1000
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What a tool knows about the call: `key` is the same if this call is made again after a crash.
+    """The context of a tool call. `key` stays the same if the call is repeated after a crash.
 
-    `past_actions` gives what was done in the session, newest first, each with the key of its call. If the
-    call was under way when its process died, `under_way_since` is when it was planned.
+    `keep` stores an artifact and `progress` sends a message to subscribers. `past_actions` yields the
+    session's actions, newest first, each with the key of its call. `under_way_since` is when the call was
+    planned, if a process died during it.
     """
 
     session: Session
@@ -46,10 +47,10 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class ActionOutcome:
-    """What an action may return beside its result.
+    """The result of an action, with details.
 
-    `verified` is whether it was seen to have worked, None if that cannot be seen. `before` and `after` are
-    what was so, by name, for who wants to take it back. `undoes` is the key of the call that this one undid.
+    `verified` says if the effect was observed; None means that it cannot be observed. `before` and `after`
+    are the states by entity, for an undo. `undoes` is the key of the call that this one reversed.
     """
 
     result: Any
@@ -60,7 +61,7 @@ class ActionOutcome:
 
 
 class ServiceUse(NamedTuple):
-    """A service that a call uses; `within` something else that has to be allowed."""
+    """A service that a call uses. `within` is True if another service, such as a script, calls it."""
 
     service: str
     within: bool = False
@@ -72,14 +73,13 @@ Uses = Callable[[dict[str, Any], ToolContext], Awaitable[Iterable[ServiceUse]]]
 
 @dataclass(frozen=True, slots=True)
 class ToolSpec:
-    """One tool.
+    """A tool.
 
-    `safety` says what to do with a call whose outcome is not known: `idempotent` runs again, `verify` asks
-    the tool's `verify` (the result if the call had happened, None if it had not), `unsafe` never runs again.
-    `action` marks a tool that changes something: the policy judges it by the services that a call `uses`, or
-    by its name, and in a dry run `preview` says what it would do. What it returns may be `Acted`. `direct` is
-    whether somebody may call it himself, without a turn.
-    `cost` is what one call costs in US dollars, if it has to be paid for.
+    `safety` decides about a call whose outcome is unknown after a crash: `idempotent` runs it again, `verify`
+    calls the tool's `verify` (which returns the result, or None if the call did not happen), `unsafe` never
+    runs it again. `action` marks a tool that changes the home: the policy judges the services that `uses`
+    returns, or the tool's name. In a dry run `preview` describes the effect. An action may return an
+    `ActionOutcome`. `direct` allows calls outside of a turn. `cost` is the price of a call in US dollars.
     """
 
     name: str
@@ -109,9 +109,9 @@ class ToolSpec:
 
 @dataclass(slots=True)
 class ToolRegistry:
-    """The tools by name, each with its compiled schema; `schemas` has them as a model's API takes them.
+    """The tools by name, with compiled schemas. `schemas` is the tool list in OpenAI form.
 
-    `can_act` says whether one of them changes something.
+    `can_act` is True if one of them is an action.
     """
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
@@ -129,7 +129,7 @@ class ToolRegistry:
         return registry
 
     def register(self, spec: ToolSpec) -> None:
-        """Add a tool; its name must be free and its schema sound."""
+        """Add a tool; refuse a name that is taken or a schema that is invalid."""
         if spec.name in self.specs:
             raise InvalidInput(f"there is a tool {spec.name} already")
         self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
@@ -146,7 +146,7 @@ class ToolRegistry:
         self.schemas.append({"type": "function", "function": function})
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
-        """Read and check a call's arguments; what is wrong is for the model to mend."""
+        """Parse and check the arguments of a call; the error message is for the model."""
         try:
             arguments = json.loads(text or "{}")
             self._check_input[spec.name](arguments)
@@ -163,7 +163,7 @@ class ToolRegistry:
         return arguments
 
     def check_output(self, spec: ToolSpec, result: Any) -> None:
-        """Log a result that the tool's own schema does not allow; it is passed on, for the call was made."""
+        """Log a result that violates the tool's schema. The result is used, because the call was made."""
         try:
             if check := self._check_output.get(spec.name):
                 check(result)
@@ -180,7 +180,7 @@ def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], A
 
 
 async def as_text(result: Any, context: ToolContext) -> str:
-    """Return a result as text for the window; a large one goes to an artifact and leaves an extract."""
+    """Return a result as text for the model. A large result becomes an artifact, and the text an extract."""
     text = result if isinstance(result, str) else json.dumps(result, ensure_ascii=False, default=str)
     data = text.encode(errors="replace")
     if len(data) <= MAX_RESULT_BYTES:

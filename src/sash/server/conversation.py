@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sash.app.access import Caller
-from sash.app.schemas import Acknowledged, Approve, ContinuationShown, SendMessage, shown_result
+from sash.app.schemas import Acknowledged, ContinuationShown, shown_result
 from sash.app.service import AgentService
 from sash.errors import (
     ContinuationNotFound,
@@ -24,6 +24,7 @@ from sash.intents.approval_words import parse_approval
 from sash.memory.conversation import PastTurn, as_dicts, as_text, check_max_turns, check_newest, stamp
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
+from sash.values.requests import Approve, SendMessage
 from sash.values.sessions import Session, WindowLimits
 from sash.values.validation import check_conversation_id
 

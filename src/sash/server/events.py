@@ -11,10 +11,10 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
-from sash.engine.event_hub import Event
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.metrics import Metrics
 from sash.server.wire import ERRORS, Who
+from sash.values.events import Event
 
 HEARTBEAT_S = 15
 SEND_TIMEOUT_S = 30.0

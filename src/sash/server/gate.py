@@ -14,9 +14,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sash.app.access import Caller, Tokens
 from sash.app.settings import LOOPBACK, Settings, is_loopback
-from sash.engine.runtime import DEFAULT_OWNER
 from sash.errors import InvalidConfig, SashError, Unauthorized
 from sash.server.problems import of_error
+from sash.values.sessions import DEFAULT_OWNER
 
 MAX_DEPTH = 64
 LARGE = 1 << 16

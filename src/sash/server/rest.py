@@ -8,10 +8,7 @@ from fastapi import APIRouter, Path, Query, Request
 from starlette.responses import Response
 
 from sash.app.schemas import (
-    MAX_WAIT_MS,
     Acknowledged,
-    Approve,
-    Ask,
     Cancelled,
     ContextShown,
     ContinuationShown,
@@ -19,19 +16,15 @@ from sash.app.schemas import (
     Export,
     FactList,
     MessageList,
-    Note,
     PinList,
-    Preferences,
-    SendMessage,
     SessionList,
     SessionOver,
     SessionShown,
     SessionStarted,
-    StartSession,
-    Why,
 )
 from sash.errors import InvalidJson
 from sash.server.wire import ERRORS, At, Who, reply
+from sash.values.requests import MAX_WAIT_MS, Approve, Ask, Note, Preferences, SendMessage, StartSession, Why
 from sash.values.sessions import Fact, Pin, SessionStatus
 
 MOST = 500

@@ -1,17 +1,18 @@
 """Seed 001's routes: turns of conversations, and one turn of the agent."""
 
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Path, Query, Request
 from pydantic import Field
 from starlette.responses import Response
 
-from sash.app.schemas import Object, Text, exact
+from sash.app.schemas import Object
 from sash.errors import InvalidInput
 from sash.server.conversation import Conversations
 from sash.server.wire import ERRORS, Who, reply
+from sash.values.requests import Text
 from sash.values.sessions import Label
+from sash.values.validated import validated
 
 DEFAULT = "default"
 MAX_RECENT = 100
@@ -31,17 +32,16 @@ _TURN = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(
+    kw_only=True,
+    example={
+        "user_message": "How do I fix error 500?",
+        "ai_response": "Check your database connection...",
+        "metadata": {"source": "chat", "session_id": "abc123"},
+    },
+)
 class AddTurn:
     """A turn that was answered elsewhere."""
-
-    __pydantic_config__ = exact(
-        {
-            "user_message": "How do I fix error 500?",
-            "ai_response": "Check your database connection...",
-            "metadata": {"source": "chat", "session_id": "abc123"},
-        }
-    )
 
     user_message: Text
     ai_response: str | None = None
@@ -50,22 +50,19 @@ class AddTurn:
     idempotency_key: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True, example={"ai_response": "Updated response text"})
 class Answer:
     """The answer of a turn."""
-
-    __pydantic_config__ = exact({"ai_response": "Updated response text"})
 
     ai_response: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(
+    kw_only=True,
+    example={"text": "Turn on the kitchen light", "conversation_id": "kitchen", "language": "en"},
+)
 class Say:
     """A message to the agent."""
-
-    __pydantic_config__ = exact(
-        {"text": "Turn on the kitchen light", "conversation_id": "kitchen", "language": "en"}
-    )
 
     text: Text
     conversation_id: Name | None = None

@@ -1,11 +1,11 @@
-"""Where the time comes from, so that a test can bring its own."""
+"""The source of the time, which tests replace."""
 
 from datetime import UTC, datetime
 from typing import Protocol
 
 
 class Clock(Protocol):
-    """Anything that tells the time as an aware UTC `datetime`."""
+    """Returns the current time as an aware UTC `datetime`."""
 
     def now(self) -> datetime: ...
 

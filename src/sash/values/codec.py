@@ -1,4 +1,4 @@
-"""Values to JSON and back, from the one definition that the dataclasses are."""
+"""Converts dataclasses to JSON and back, by their annotations."""
 
 from typing import Any, TypeVar
 
@@ -17,7 +17,7 @@ def encode(value: Any) -> str:
 
 
 def decode(kind: type[T], text: str | bytes) -> T:
-    """Read what `encode` wrote."""
+    """Return the value that `encode` wrote; raise `StoreUnavailable` if the text is damaged."""
     try:
         value: T = adapter(kind).validate_json(text)
     except ValidationError as error:
@@ -26,7 +26,7 @@ def decode(kind: type[T], text: str | bytes) -> T:
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return what knows how to write and read values of `kind`; it takes a moment to make, once."""
+    """Return the pydantic adapter of a class; it is built once, which takes a moment."""
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]

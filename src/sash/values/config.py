@@ -1,4 +1,4 @@
-"""The options of the agent, typed and checked once."""
+"""The options of the memory, typed and checked once."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -12,7 +12,7 @@ _A = {bool: "true or false", int: "a whole number"}
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """Options of the memory; the names are those of the integration's options flow."""
+    """Options of the memory. The names are those of the integration's options flow."""
 
     sliding_window_enable: bool = True
     sliding_window_max_tokens: int = 4000
@@ -36,7 +36,7 @@ class AgentConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read the options out of `data`, which may hold others (API keys, names) as well."""
+        """Read the options from a mapping, which may have other keys as well."""
         if not isinstance(data, Mapping):
             raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
         return cls(**{f.name: whole(data[f.name]) for f in fields(cls) if f.name in data})

@@ -1,10 +1,10 @@
-"""JSON values that nobody can change: objects become `FrozenDict`, arrays become tuples."""
+"""JSON values that cannot be changed: objects become `FrozenDict`, arrays become tuples."""
 
 from typing import Any, NoReturn
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict for reading; `thaw` makes a copy to change."""
+    """A dict that cannot be changed; `thaw` returns a copy that can."""
 
     __slots__ = ()
 
@@ -22,7 +22,7 @@ class FrozenDict(dict[str, Any]):
 
 
 def freeze(value: Any) -> Any:
-    """Copy JSON values so that the copy cannot be changed."""
+    """Return a copy of JSON values that cannot be changed."""
     if isinstance(value, dict):
         return FrozenDict({key: freeze(item) for key, item in value.items()})
     if isinstance(value, list | tuple):

@@ -13,9 +13,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Ulids:
-    """Makes ULIDs: 48 bits of milliseconds and 80 random bits, each greater than the one before.
+    """Makes ULIDs (48 bits of milliseconds, 80 random bits), each greater than the one before.
 
-    Within one millisecond, and while the clock runs behind the last id, the random part counts up.
+    Within one millisecond, or while the clock is behind the last id, the random part counts up.
     """
 
     def __init__(self) -> None:
@@ -26,9 +26,10 @@ class Ulids:
         self._lock = threading.Lock()
 
     def go_behind(self, last: str | None) -> None:
-        """Let the next id be greater than `last`, which a process before this one has given.
+        """Make the next id greater than `last`, an id of an earlier process.
 
-        It has given others behind that one, as of messages: so the next begins a millisecond of its own.
+        That process may have made greater ids that are not known here, so the next id starts a new
+        millisecond.
         """
         if last is None or not is_ulid(last):
             return
@@ -52,24 +53,24 @@ class Ulids:
             return f"{self._prefix}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}"
 
     def _begin(self, millis: int) -> None:
-        """Begin a millisecond, at random."""
+        """Start a millisecond with a random value."""
         self._until = _EPOCH + (millis + 1) * _MILLISECOND
         self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
 
     def _start(self, value: int) -> None:
-        """Go on from `value`; its upper bits are written out once, as most ids differ in the lower ones."""
+        """Continue from `value`. Its upper bits are formatted once, because they seldom change."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
         self._prefix = "".join(_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10))
 
 
 def ulid_before(at: datetime) -> str:
-    """Return an id that is not greater than any that is made from the moment `at` on."""
+    """Return a lower bound for all ids that are made at `at` or later."""
     value = max(0, (at - _EPOCH) // _MILLISECOND) << _RANDOM_BITS
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
 
 
 def is_ulid(text: str) -> bool:
-    """Whether a text has the form of a ULID."""
+    """Return True if the text has the form of a ULID."""
     return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)
 
 
@@ -77,5 +78,5 @@ _ulids = Ulids()
 
 
 def new_id() -> str:
-    """Return a ULID for now, for a value that was given none."""
+    """Return a ULID for the current time."""
     return _ulids.new(datetime.now(UTC))

@@ -1,7 +1,7 @@
-"""What a conversation is made of: messages, the window that a model sees, the agent's state.
+"""The parts of a conversation: messages, the window that a model sees, the agent's state.
 
-Plain frozen values. They check their own form, and they know the shapes of the OpenAI and LangGraph
-worlds, but import neither.
+Frozen values that check their own form. They convert to the formats of OpenAI and LangGraph, and import
+neither.
 """
 
 import json
@@ -44,7 +44,7 @@ _LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assis
 
 
 def built_in_tags(role: Any, calls_tools: bool) -> frozenset[str]:
-    """Return the tags that a message has by its role."""
+    """Return the tags that every message of this role has."""
     return _CALLING_TAGS if calls_tools else _ROLE_TAGS.get(str(role), _NO_TAGS)
 
 
@@ -95,20 +95,20 @@ class MessageEntry:
 
     @property
     def text(self) -> str:
-        """The words of the message, without images and the like."""
+        """The text of the message, without images and audio."""
         if isinstance(self.content, str):
             return self.content
         return "\n".join(part["text"] for part in self.content if "text" in part)
 
     @property
     def size(self) -> int:
-        """Bytes of what was said: content and tool calls."""
+        """The size of content and tool calls in bytes."""
         if type(self.content) is str and not self.tool_calls:
             return len(self.content) if self.content.isascii() else len(self.content.encode())
         return len(json.dumps([self.content, self.tool_calls], ensure_ascii=False).encode())
 
     def to_openai(self) -> dict[str, Any]:
-        """Return the message as a model's API takes it; the dict is the caller's to change."""
+        """Return the message in OpenAI form, as a new dict."""
         message: dict[str, Any] = {"role": self.role, "content": thaw(self.content)}
         if self.tool_calls:
             message["tool_calls"] = thaw(self.tool_calls)
@@ -119,7 +119,7 @@ class MessageEntry:
         return message
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything, as JSON values; `from_dict` is the way back."""
+        """Return all fields as JSON values; `from_dict` reads them."""
         return {
             "id": self.id,
             **self.to_openai(),
@@ -130,7 +130,7 @@ class MessageEntry:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read what `to_dict` wrote."""
+        """Return the message that `to_dict` wrote."""
         try:
             return cls(
                 role=data["role"],
@@ -147,10 +147,10 @@ class MessageEntry:
             raise InvalidExport(f"not a message that Sash wrote: {error!r}") from error
 
     def to_langgraph_message(self) -> dict[str, Any]:
-        """Return a dict that LangGraph's `add_messages` takes; the way back is exact.
+        """Return a dict for LangGraph's `add_messages`; `from_langgraph_message` restores it exactly.
 
-        What LangChain has no place for travels in `additional_kwargs["sash"]`, and so does the exact text
-        of a call's arguments; `said` tells whether a node has changed the message since.
+        Fields that LangChain lacks, and the exact text of a call's arguments, are in
+        `additional_kwargs["sash"]`. Its `said` is a checksum that shows if a node has changed the message.
         """
         message = self.to_openai() | {"id": self.id}
         sash: dict[str, Any] = {
@@ -166,7 +166,7 @@ class MessageEntry:
 
     @classmethod
     def from_langgraph_message(cls, message: Any) -> Self:
-        """Read a LangChain message object or dict; what Sash did not write has token_count 0."""
+        """Read a LangChain message object or dict; a message from elsewhere gets a token_count of 0."""
         names = ("role", "type", "content", "id", "name", "tool_calls", "tool_call_id", "additional_kwargs")
         of = message.get if isinstance(message, Mapping) else partial(getattr, message)
         given: dict[str, Any] = {name: of(name, None) for name in names}
@@ -196,10 +196,10 @@ class MessageEntry:
 
 @dataclass(frozen=True, slots=True)
 class ConversationWindow:
-    """What a model still sees of a conversation, with the limits that cut it.
+    """The messages that a model still sees, and the limits of the window.
 
-    `messages` are the ones that were kept, so the cut is part of the value and is never recomputed.
-    `turn_starts` names the messages that open a turn now because the user message before them is gone.
+    `messages` are the kept ones: the cut is part of the value and is never recomputed. `turn_starts` are the
+    ids of messages that open a turn because the user message before them was evicted.
     """
 
     conversation_id: str
@@ -223,7 +223,7 @@ class ConversationWindow:
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """A conversation as a graph's state: its id and its window."""
+    """The state of a conversation for a LangGraph graph: its id and its window."""
 
     conversation_id: str
     window: ConversationWindow
@@ -257,7 +257,7 @@ class AgentState:
 
 
 def turns(messages: Iterable[MessageEntry]) -> list[list[MessageEntry]]:
-    """Group messages into turns: a user message and all that comes until the next one."""
+    """Group messages into turns: each starts with a user message."""
     grouped: list[list[MessageEntry]] = []
     for message in messages:
         if message.role == "user" or not grouped:
@@ -267,20 +267,20 @@ def turns(messages: Iterable[MessageEntry]) -> list[list[MessageEntry]]:
 
 
 def _said(content: Any, calls: Any) -> int:
-    """A checksum of what a LangGraph message says."""
+    """Return a checksum of a LangGraph message's content."""
     kept = [{key: call[key] for key in ("name", "args", "id")} for call in calls or ()]
     return crc32(json.dumps([content or "", kept], sort_keys=True).encode())
 
 
 def _openai_content(content: Any) -> Any:
-    """LangChain allows bare strings among the parts."""
+    """Return content parts in OpenAI form; LangChain also allows plain strings among them."""
     if not isinstance(content, list | tuple):
         return content or ""
     return [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
 
 
 def _langgraph_call(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call whose arguments are no JSON object still has to be there: its result refers to it."""
+    """Return a tool call for LangGraph. A call with invalid arguments stays: its result refers to it."""
     try:
         arguments = json.loads(call["function"]["arguments"])
     except ValueError:

@@ -2,40 +2,30 @@
 
 from dataclasses import dataclass, field
 from datetime import datetime
-from types import NoneType
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
-from pydantic import AllowInfNan, BeforeValidator, ConfigDict, Strict
+from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model_validator
 
-from sash.errors import InvalidInput
+from sash.errors import InvalidInput, InvalidLimit
 from sash.values.stats import NO_STATS, Stats
-from sash.values.validation import (
-    check_amount,
-    check_count,
-    check_flag,
-    check_label,
-    check_limit,
-    check_names,
-    check_window,
-    whole,
-)
+from sash.values.validated import validated
+from sash.values.validation import check_json, check_text, whole
 
-Label = Annotated[str, MinLen(1), MaxLen(256)]
+Label = Annotated[str, MinLen(1), MaxLen(256), AfterValidator(check_text)]
 Flag = Annotated[bool, Strict()]
-# The bounds stand before what makes 20.0 a 20, or no description of the type would tell them.
+# The bounds come before the conversion of 20.0 to 20, so that the JSON schema shows them.
 Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
-
-# What comes in from outside may have no fields that nobody reads: they are misspelt ones.
-EXACT = ConfigDict(extra="forbid")
+JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 
 SessionStatus = Literal["active", "ended", "expired"]
 
+DEFAULT_OWNER = "local"
 LAST_K = 6
-# What takes the house down, or runs what nobody can judge.
+# Services that stop the home, or run code that no policy can judge.
 DENYLIST = (
     "homeassistant.restart",
     "homeassistant.stop",
@@ -56,53 +46,48 @@ DENYLIST = (
     "system_log",
     "logger",
 )
-# What lets somebody into the house.
+# Domains that open the home to people.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# What a request to a model says by other ways than its options.
+# Parameters that Sash sets itself, so that `ModelConfig.options` must not.
 OWN_OPTIONS = frozenset(
     {"model", "messages", "input", "prompt", "instructions", "tools", "functions", "function_call", "stream"}
     | {"stream_options", "store", "temperature", "n", "background", "conversation", "previous_response_id"}
     | {"max_tokens", "max_completion_tokens", "max_output_tokens"}
     | {"extra_body", "extra_headers", "extra_query", "timeout"}
 )
-# A window is read again with every call of a turn, so it is a small part of what a model can read at once.
+# The model reads the window with every call, so it gets one part in this many of the model's context.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
-# Under this key a session's context says that it ends with its first turn.
-ONE_QUESTION = "one_question"
 
 
-@dataclass(frozen=True, slots=True)
+# Keys of `context` that older versions used for fields of the session.
+_OLDER_KEYS = {"area": "area", "one_question": "is_one_question", "turns_before": "turns_before"}
+
+
+def _check_options(options: dict[str, Any]) -> dict[str, Any]:
+    if taken := OWN_OPTIONS.intersection(options):
+        raise InvalidInput(f"options may not have {', '.join(sorted(taken))}: Sash decides on these")
+    return options
+
+
+@validated()
 class ModelConfig:
-    """Which model answers, and how; None leaves the choice to the runtime."""
-
-    __pydantic_config__ = EXACT
+    """The model of a session or a turn, and its parameters. None leaves the choice to the runtime."""
 
     name: Label | None = None
     temperature: Number | None = None
     max_output_tokens: Limit | None = None
-    options: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if self.name is not None:
-            check_label("the model's name", self.name)
-        if self.max_output_tokens is not None:
-            check_limit("max_output_tokens", self.max_output_tokens)
-        if type(self.temperature) not in (int, float, NoneType) or self.temperature != self.temperature:
-            raise InvalidInput(f"temperature must be a number, got {self.temperature!r:.80}")
-        if taken := OWN_OPTIONS.intersection(self.options):
-            raise InvalidInput(f"options may not have {', '.join(sorted(taken))}: Sash decides on these")
+    options: Annotated[JsonObject, AfterValidator(_check_options)] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@validated()
 class Budgets:
-    """What one turn may cost before it is ended with what is known, and all turns of the owner's day.
+    """The limits of one turn, and of all turns of the owner's day. None is no limit.
 
-    None is no limit. Money is spent by calls whose price is known; past the day's, no model is asked.
+    A turn that reaches a limit ends with what is known. Money counts for calls with a known price; when the
+    money of the day is spent, no model is asked.
     """
-
-    __pydantic_config__ = EXACT
 
     max_steps: Count = 8
     max_tool_calls: Count = 16
@@ -111,23 +96,15 @@ class Budgets:
     max_cost_per_turn_usd: Dollars | None = None
     max_cost_per_day_usd: Dollars | None = None
 
-    def __post_init__(self) -> None:
-        for name in ("max_steps", "max_tool_calls", "max_duration_ms", "max_tokens_per_turn"):
-            check_count(name, getattr(self, name))
-        for name in ("max_cost_per_turn_usd", "max_cost_per_day_usd"):
-            check_amount(name, getattr(self, name))
 
-
-@dataclass(frozen=True, slots=True)
+@validated()
 class SessionPolicy:
-    """What the agent may do. Actions are off until they are allowed, and the denylist always wins.
+    """The actions that the agent may perform. Actions are off by default, and the denylist always wins.
 
-    A service is named as such (`light.turn_on`), by its domain (`lock`), or with wildcards (`light.*`). In a
-    `dry_run` what is allowed is only said, not done. With `grounded_answers` an answer that claims an action
-    that no tool has done is corrected.
+    A service is given by its name (`light.turn_on`), its domain (`lock`), or with wildcards (`light.*`). In a
+    `dry_run` an action is described and not performed. With `grounded_answers` an answer that claims an
+    action which no tool performed is corrected.
     """
-
-    __pydantic_config__ = EXACT
 
     allow_actuation: Flag = False
     allowlisted_services: tuple[Label, ...] = ()
@@ -139,19 +116,10 @@ class SessionPolicy:
     resume_interrupted: Flag = False
     grounded_answers: Flag = True
 
-    def __post_init__(self) -> None:
-        for name in ("allow_actuation", "dry_run", "enforce_fixed_model", "resume_interrupted"):
-            check_flag(name, getattr(self, name))
-        check_flag("grounded_answers", self.grounded_answers)
-        if self.max_actions_per_minute is not None:
-            check_count("max_actions_per_minute", self.max_actions_per_minute)
-        for name in ("allowlisted_services", "denylisted_services", "require_confirmation"):
-            object.__setattr__(self, name, check_names(name, getattr(self, name)))
-
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A durable insight."""
+    """Something to remember."""
 
     id: str
     text: str
@@ -160,7 +128,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A snippet that is always part of the context."""
+    """A text that is always part of the context."""
 
     id: str
     text: str
@@ -169,11 +137,11 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class SessionMemory:
-    """What a session knows beside its window: facts, pins, and what was evicted.
+    """The memory of a session outside of its window: facts, pins, and a digest of evicted turns.
 
-    The `digest` has a line for each evicted turn, or, if a model has written a `summary` of them, for those
-    that came later. The window was cut last at `cut_at`. A model that is asked for one turn only sees the
-    `last_k` messages word for word.
+    The `digest` has a line for each evicted turn. If a model has written a `summary`, the digest covers the
+    turns after it. `cut_at` is the time of the last eviction. A model that answers one turn only sees the
+    last `last_k` messages word for word.
     """
 
     digest: str = ""
@@ -184,25 +152,20 @@ class SessionMemory:
     cut_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@validated(error=InvalidLimit)
 class WindowLimits:
-    """How large the session's window may grow; the low-water mark keeps the head of the prompt stable."""
-
-    __pydantic_config__ = EXACT
+    """The limits of a session's window. `evict_to` is the low-water mark: an eviction goes down to it."""
 
     max_tokens: Limit | None = 4000
     max_turns: Limit | None = None
     evict_to: Annotated[float, Strict(), Gt(0), Le(1)] = 0.75
 
-    def __post_init__(self) -> None:
-        check_window(self.max_tokens, self.max_turns, self.evict_to)
-
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """What a session is given that asks for nothing in particular, and how many an owner may have.
+    """The defaults of a new session, and the maximum number of active sessions per owner.
 
-    Without a `window` its width is chosen for the model.
+    Without a `window`, its size depends on the model.
     """
 
     budgets: Budgets = Budgets()
@@ -212,7 +175,7 @@ class Defaults:
 
 
 def window_for(context_window: int | None) -> WindowLimits:
-    """Return the window for a model that can read so many tokens: a wide or a small one, as it can read."""
+    """Return the window limits for a model that reads `context_window` tokens at once."""
     default = WindowLimits().max_tokens or 0
     if context_window is None:
         return WindowLimits()
@@ -222,15 +185,17 @@ def window_for(context_window: int | None) -> WindowLimits:
 
 
 def last_k_for(context_window: int | None) -> int:
-    """Return how many messages a model that can read so many tokens is shown word for word."""
+    """Return how many messages a model that reads `context_window` tokens sees word for word."""
     return max(2, LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1))
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """One session, all but its transcript. `version` counts its changes.
+    """A session without its transcript. `version` counts its changes.
 
-    By its `name` it is found again: an owner has one active session of a name.
+    An owner has at most one active session of a `name`. `area` is the user's place in the home. A session
+    with `is_one_question` ends with its first turn. `turns_before` counts the turns of earlier sessions of
+    this name, which were cleared. `context` belongs to the caller.
     """
 
     id: str
@@ -248,7 +213,17 @@ class Session:
     stats: Stats = NO_STATS
     version: int = 1
     name: str | None = None
+    area: str | None = None
+    is_one_question: bool = False
+    turns_before: int = 0
 
-    def __post_init__(self) -> None:
-        if self.name is not None:
-            check_label("name", self.name)
+    @model_validator(mode="before")
+    @classmethod
+    def _read_older_form(cls, data: Any) -> Any:
+        """Read a session whose `context` still holds the area and the other fields of its own."""
+        context = data.get("context") if isinstance(data, dict) else None
+        if not isinstance(context, dict):
+            return data
+        moved = {new: context[old] for old, new in _OLDER_KEYS.items() if old in context}
+        rest = {key: value for key, value in context.items() if key not in _OLDER_KEYS}
+        return moved | data | {"context": rest} if moved else data

@@ -1,11 +1,11 @@
-"""What turns have done and cost: numbers that add up, from a call to a turn, a session, a day, an owner."""
+"""Counts and costs of turns. They add up: to a session, a day, an owner."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-# Durations are counted in buckets that grow by a fifth, so that they add up and percentiles can be read off.
+# Durations are counted in buckets that grow by a fifth, so that they add up and give percentiles.
 _BUCKETS_PER_DOUBLING = 4
 
 
@@ -13,8 +13,8 @@ _BUCKETS_PER_DOUBLING = 4
 class Stats:
     """Counts of turns, calls and tokens, money and time.
 
-    A local turn needed no model. `reported_tokens` is the part of `input_tokens` that a provider has counted,
-    and `counted_tokens` what Sash counted for the same calls. The price of an unpriced call is not known.
+    A local turn needed no model. `reported_tokens` is the part of `input_tokens` that the provider counted,
+    and `counted_tokens` our own count for the same calls. The price of an unpriced call is unknown.
     """
 
     turns: int = 0
@@ -118,7 +118,7 @@ def bucket(milliseconds: float) -> int:
 
 
 def summary(stats: Stats) -> dict[str, Any]:
-    """Say what the numbers mean to who looks at them."""
+    """Return the numbers that users see, with shares, means and percentiles."""
     turns, tokens = stats.turns, stats.input_tokens
     return {
         "total_requests": turns,
@@ -150,7 +150,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _percentile(durations: dict[int, int], share: float) -> int:
-    """Return the duration that this share of the turns did not exceed, to the width of its bucket."""
+    """Return the duration in ms that this share of the turns did not exceed, rounded to its bucket."""
     wanted = math.ceil(share * sum(durations.values()))
     for n in sorted(durations):
         wanted -= durations[n]

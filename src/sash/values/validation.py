@@ -1,4 +1,4 @@
-"""Checks of what comes in: each returns the value, or says what is wrong with it and what to do."""
+"""Checks of input: each returns the value or raises an error that says the cause and the remedy."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,6 +17,7 @@ from sash.values.frozen_json import FrozenDict, freeze
 T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
+ATTACHMENTS = ("image_url", "input_audio")
 
 _MAX_LABEL_CHARS = 256
 _MAX_DOLLARS = 1_000_000_000
@@ -25,7 +26,7 @@ _MAX_JSON_DEPTH = 64
 
 
 def check_text(text: str) -> str:
-    """Refuse what cannot be written as UTF-8."""
+    """Return the text; refuse lone surrogates, which UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()
@@ -38,7 +39,7 @@ def check_text(text: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Return text with what cannot be written as UTF-8 replaced; what others have made is not refused."""
+    """Return the text with lone surrogates replaced, for text that must not be refused."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -54,7 +55,7 @@ def check_size(size: int, limit: int) -> None:
 
 
 def whole(value: Any) -> Any:
-    """Return a whole number as such: JSON, and Home Assistant's forms, may say 20.0 for 20."""
+    """Return 20.0 as 20: JSON and Home Assistant's forms may send whole numbers as floats."""
     return int(value) if type(value) is float and value.is_integer() else value
 
 
@@ -66,7 +67,7 @@ def check_limit(name: str, value: Any) -> int:
 
 
 def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
-    """Refuse limits that no window can keep."""
+    """Refuse invalid limits of a window."""
     for name, value in (("max_tokens", max_tokens), ("max_turns", max_turns)):
         if value is not None:
             check_limit(name, value)
@@ -84,21 +85,21 @@ def check_count(name: str, value: Any) -> int:
 
 
 def check_amount(name: str, value: Any) -> float | None:
-    """Refuse an amount of money that is not a number of at least 0; None is none."""
+    """Refuse an amount of money that is not a number of at least 0; None means no amount."""
     if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MAX_DOLLARS):
         raise InvalidInput(f"{name} must be a number from 0 to {_MAX_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Refuse what is not True or False; the string "false" would count as true."""
+    """Refuse a value that is not a bool: the string "false" would count as true."""
     if type(value) is not bool:
         raise InvalidInput(f"{name} must be True or False, got {value!r:.80}")
     return value
 
 
 def check_label(name: str, value: Any) -> str:
-    """Refuse a name or id that is empty, endless or not a string."""
+    """Refuse a name or id that is empty, too long or not a string."""
     if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
         raise InvalidInput(
             f"{name} must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}"
@@ -107,7 +108,7 @@ def check_label(name: str, value: Any) -> str:
 
 
 def check_conversation_id(value: Any) -> str:
-    """Refuse an id that names no conversation."""
+    """Refuse a conversation id that is empty, too long or not a string."""
     if type(value) is not str or not value.strip() or len(value) > _MAX_LABEL_CHARS:
         raise InvalidConversationId(
             f"conversation_id must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}: "
@@ -117,7 +118,7 @@ def check_conversation_id(value: Any) -> str:
 
 
 def check_tags(tags: Any) -> frozenset[str]:
-    """Refuse tags that are not a set of names; a bare string would become its letters."""
+    """Refuse tags that are not a set of strings: a single string would become its letters."""
     if isinstance(tags, str | bytes | Mapping) or not isinstance(tags, Iterable):
         raise InvalidInput(f"tags must be a set of strings, got {type(tags).__name__}")
     checked = frozenset(check_label("a tag", tag) for tag in tags)
@@ -126,24 +127,8 @@ def check_tags(tags: Any) -> frozenset[str]:
     return checked
 
 
-def check_names(name: str, value: Any) -> tuple[str, ...]:
-    """Refuse what is not a list of names; a bare string would become its letters."""
-    if not isinstance(value, list | tuple):
-        raise InvalidInput(f"{name} must be a list of strings, got {type(value).__name__}")
-    return tuple(check_label(name, item) for item in value)
-
-
-def check_kind(name: str, value: Any, kind: type[T]) -> T:
-    """Refuse what is not a `kind`; None is one with its defaults."""
-    if value is None:
-        return kind()
-    if not isinstance(value, kind):
-        raise InvalidInput(f"{name} must be a {kind.__name__}, got {type(value).__name__}")
-    return value
-
-
 def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
-    """Refuse what is neither text nor OpenAI content parts."""
+    """Return OpenAI content parts, frozen; refuse other values."""
     if not isinstance(content, list | tuple):
         raise InvalidInput(
             f"content must be a string or a list of content parts, got {type(content).__name__}"
@@ -160,7 +145,7 @@ def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
 
 
 def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
-    """Refuse tool calls that do not have OpenAI's form."""
+    """Return tool calls, frozen; refuse those without OpenAI's form."""
     if not isinstance(calls, list | tuple):
         raise InvalidToolCall(f"tool_calls must be a list, got {type(calls).__name__}")
     ids = set()
@@ -183,7 +168,7 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
-    """Copy a call so that nobody can change it; one of just the usual form needs no way through JSON."""
+    """Return a frozen copy of a call. A call of the usual form is copied without a detour through JSON."""
     function = call["function"]
     if len(call) == 3 and len(function) == 2 and type(call.get("type")) is str:
         said = FrozenDict(name=check_text(function["name"]), arguments=check_text(function["arguments"]))
@@ -192,18 +177,14 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def check_json(name: str, value: Any) -> dict[str, Any]:
-    """Refuse what is not a JSON object; None is an empty one."""
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        raise InvalidInput(f"{name} must be an object, got {type(value).__name__}")
+def check_json(value: dict[str, Any]) -> dict[str, Any]:
+    """Return a copy of a JSON object; refuse values that are not JSON, or are nested too deep."""
     copied: dict[str, Any] = copy_json(value)
     return copied
 
 
 def copy_json(value: Any) -> Any:
-    """Copy JSON values deeply, so that nobody else holds a part of them."""
+    """Return a deep copy of JSON values; refuse other values."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         copied = json.loads(check_text(text))
@@ -224,3 +205,23 @@ def _depth(value: Any) -> int:
         elif isinstance(value, list):
             waiting += [(item, depth + 1) for item in value]
     return deepest
+
+
+def check_message(text: str) -> str:
+    """Refuse a message that is blank."""
+    if not text.strip():
+        raise InvalidInput("message must be a non-empty string")
+    return check_text(text)
+
+
+def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
+    """Refuse a content part that is not an image or a recording."""
+    [checked] = check_parts([part])
+    kind = checked["type"]
+    if kind not in ATTACHMENTS:
+        raise InvalidInput(f"an attachment is a part of type {' or '.join(ATTACHMENTS)}, not {kind!r:.80}")
+    if not checked.get(kind):
+        raise InvalidInput(f"an attachment of type {kind} needs its {kind}")
+    if kind == "input_audio" and not isinstance(checked["input_audio"], Mapping):
+        raise InvalidInput("input_audio is an object with the recording as its 'data'")
+    return checked

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
 from sash.engine.parts import Parts
-from sash.engine.recall import missing, recall_rare, render
+from sash.engine.recall import find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
@@ -109,7 +109,7 @@ class TurnContext:
         if not window.evicted_count or self._progress.recalled is not None:
             return
         message = self._continuation.request.message
-        unknown = missing(beginnings(message), self._window.texts.values())
+        unknown = find_missing(beginnings(message), self._window.texts.values())
         if not unknown and parts.embedder is None:
             return
         try:

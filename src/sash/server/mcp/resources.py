@@ -111,7 +111,7 @@ async def _read(desk: AgentService, caller: Caller, uri: str) -> t.ReadResourceR
 async def _session(desk: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
     """Return a session with the end of its conversation."""
     shown = await desk.get_session(caller, session_id)
-    turns = await desk.runtime.list_turns(session_id, owner=caller.owner, most=NEWEST_TURNS)
+    turns = await desk.runtime.list_turns(session_id, owner=caller.owner, limit=NEWEST_TURNS)
     whole: dict[str, Any] = adapter(type(shown)).dump_python(shown, mode="json")
     whole["turns"] = [
         {

@@ -6,17 +6,11 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import (
-    Approve,
-    Ask,
-    ContinuationShown,
-    Milliseconds,
-    SendMessage,
-    SessionList,
-    WaitingCall,
-)
+from sash.app.schemas import ContinuationShown, SessionList, WaitingCall
 from sash.values.continuations import ArtifactRef, ContinuationError, ContinuationResponse, Status
-from sash.values.sessions import EXACT, Label, ModelConfig, Session, SessionStatus
+from sash.values.requests import Approve, Ask, Milliseconds, SendMessage
+from sash.values.sessions import Label, ModelConfig, Session, SessionStatus
+from sash.values.validated import validated
 from sash.values.validation import whole
 
 # Many clients give up after a minute.
@@ -34,55 +28,49 @@ TO_DO: dict[str, str] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionNamed:
-    __pydantic_config__ = EXACT
-
     session_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionToEnd(SessionNamed):
     reason: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class SessionsWanted:
-    __pydantic_config__ = EXACT
-
     status: SessionStatus | None = None
     limit: Annotated[int, Strict(), Field(ge=1, le=MAX_SESSIONS), BeforeValidator(whole)] = 20
     cursor: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class MessageToSend(SendMessage):
     session_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class Question(Ask):
     timeout_ms: Milliseconds = WAIT_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnNamed:
-    __pydantic_config__ = EXACT
-
     continuation_id: Label
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnToCancel(TurnNamed):
     reason: Label | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnToAwait(TurnNamed):
     timeout_ms: Milliseconds = WAIT_MS
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@validated(kw_only=True)
 class TurnToApprove(Approve):
     continuation_id: Label
     timeout_ms: Milliseconds = WAIT_MS

@@ -19,8 +19,8 @@ from sash.app.access import Caller
 from sash.app.assembly import make_runtime
 from sash.app.service import AgentService
 from sash.app.settings import Settings
-from sash.engine.runtime import DEFAULT_OWNER
 from sash.server.mcp.server import Mcp
+from sash.values.sessions import DEFAULT_OWNER
 
 STDIN = 0
 CHUNK = 1 << 16

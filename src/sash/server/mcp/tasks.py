@@ -15,12 +15,13 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.inbound import MCP_NAME_HEADER, decode_header_value
 
 from sash.app.access import Caller
-from sash.app.schemas import Approve, ContinuationShown
+from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
 from sash.errors import ContinuationFinal, NotAwaitingApproval, SessionBusy
 from sash.server.mcp.errors import protocol_error
 from sash.server.mcp.results import of_turn
 from sash.server.mcp.waiting import to_the_end
+from sash.values.requests import Approve
 
 EXTENSION = "io.modelcontextprotocol/tasks"
 REVISION = "2026-07-28"

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from sash.app.access import Caller
-from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted, StartSession
+from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
 from sash.app.service import AgentService
 from sash.errors import ContinuationNotFound, HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
@@ -31,6 +31,7 @@ from sash.server.mcp.shapes import (
     summaries,
 )
 from sash.values.codec import adapter
+from sash.values.requests import StartSession
 
 # At the beginning, and when it comes back, a house is waited for.
 HOUSE_S = 2.0

@@ -8,8 +8,8 @@ from typing import Any, TypeVar
 from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
-from sash.engine.event_hub import Event
 from sash.errors import SashError
+from sash.values.events import Event
 from sash.values.steps import Step
 
 LONGEST = 120
@@ -55,7 +55,7 @@ async def _begins_after(desk: AgentService, caller: Caller, turn: ContinuationSh
     """Return a cursor in front of a turn; not far in front of it, for a session may be long."""
     if turn.steps:
         return turn.steps[0].cursor - 1
-    newest = await desk.runtime.list_turns(turn.session_id, owner=caller.owner, most=1)
+    newest = await desk.runtime.list_turns(turn.session_id, owner=caller.owner, limit=1)
     steps = (await desk.await_continuation(caller, newest[0].id)).steps if newest else ()
     return max((step.cursor for step in steps), default=0)
 

@@ -50,7 +50,7 @@ WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 
 -- name: add_stats
 UPDATE sessions SET stats = :stats, updated_at = :now, version = version + 1,
-    status = CASE WHEN status = 'active' AND json_type(body, '$.context.one_question') = 'true' THEN 'ended' ELSE status END
+    status = CASE WHEN status = 'active' AND json_type(body, '$.is_one_question') = 'true' THEN 'ended' ELSE status END
 WHERE id = :session_id;
 
 -- name: touch_session
@@ -197,7 +197,7 @@ UPDATE continuations SET swept = 1 WHERE id = :id;
 -- name: end_turn
 -- A session that was there for one question is over with it.
 UPDATE sessions SET updated_at = ?, version = version + 1, cursor = ?, positions = ?, stats = ?,
-    status = CASE WHEN status = 'active' AND json_type(body, '$.context.one_question') = 'true' THEN 'ended' ELSE status END
+    status = CASE WHEN status = 'active' AND json_type(body, '$.is_one_question') = 'true' THEN 'ended' ELSE status END
 WHERE key = ?;
 
 -- name: set_positions

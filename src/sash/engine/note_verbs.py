@@ -1,0 +1,34 @@
+"""The runtime's verbs for the notes of a session: facts, pins and preferences."""
+
+from typing import Any
+
+from sash.engine.notes import Notes
+from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
+
+
+class NoteVerbs:
+    """Verbs for notes. A note is part of the context of every later turn."""
+
+    _notes: Notes
+
+    async def remember(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Fact:
+        """Keep a fact for as long as the session lives."""
+        return await self._notes.remember(owner, session_id, text)
+
+    async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
+        """Drop a fact by its id, or all facts that have every word of `about`; return them."""
+        return await self._notes.forget(owner, session_id, about)
+
+    async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
+        """Make a text part of every context of a session."""
+        return await self._notes.pin(owner, session_id, text)
+
+    async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
+        """Remove a pin."""
+        await self._notes.unpin(owner, session_id, pin_id)
+
+    async def set_preferences(
+        self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
+    ) -> Session:
+        """Change a session's preferences; None removes one."""
+        return await self._notes.prefer(owner, session_id, preferences)

@@ -1,0 +1,77 @@
+"""The runtime's verbs that report: the context of a session, and the statistics of an owner."""
+
+from contextlib import suppress
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any
+
+from sash.engine.context import prefix_share, report
+from sash.engine.session_verbs import SessionVerbs
+from sash.errors import HomeUnavailable, InvalidInput
+from sash.memory.window import Window
+from sash.values.sessions import DEFAULT_OWNER
+from sash.values.stats import Stats, summary
+from sash.values.validation import check_limit
+
+STATISTICS_DAYS = 7
+MAX_DAYS = 366
+
+
+class ReportVerbs(SessionVerbs):
+    """Verbs that only read."""
+
+    async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+        """Return the parts of the next model call, without the new message and its recalled turns.
+
+        `prefix_share` is the share of the tokens that equal the beginning of the last call, byte for byte: a
+        provider can serve them from its cache. It is None if this process did not make the last call.
+        """
+        parts = self._parts
+        session = await parts.store.get_session(owner, session_id)
+        window = await parts.store.window(owner, session_id)
+        cached = parts.windows.get(session_id, session.version)
+        last_prompt, briefing = (cached.last_prompt, cached.briefing) if cached else (None, None)
+        if briefing is None:
+            with suppress(HomeUnavailable):
+                briefing = parts.brief_home(session)
+        rendered = (
+            [*cached.rendered.values()] if cached else list(map(parts.renderer.render, window.messages))
+        )
+        context = parts.contexts.build(
+            session, Window.restore(window), rendered, parts.tools.schemas, home=briefing
+        )
+        share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
+        evicted = await parts.store.evicted(owner, session_id)
+        return {
+            **report(context),
+            "prefix_share": share,
+            "evicted": [asdict(message) for message in evicted],
+            "evicted_count": window.evicted_count,
+            "digest": session.memory.digest,
+        }
+
+    async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
+        """Return the counts and costs of the owner's turns: in all, today, and for each of the last days."""
+        if check_limit("days", days) > MAX_DAYS:
+            raise InvalidInput(f"days must be at most {MAX_DAYS}, got {days}")
+        parts = self._parts
+        total, cursor, sessions = Stats(), None, 0
+        while True:
+            page = await parts.store.list_sessions(owner, limit=500, cursor=cursor)
+            for session in page.items:
+                total += session.stats
+            sessions, cursor = sessions + len(page.items), page.next_cursor
+            if cursor is None:
+                break
+        today = parts.local_time.today()
+        by_day = {(today - timedelta(days=n)).date().isoformat(): Stats() for n in range(days)}
+        for ended_at, stats in await parts.store.turn_stats(owner, today - timedelta(days=days - 1)):
+            day = ended_at.astimezone(today.tzinfo).date().isoformat()
+            by_day[day] = by_day.get(day, Stats()) + stats
+        by_day[today.date().isoformat()] += Stats(cost_usd=parts.spending.outside_turns(owner))
+        return {
+            "sessions": sessions,
+            **summary(total),
+            "today": summary(by_day[today.date().isoformat()]),
+            "days": [{"day": day, **summary(stats)} for day, stats in sorted(by_day.items())],
+        }

@@ -1,0 +1,256 @@
+"""The runtime's verbs for sessions: start, find, end, copy, move, search and erase."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from sash.engine.notes import check_preferences
+from sash.engine.parts import Parts
+from sash.engine.redaction import clean_label, clean_object, redact_json
+from sash.engine.session_import import read_bundle
+from sash.engine.worker import Worker
+from sash.errors import InvalidInput, TooManySessions
+from sash.ports.store import Artifact, Bundle, Page, StoredMessage, change_session, check_begin
+from sash.values.codec import adapter
+from sash.values.ids import is_ulid
+from sash.values.requests import StartSession
+from sash.values.sessions import (
+    DEFAULT_OWNER,
+    Budgets,
+    Defaults,
+    ModelConfig,
+    Session,
+    SessionMemory,
+    SessionPolicy,
+    SessionStatus,
+    WindowLimits,
+    last_k_for,
+    window_for,
+)
+from sash.values.stats import Stats
+from sash.values.validation import check_count, check_label, check_limit
+
+
+class SessionVerbs:
+    """Verbs for sessions. Each verb acts on the records of one owner only."""
+
+    _parts: Parts
+    _worker: Worker
+    defaults: Defaults
+
+    async def start_session(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        model: ModelConfig | None = None,
+        budgets: Budgets | None = None,
+        policy: SessionPolicy | None = None,
+        window: WindowLimits | None = None,
+        preferences: dict[str, Any] | None = None,
+        area: str | None = None,
+        name: str | None = None,
+        context: dict[str, Any] | None = None,
+    ) -> Session:
+        """Start a session; `StartSession` describes the fields. `context` is stored for the caller."""
+        request = StartSession(
+            model=model,
+            budgets=budgets,
+            policy=policy,
+            window=window,
+            preferences=preferences,
+            area=area,
+            name=name,
+        )
+        return await self.start(request, owner=owner, context=context)
+
+    async def start(
+        self,
+        request: StartSession,
+        *,
+        owner: str = DEFAULT_OWNER,
+        context: dict[str, Any] | None = None,
+        is_one_question: bool = False,
+        turns_before: int = 0,
+    ) -> Session:
+        """Start a session that a request describes."""
+        await self._check_room(owner)
+        session = replace(
+            self._make_session(request, owner),
+            context=clean_object(context or {}),
+            is_one_question=is_one_question,
+            turns_before=turns_before,
+        )
+        await self._parts.store.create_session(session)
+        return session
+
+    def _make_session(self, request: StartSession, owner: str) -> Session:
+        parts, defaults = self._parts, self.defaults
+        model = request.model or ModelConfig()
+        model = replace(model, options=redact_json(model.options))
+        context_window = parts.catalog.context_window(parts.model_name(model))
+        now = parts.clock.now()
+        return Session(
+            parts.new_id(),
+            check_label("owner", owner),
+            now,
+            now,
+            model=model,
+            budgets=request.budgets or defaults.budgets,
+            policy=request.policy or defaults.policy,
+            window=request.window or defaults.window or window_for(context_window),
+            memory=SessionMemory(last_k=last_k_for(context_window)),
+            preferences=check_preferences(request.preferences or {}),
+            area=None if request.area is None else clean_label("area", request.area),
+            name=None if request.name is None else clean_label("name", request.name),
+        )
+
+    async def _check_room(self, owner: str) -> None:
+        """Refuse a session above the owner's maximum. Sessions that start together may exceed it slightly."""
+        limit = self.defaults.max_sessions
+        if limit is not None and await self._parts.store.count_active(owner) >= limit:
+            raise TooManySessions(
+                f"{owner} has {limit} active sessions, all that it may have: end some, or raise max_sessions",
+                limit=limit,
+            )
+
+    async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Return a session."""
+        return await self._parts.store.get_session(owner, session_id)
+
+    async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
+        """Return the active session with a name, else the newest inactive one, else None."""
+        return await self._parts.store.find_session(owner, check_label("name", name))
+
+    async def list_sessions(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        status: SessionStatus | None = None,
+        name: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """List an owner's sessions, newest first. `status` and `name` filter them."""
+        check_limit("limit", limit)
+        if cursor is not None and not is_ulid(cursor):
+            raise InvalidInput(f"cursor is the next_cursor of the last page, not {cursor!r:.80}")
+        return await self._parts.store.list_sessions(
+            owner, status=status, name=name, limit=limit, cursor=cursor
+        )
+
+    async def end_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "the session was ended"
+    ) -> Session:
+        """End a session: it takes no more turns, and its open turns are cancelled."""
+
+        def end(session: Session) -> Session:
+            return replace(session, status="ended") if session.status == "active" else session
+
+        session = await change_session(self._parts.store, owner, session_id, end)
+        await self._worker.cancel_all(owner, session_id, reason)
+        self._parts.hub.wake(session_id)
+        return session
+
+    async def reopen_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Make an expired session active again; an ended one raises `SessionEnded`."""
+
+        def reopen(session: Session) -> Session:
+            if session.status == "expired":
+                return replace(session, status="active")
+            check_begin(session)
+            return session
+
+        if (await self.get_session(session_id, owner=owner)).status == "expired":
+            await self._check_room(owner)
+        return await change_session(self._parts.store, owner, session_id, reopen)
+
+    async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
+        """Delete a session with all its records, and stop its turns. Its cost still counts for the day."""
+        parts = self._parts
+        spent = await parts.spending.spent_today(owner)
+        await parts.store.delete_session(owner, session_id)
+        parts.hub.wake(session_id)
+        await self._worker.stop(owner, session_id)
+        parts.windows.pop(session_id)
+        parts.contexts.forget()
+        lost = spent - await parts.spending.spent_today(owner)
+        parts.spending.spend_outside_turns(owner, max(0.0, lost))
+
+    async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
+        """Delete all records of an owner; return the number of sessions."""
+        erased = await self._parts.store.erase(owner)
+        self._parts.windows.drop_owner(owner)
+        self._parts.contexts.forget()
+        self._parts.hub.wake_all()
+        await self._worker.stop(owner)
+        return erased
+
+    async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Copy a session with its transcript and window; both continue independently."""
+        await self._check_room(owner)
+        source = await self._parts.store.export_session(owner, session_id)
+        now, new_id = self._parts.clock.now(), self._parts.new_id()
+        session = replace(
+            source.session,
+            id=new_id,
+            created_at=now,
+            updated_at=now,
+            status="active",
+            stats=Stats(),
+            version=1,
+            name=None,
+        )
+        messages = tuple(
+            replace(stored, session_id=new_id, continuation_id=None) for stored in source.messages
+        )
+        await self._parts.store.import_session(
+            Bundle(
+                session,
+                messages=messages,
+                turn_starts=source.turn_starts,
+                evicted=source.evicted,
+                evicted_count=source.evicted_count,
+            )
+        )
+        return session
+
+    async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+        """Return a whole session as JSON values."""
+        bundle = await self._parts.store.export_session(owner, session_id)
+        data = await asyncio.to_thread(adapter(Bundle).dump_python, bundle, mode="json")
+        return {"format": "sash.session", "version": 1, **data}
+
+    async def import_session(
+        self,
+        data: dict[str, Any],
+        *,
+        owner: str = DEFAULT_OWNER,
+        adopt: Callable[[Session], Session] = lambda session: session,
+    ) -> Session:
+        """Import an exported session for this owner. `adopt` may change it before it is stored."""
+        await self._check_room(owner)
+        bundle = await asyncio.to_thread(read_bundle, data, owner)
+        session = await self._parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
+        self._parts.windows.drop_owner(owner)
+        return session
+
+    async def list_messages(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
+        """Return a session's transcript after a position."""
+        check_count("after", after)
+        check_limit("limit", limit)
+        return await self._parts.store.messages(owner, session_id, after=after, limit=limit)
+
+    async def search(
+        self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
+        """Find messages in the owner's transcripts by their words, best first."""
+        check_limit("limit", limit)
+        words = check_label("query", query)
+        return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)
+
+    async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
+        """Return a large result that is stored separately."""
+        return await self._parts.store.get_artifact(owner, artifact_id)

@@ -1,0 +1,326 @@
+"""The runtime's verbs for turns: send, record, wait, cancel, resume, retry, approve, and listen to events."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from sash.engine.direct_call import DirectToolCall
+from sash.engine.event_feed import EventFeeds
+from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment, redact_json
+from sash.engine.session_verbs import SessionVerbs
+from sash.engine.turn.progress import Progress
+from sash.engine.worker import ContinuationResult
+from sash.errors import (
+    ContinuationFinal,
+    ContinuationNotFound,
+    ContinuationOpen,
+    CursorUnknown,
+    InvalidInput,
+    KeyReused,
+    ModelFixed,
+    NotAwaitingApproval,
+    SashError,
+    SessionNotFound,
+    StoreUnavailable,
+)
+from sash.ports.tools import ToolSpec
+from sash.values.continuations import FINAL, Continuation, ContinuationRequest
+from sash.values.events import Event
+from sash.values.requests import Approve, Ask, BusyPolicy, SendMessage, StartSession
+from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
+from sash.values.steps import ApprovalGiven
+from sash.values.validation import check_count, check_size, check_text
+
+
+class TurnVerbs(SessionVerbs):
+    """Verbs for turns. A turn runs on its own: a caller that goes away cancels nothing."""
+
+    _feeds: EventFeeds
+    _max_message_bytes: int
+
+    async def send_message(
+        self,
+        session_id: str,
+        message: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        allow_tools: bool = True,
+        max_steps: int | None = None,
+        time_budget_ms: int | None = None,
+        planner_hints: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+        model: ModelConfig | None = None,
+        attachments: Sequence[dict[str, Any]] = (),
+        metadata: dict[str, Any] | None = None,
+        busy: BusyPolicy = "reject",
+    ) -> Continuation:
+        """Start a turn; `SendMessage` describes the fields. The turn is in the store when this returns."""
+        sent = SendMessage(
+            message=message,
+            allow_tools=allow_tools,
+            max_steps=max_steps,
+            time_budget_ms=time_budget_ms,
+            planner_hints=planner_hints,
+            idempotency_key=idempotency_key,
+            model=model,
+            attachments=tuple(attachments),
+            metadata=metadata,
+            busy=busy,
+        )
+        return await self.send(session_id, sent, owner=owner)
+
+    async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
+        """Start the turn that a request describes. The turn is in the store when this returns."""
+        return await self._begin(session_id, owner, self._clean(sent), sent.busy)
+
+    def _clean(self, sent: SendMessage) -> ContinuationRequest:
+        """Return a request as it is stored: within the size limits and without secrets."""
+        check_size(len(sent.message.encode()), self._max_message_bytes)
+        if sent.attachments:
+            check_size(len(json.dumps(sent.attachments)), self._max_message_bytes)
+        key, model = sent.idempotency_key, sent.model
+        return ContinuationRequest(
+            message=redact(sent.message),
+            allow_tools=sent.allow_tools,
+            max_steps=sent.max_steps,
+            time_budget_ms=sent.time_budget_ms,
+            planner_hints=clean_object(sent.planner_hints or {}),
+            idempotency_key=None if key is None else clean_label("idempotency_key", key),
+            model=None if model is None else replace(model, options=redact_json(model.options)),
+            attachments=tuple(map(redact_attachment, sent.attachments)),
+            metadata=clean_object(sent.metadata or {}),
+        )
+
+    async def _begin(
+        self,
+        session_id: str,
+        owner: str,
+        request: ContinuationRequest,
+        busy: BusyPolicy = "reject",
+        retry_of: str | None = None,
+    ) -> Continuation:
+        if request.model is not None:
+            await self._check_model(owner, session_id, request.model)
+        new = self._make_continuation(session_id, owner, request, retry_of)
+        return _check_key(new, await self._worker.begin(new, busy))
+
+    def _make_continuation(
+        self, session_id: str, owner: str, request: ContinuationRequest, retry_of: str | None = None
+    ) -> Continuation:
+        now = self._parts.clock.now()
+        return Continuation(
+            self._parts.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
+        )
+
+    async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
+        """Refuse another model than the session's, if its policy demands that."""
+        session = await self._parts.store.get_session(owner, session_id)
+        own_name = self._parts.model_name(session.model)
+        if session.policy.enforce_fixed_model and model.name not in (None, own_name):
+            raise ModelFixed(
+                f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
+                "start another session"
+            )
+
+    async def record_turn(
+        self,
+        session_id: str,
+        user_message: str,
+        ai_response: str | None = None,
+        *,
+        owner: str = DEFAULT_OWNER,
+        metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
+    ) -> Continuation:
+        """Add a turn that another agent answered. Without an `ai_response`, `amend_turn` adds it later."""
+        request = self._clean(
+            SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
+        )
+        answer = None if ai_response is None else self._clean_answer(ai_response)
+        new = self._make_continuation(session_id, owner, request)
+        return _check_key(new, await self._worker.record(new, answer))
+
+    async def amend_turn(
+        self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
+    ) -> Continuation:
+        """Set or replace the answer of a completed turn, in the window and in the transcript."""
+        return await self._worker.amend(owner, continuation_id, self._clean_answer(ai_response))
+
+    def _clean_answer(self, answer: Any) -> str:
+        if not isinstance(answer, str):
+            raise InvalidInput(f"ai_response must be a string, got {type(answer).__name__}")
+        check_size(len(check_text(answer).encode()), self._max_message_bytes)
+        return redact(answer)
+
+    async def list_turns(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, limit: int | None = None
+    ) -> list[Continuation]:
+        """List the turns in a session's window, oldest first; `limit` keeps only the newest."""
+        turns = await self._parts.store.window_turns(owner, session_id)
+        return turns if limit is None else turns[max(0, len(turns) - check_count("limit", limit)) :]
+
+    async def open_continuations(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> list[Continuation]:
+        """Return the turns of a session that have not ended, oldest first."""
+        return await self._parts.store.list_continuations(owner, session_id, open_only=True)
+
+    async def await_continuation(
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
+    ) -> ContinuationResult:
+        """Wait until a turn has ended or needs an answer, at most `timeout_s`; return its state."""
+        if timeout_s == 0:
+            return await self._worker.result(owner, continuation_id)
+        try:
+            async with asyncio.timeout(timeout_s):
+                return await self._worker.settled(owner, continuation_id)
+        except TimeoutError:
+            return await self._worker.result(owner, continuation_id)
+
+    async def cancel(
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
+    ) -> Continuation:
+        """Cancel a turn, at once and for good."""
+        cancelled = await self._worker.cancel(owner, continuation_id, reason)
+        await self._worker.serve_next(cancelled.session_id)
+        return cancelled
+
+    async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
+        """Continue an interrupted turn from the first step that is missing."""
+        continuation = await self._parts.store.get_continuation(owner, continuation_id)
+        if continuation.status == "running":
+            return continuation
+        if continuation.status == "awaiting_approval":
+            raise ContinuationOpen(f"continuation {continuation_id} waits for a yes or no: approve it")
+        return await self._worker.take_over(continuation)
+
+    async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
+        """Run the turn again as a new continuation."""
+        old = await self._parts.store.get_continuation(owner, continuation_id)
+        if old.status not in FINAL and old.status != "interrupted":
+            raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
+        request = replace(old.request, idempotency_key=None)
+        again = await self._begin(old.session_id, owner, request, retry_of=old.id)
+        if old.status == "interrupted":
+            with suppress(ContinuationFinal):
+                await self._worker.cancel(owner, continuation_id, "retried")
+        return again
+
+    async def approve(
+        self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
+    ) -> Continuation:
+        """Answer a tool call that waits for an approval; the turn continues as far as it can."""
+        answer = Approve(call_id=call_id, approved=approved)
+        waiting = await self._worker.result(owner, continuation_id)
+        if waiting.status != "awaiting_approval":
+            raise NotAwaitingApproval(
+                f"continuation {continuation_id} is {waiting.status}, not awaiting approval"
+            )
+        calls = Progress.from_steps(waiting.continuation.request.message, waiting.steps).open_calls
+        if answer.call_id not in calls or not calls[answer.call_id].awaits_approval:
+            known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
+            raise NotAwaitingApproval(f"no call {call_id} waits for a yes; these do: {known}")
+        step = ApprovalGiven(answer.call_id, answer.approved)
+        return await self._worker.take_over(waiting.continuation, (step,))
+
+    async def ask(
+        self,
+        message: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        allow_tools: bool = True,
+        model: ModelConfig | None = None,
+        budgets: Budgets | None = None,
+        policy: SessionPolicy | None = None,
+        timeout_s: float | None = None,
+    ) -> ContinuationResult:
+        """Ask one question in a session of its own, and wait for the answer."""
+        question = Ask(message=message, allow_tools=allow_tools, model=model, budgets=budgets)
+        asked = await self.put_question(question, owner=owner, policy=policy)
+        return await self.await_continuation(asked.id, owner=owner, timeout_s=timeout_s)
+
+    async def put_question(
+        self, question: Ask, *, owner: str = DEFAULT_OWNER, policy: SessionPolicy | None = None
+    ) -> Continuation:
+        """Ask one question without waiting. Its session ends with the answer."""
+        sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
+        request = StartSession(model=question.model, budgets=question.budgets, policy=policy)
+        session = await self.start(request, owner=owner, is_one_question=True)
+        try:
+            return await self.send(session.id, sent, owner=owner)
+        except SashError:
+            await self.end_session(session.id, owner=owner)
+            raise
+
+    async def call_tool(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        *,
+        owner: str = DEFAULT_OWNER,
+        session_id: str | None = None,
+    ) -> Any:
+        """Call a tool that only reads the home. A stored result, such as a plot, needs a session."""
+        return await DirectToolCall(self._parts, owner, session_id).make(name, arguments or {})
+
+    @property
+    def direct_tools(self) -> tuple[ToolSpec, ...]:
+        """The tools that `call_tool` accepts."""
+        return tuple(spec for spec in self._parts.tools.specs.values() if spec.direct)
+
+    async def events(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0
+    ) -> AsyncIterator[Event]:
+        """Yield a session's events after a cursor, then new ones until the session is over.
+
+        Stored events come from the store: a slow reader misses none and sees none twice, whichever process
+        wrote them.
+        """
+        await self.check_cursor(session_id, after, owner=owner)
+        hub = self._parts.hub
+        with hub.subscribe(session_id) as subscriber, self._feeds.open(owner, session_id, after) as feed:
+            try:
+                while True:
+                    is_last_look = self._worker.closed
+                    subscriber.news.clear()
+                    stored = await feed.after(after)
+                    progress, subscriber.progress = subscriber.progress, []
+                    for event in progress:
+                        yield event
+                    for kept in stored:
+                        after = kept.cursor
+                        yield kept
+                    if stored:
+                        continue
+                    for partial in hub.partials(session_id, subscriber):
+                        yield partial
+                    if feed.is_over or is_last_look:
+                        return
+                    await feed.wait(subscriber)
+            except (SessionNotFound, ContinuationNotFound):
+                return  # The session was deleted.
+            except StoreUnavailable:
+                if not self._worker.closing:
+                    raise
+
+    async def check_cursor(self, session_id: str, cursor: int, *, owner: str = DEFAULT_OWNER) -> None:
+        """Refuse a cursor beyond the session's last one: it belongs to another session or a later backup."""
+        last = await self._parts.store.last_cursor(owner, session_id)
+        if cursor > last:
+            raise CursorUnknown(
+                f"session {session_id} has given no cursor {cursor}, its last is {last}: listen from there",
+                session_id=session_id,
+                last_cursor=last,
+            )
+
+
+def _check_key(new: Continuation, stored: Continuation) -> Continuation:
+    """Return the stored turn; refuse one with the same idempotency key and another message."""
+    if stored.id != new.id and stored.request.message != new.request.message:
+        raise KeyReused(
+            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to another message, of "
+            f"{stored.id}: use a new key for each message",
+            continuation_id=stored.id,
+        )
+    return stored

@@ -1,0 +1,150 @@
+"""The input of the runtime's verbs, defined once for the library, REST, MCP and the command line."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
+
+from sash.values.sessions import (
+    Budgets,
+    Count,
+    Flag,
+    JsonObject,
+    Label,
+    ModelConfig,
+    SessionPolicy,
+    WindowLimits,
+)
+from sash.values.validated import validated
+from sash.values.validation import check_attachment, check_message, whole
+
+MAX_WAIT_MS = 60_000
+
+BusyPolicy = Literal["reject", "enqueue", "interrupt"]
+
+Text = Annotated[str, Field(min_length=1)]
+Message = Annotated[Text, AfterValidator(check_message)]
+Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
+Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
+Attachment = Annotated[
+    dict[str, Any],
+    AfterValidator(check_attachment),
+    WithJsonSchema(
+        {
+            "description": "An image or a recording, as OpenAI's content part.",
+            "type": "object",
+            "oneOf": [
+                {
+                    "properties": {
+                        "type": {"const": "image_url"},
+                        "image_url": {
+                            "anyOf": [
+                                {"type": "string", "minLength": 1},
+                                {
+                                    "type": "object",
+                                    "properties": {"url": {"type": "string"}},
+                                    "required": ["url"],
+                                },
+                            ]
+                        },
+                    },
+                    "required": ["type", "image_url"],
+                },
+                {
+                    "properties": {
+                        "type": {"const": "input_audio"},
+                        "input_audio": {"type": "object", "minProperties": 1},
+                    },
+                    "required": ["type", "input_audio"],
+                },
+            ],
+        }
+    ),
+]
+
+
+@validated(
+    kw_only=True,
+    example={
+        "preferences": {"language": "en"},
+        "policy": {"allow_actuation": True, "allowlisted_services": ["light"]},
+    },
+)
+class StartSession:
+    """A session to start. A field that is left out gets the runtime's default.
+
+    `area` is the user's place in the home. A session is found again by its `name`: an owner has at most one
+    active session of a name. Without a `window`, its size depends on the model.
+    """
+
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    policy: SessionPolicy | None = None
+    window: WindowLimits | None = None
+    preferences: JsonObject | None = None
+    area: Label | None = None
+    name: Label | None = None
+
+
+@validated(
+    kw_only=True,
+    example={"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"},
+)
+class SendMessage:
+    """A message that starts a turn. `stream` has no effect: every turn sends events.
+
+    `model` answers this turn only. `attachments` are images and audio as OpenAI's content parts. `metadata`
+    is stored with the turn and never shown to a model.
+    """
+
+    message: Message
+    planner_hints: JsonObject | None = None
+    allow_tools: Flag = True
+    max_steps: Count | None = None
+    time_budget_ms: Milliseconds | None = None
+    idempotency_key: Label | None = None
+    stream: Flag = False
+    model: ModelConfig | None = None
+    attachments: tuple[Attachment, ...] = ()
+    metadata: JsonObject | None = None
+    busy: BusyPolicy = "reject"
+
+
+@validated(kw_only=True, example={"message": "Is the front door locked?"})
+class Ask:
+    """One question, in a session of its own."""
+
+    message: Message
+    model: ModelConfig | None = None
+    budgets: Budgets | None = None
+    allow_tools: Flag = True
+    stream: Flag = False
+    timeout_ms: Wait | None = None
+
+
+@validated(kw_only=True, example={"call_id": "call_1", "approved": True})
+class Approve:
+    """The answer to a tool call that waits for an approval."""
+
+    call_id: Label
+    approved: Flag
+
+
+@validated(kw_only=True, example={"reason": "taking too long"})
+class Why:
+    """The reason for an end."""
+
+    reason: Label | None = None
+
+
+@validated(kw_only=True, example={"text": "The cat sleeps in the garage."})
+class Note:
+    """A fact or a pin to keep."""
+
+    text: Text
+
+
+@validated(kw_only=True, example={"preferences": {"language": "de"}})
+class Preferences:
+    """Preferences to change."""
+
+    preferences: JsonObject

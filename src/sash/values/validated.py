@@ -1,0 +1,60 @@
+"""Values that check their own fields, by their annotations, when they are constructed or parsed."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar, dataclass_transform
+
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.dataclasses import dataclass as pydantic_dataclass
+
+from sash.errors import InvalidInput
+
+T = TypeVar("T")
+
+MAX_FAULTS = 5
+
+
+@dataclass_transform(frozen_default=True)
+def validated(
+    *, kw_only: bool = False, error: type[InvalidInput] = InvalidInput, example: Any = None
+) -> Callable[[type[T]], type[T]]:
+    """Make a class a frozen dataclass whose constructor raises `error` for a wrong field.
+
+    Unknown fields are refused. `example` becomes part of the JSON schema.
+    """
+    config = ConfigDict(extra="forbid")
+    if example is not None:
+        config["json_schema_extra"] = {"examples": [example]}
+
+    def decorate(cls: type[T]) -> type[T]:
+        made: Any = pydantic_dataclass(frozen=True, slots=True, kw_only=kw_only, config=config)(cls)
+        check = made.__init__
+
+        def __init__(self: Any, *args: Any, **fields: Any) -> None:  # noqa: N807
+            try:
+                check(self, *args, **fields)
+            except ValidationError as faults:
+                raise error(describe_faults(faults.errors(include_url=False))) from faults
+
+        made.__init__ = __init__
+        return made  # type: ignore[no-any-return]
+
+    return decorate
+
+
+def describe_faults(faults: Sequence[Any]) -> str:
+    """Return where the input is wrong and why. The wrong values are left out: they may be secrets."""
+    return "; ".join(map(_describe, faults[:MAX_FAULTS]))
+
+
+def parse(kind: type[T], data: Any) -> T:
+    """Return `data` (JSON values) as a value of `kind`, or raise `InvalidInput`."""
+    try:
+        value: T = TypeAdapter(kind).validate_python(data)
+    except ValidationError as faults:
+        raise InvalidInput(describe_faults(faults.errors(include_url=False))) from faults
+    return value
+
+
+def _describe(fault: Any) -> str:
+    where = ".".join(str(part) for part in fault["loc"] if part != "body")
+    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
