@@ -153,8 +153,7 @@ class House:
 
     def session(self) -> Session:
         preferences = {"language": self.language} if self.language else {}
-        context = {"area": self.area} if self.area else {}
-        return Session("s", "o", NOW, NOW, preferences=preferences, context=context)
+        return Session("s", "o", NOW, NOW, preferences=preferences, area=self.area)
 
     async def hear(self, text: str, *results: ToolResult, tools: frozenset[str] = TOOLS) -> Answer | None:
         return await self.intents.understand(Utterance(text, self.session(), tools, results))
