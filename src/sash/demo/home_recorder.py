@@ -91,7 +91,7 @@ class HomeRecorder:
         return points[0] if points and points[0].state != first.state else first
 
     def list_own_changes(self, entity_id: str, after: datetime, until: datetime) -> list[HistoryPoint]:
-        """Return the changes of the given history after a time. None for an overridden entity."""
+        """Return the changes of the given history after a time. Empty for an overridden entity."""
         if entity_id in self._overrides:
             return []
         return [point for point in self._history(entity_id, after, until) if point.at > after]
