@@ -43,7 +43,7 @@ def test_options_choose_the_session(cli):
     chat_once(cli, "--name", "kitchen", "--language", "en")
     kitchen, new, chat = list_sessions(cli)
     assert [s["name"] for s in (kitchen, new, chat)] == ["kitchen", None, "chat"]
-    assert kitchen["context"]["area"] == "Kitchen"
+    assert kitchen["area"] == "Kitchen"
     assert kitchen["preferences"] == {"language": "en"}
     assert kitchen["stats"]["turns"] == 2
     chat_once(cli, "--session", new["id"])

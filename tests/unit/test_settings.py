@@ -49,7 +49,7 @@ def test_the_file_is_the_users_or_the_given_one_but_never_in_the_current_folder(
     [
         ("SASH_DRY_RUN", "yes", True),
         ("SASH_DRY_RUN", "0", False),
-        ("SASH_ALLOWLISTED_SERVICES", "light, switch.turn_off", ("light", "switch.turn_off")),
+        ("SASH_ALLOWLISTED_SERVICES", "light, , switch.turn_off,", ("light", "switch.turn_off")),
         ("SASH_DATA", "~/sash", Path("~/sash").expanduser()),
         ("SASH_MAX_COST_PER_DAY_USD", "0.5", 0.5),
         ("SASH_SLIDING_WINDOW_MAX_TOKENS", "8000", 8000),

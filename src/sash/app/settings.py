@@ -34,7 +34,8 @@ def _split_names(value: Any) -> Any:
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return value
-    return tuple(part.strip() if isinstance(part, str) else part for part in parts if part != "")
+    names = (part.strip() if isinstance(part, str) else part for part in parts)
+    return tuple(name for name in names if name != "")
 
 
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
