@@ -190,7 +190,7 @@ async def test_the_commands_send_a_token_once_one_exists(served, shell):
 async def test_the_page_is_rendered_once_for_all_addresses(tmp_path, monkeypatch):
     written = []
     monkeypatch.setattr(
-        "sash.server.routes.html_pages.render_api_reference",
+        "sash.server.routes.page_routes.render_api_reference",
         lambda schema, url, needs_token: written.append(url) or f"at {url}",
     )
     async with serving(tmp_path) as served:

@@ -18,26 +18,26 @@ from sash.server.middleware.request_metrics import RequestMetrics
 from sash.server.middleware.request_tracing import RequestTracing
 from sash.server.openapi import DESCRIPTION, build_openapi
 from sash.server.routes import (
-    continuations,
-    conversations,
-    events,
-    facts_and_pins,
-    health,
-    html_pages,
-    owner,
-    sessions,
+    continuation_routes,
+    conversation_routes,
+    event_routes,
+    health_routes,
+    note_routes,
+    owner_routes,
+    page_routes,
+    session_routes,
 )
 from sash.server.timeouts import Timeouts
 from sash.server.tracing import Tracing
 
 ROUTERS = (
-    sessions.router,
-    continuations.router,
-    facts_and_pins.router,
-    owner.router,
-    conversations.router,
-    events.router,
-    health.router,
+    session_routes.router,
+    continuation_routes.router,
+    note_routes.router,
+    owner_routes.router,
+    conversation_routes.router,
+    event_routes.router,
+    health_routes.router,
 )
 
 
@@ -62,14 +62,14 @@ def make_app(
     )
     app.state.service = service
     app.state.metrics = metrics
-    app.state.streams = events.EventStreams(settings.max_subscribers, metrics, timeouts)
+    app.state.streams = event_routes.EventStreams(settings.max_subscribers, metrics, timeouts)
     app.state.conversations = ConversationService(
         service, settings.conversation_max_turns, answer_s=timeouts.answer_s
     )
     install_error_handlers(app)
     for router in ROUTERS:
         app.include_router(router)
-    app.include_router(html_pages.make_router(app, tokens))
+    app.include_router(page_routes.make_router(app, tokens))
     app.router.routes.append(McpRoute(mcp))
     app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
     _add_middleware(app, settings, tokens, metrics, tracing, timeouts)

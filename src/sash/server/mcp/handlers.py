@@ -15,7 +15,7 @@ from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, SashError
 from sash.home.home_queries import QUERY_TOOLS
 from sash.server.mcp import agent_tools, prompts, resources, tool_results
-from sash.server.mcp.home_tools import make_home_tools
+from sash.server.mcp.direct_tools import make_home_tools
 from sash.server.mcp.tasks import TaskHandlers, make_created_task, supports_tasks
 from sash.server.mcp.tool import Tool, ToolContext, finish
 from sash.server.mcp.turn_progress import Report, wait_for_turn
