@@ -12,6 +12,7 @@ import pytest
 from sash.errors import SessionExists
 from sash.values.ids import new_id
 from sash.values.sessions import Session
+from sash.values.stats import Stats
 from tests.backends import BACKENDS, SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -48,6 +49,25 @@ async def test_a_name_of_an_ended_session_creates_a_new_one(store, new):
     second = new("kitchen")
     assert await store.open_session(second) == second
     assert await store.find_session("ann", "kitchen") == second
+
+
+async def test_a_new_session_counts_the_turns_of_the_ended_one(store, new):
+    first = await store.open_session(new("kitchen"))
+    stats = Stats(turns=5, failed_turns=1, cancelled_turns=1)
+    await store.save_session(replace(first, status="ended", stats=stats, turns_before=2))
+    second = await store.open_session(new("kitchen"))
+    assert (second.turns_before, second.total_turns) == (5, 5)
+    assert await store.get_session("ann", second.id) == second
+
+
+@pytest.mark.parametrize("reopen", [True, False])
+async def test_an_expired_session_is_opened_again_only_on_request(store, new, reopen):
+    first = await store.open_session(new("kitchen"))
+    await store.save_session(replace(first, status="expired"))
+    second = await store.open_session(new("kitchen"), reopen=reopen)
+    assert (second.id == first.id) is reopen
+    assert second.status == "active"
+    assert await store.get_session("ann", second.id) == second
 
 
 async def test_a_name_belongs_to_one_owner(store, new):

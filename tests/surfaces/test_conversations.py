@@ -306,7 +306,7 @@ async def test_reading_a_missing_conversation_does_not_start_it(serve):
 
 async def test_concurrent_first_calls_start_one_conversation(serve):
     conversations = await serve()
-    begun = await asyncio.gather(*(conversations.get_or_start_session(*DEFAULT) for _ in range(20)))
+    begun = await asyncio.gather(*(conversations.open_session(*DEFAULT) for _ in range(20)))
     assert len({session.id for session in begun}) == 1
     await asyncio.gather(*(conversations.add_turn(ANN, "new", f"q{n}") for n in range(20)))
     assert len(await sessions(conversations)) == 2
@@ -354,7 +354,7 @@ async def test_turns_of_the_agent_are_part_of_the_conversation(serve):
     conversations = await serve()
     runtime = conversations.runtime
     await conversations.add_turn(*DEFAULT, "q", "a")
-    session = await conversations.get_or_start_session(*DEFAULT)
+    session = await conversations.open_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "and now?", owner="ann", metadata={"by": "agent"})
     await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
     newest = (await conversations.get_history(*DEFAULT))["turns"][-1]
@@ -367,7 +367,7 @@ async def test_turns_of_the_agent_are_part_of_the_conversation(serve):
 async def test_a_failed_turn_is_not_counted(serve):
     conversations = await serve(model=ScriptedModel(RuntimeError("no")))
     runtime = conversations.runtime
-    session = await conversations.get_or_start_session(*DEFAULT)
+    session = await conversations.open_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "hi", owner="ann")
     await runtime.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
     added = await conversations.add_turn(*DEFAULT, "q", "a")
@@ -391,7 +391,7 @@ async def test_no_turn_is_added_while_the_agent_answers(serve):
 
     conversations = await serve(model=Waiting("ok"), answer_s=0.05)
     runtime = conversations.runtime
-    session = await conversations.get_or_start_session(*DEFAULT)
+    session = await conversations.open_session(*DEFAULT)
     sent = await runtime.send_message(session.id, "hi", owner="ann")
     await asyncio.wait_for(asked.wait(), WAIT_S)
     with pytest.raises(SessionBusy):
@@ -418,7 +418,7 @@ async def test_an_expired_conversation_continues(serve, clock):
 async def test_a_conversation_continues_its_count_after_its_session_ended(serve):
     conversations = await serve()
     await fill(conversations, 2)
-    session = await conversations.get_or_start_session(*DEFAULT)
+    session = await conversations.open_session(*DEFAULT)
     await conversations.runtime.end_session(session.id, owner="ann")
     assert (await conversations.get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 2
     added = await conversations.add_turn(*DEFAULT, "new")
@@ -449,7 +449,7 @@ async def test_two_servers_start_one_conversation(tmp_path):
     path = tmp_path / "sash.db"
     async with Runtime(SqliteStore(path)) as a, Runtime(SqliteStore(path)) as b:
         both = ConversationService(AgentService(a)), ConversationService(AgentService(b))
-        begun = await asyncio.gather(*(c.get_or_start_session(*DEFAULT) for c in both for _ in range(5)))
+        begun = await asyncio.gather(*(c.open_session(*DEFAULT) for c in both for _ in range(5)))
         assert len({session.id for session in begun}) == 1
         await asyncio.gather(*(c.add_turn(*DEFAULT, f"q{n}", "a") for n in range(5) for c in both))
         assert (await both[0].get_statistics(*DEFAULT))["statistics"]["total_turns_ever"] == 10

@@ -72,7 +72,6 @@ class SessionVerbs:
         owner: str = DEFAULT_OWNER,
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
-        turns_before: int = 0,
     ) -> Session:
         """Start a session that a request describes."""
         await self._check_room(owner)
@@ -80,10 +79,22 @@ class SessionVerbs:
             self._make_session(request, owner),
             context=clean_object(context or {}),
             is_one_question=is_one_question,
-            turns_before=turns_before,
         )
         await self._parts.store.create_session(session)
         return session
+
+    async def open_session(
+        self, request: StartSession, *, owner: str = DEFAULT_OWNER, reopen: bool = False
+    ) -> Session:
+        """Return the active session with the request's name, or start it; with `reopen`, also an expired one.
+
+        This is one atomic write: callers that open the same name at the same time get the same session.
+        """
+        session = self._make_session(request, owner)
+        named = None if session.name is None else await self._parts.store.find_session(owner, session.name)
+        if named is None or named.status != "active":
+            await self._check_room(owner)
+        return await self._parts.store.open_session(session, reopen=reopen)
 
     def _make_session(self, request: StartSession, owner: str) -> Session:
         parts, defaults = self._parts, self.defaults

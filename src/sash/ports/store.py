@@ -263,10 +263,12 @@ class Store(Protocol):
 
     async def create_session(self, session: Session) -> None: ...
 
-    async def open_session(self, session: Session) -> Session:
+    async def open_session(self, session: Session, *, reopen: bool = False) -> Session:
         """Return the owner's active session with the name of `session`, or create `session` and return it.
 
-        The two steps are one atomic write, also across processes. A session without a name is created.
+        With `reopen`, an expired session of that name becomes active again instead. A created session counts
+        the turns of the session before it (`turns_before`). All of this is one atomic write, also across
+        processes. A session without a name is created.
         """
 
     async def get_session(self, owner: str, session_id: str) -> Session: ...

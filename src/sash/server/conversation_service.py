@@ -1,13 +1,14 @@
 """Conversations by name (seed 001): one durable window of turns for each owner and conversation id.
 
 A conversation is a session whose name is the conversation id. Each method returns the JSON object of its
-route. Other callers may start or clear the same conversation at any moment, so the methods retry.
+route. `_retry` handles callers that clear the same conversation at the same time.
 """
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.app.access import Caller
 from sash.app.schemas import Acknowledged, ContinuationShown, shown_result
@@ -17,7 +18,6 @@ from sash.errors import (
     SessionBusy,
     SessionChanged,
     SessionEnded,
-    SessionExists,
     SessionNotFound,
 )
 from sash.intents.approval_words import parse_approval
@@ -37,18 +37,8 @@ from sash.values.validation import check_conversation_id
 
 ANSWER_S = 50.0
 MAX_TRIES = 10
-# Another caller started, ended or deleted the session of the conversation: try again.
-_CONFLICTS = (SessionExists, SessionNotFound, SessionEnded)
 
-
-class ConversationKeepsChanging(SessionChanged):
-    """Other callers changed the conversation during every try."""
-
-    def __init__(self, conversation_id: str) -> None:
-        super().__init__(
-            f"other callers keep changing conversation {conversation_id}: try again",
-            session_id=conversation_id,
-        )
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,20 +79,17 @@ class ConversationService:
         self._max_turns = check_max_turns(max_turns)
         self._answer_s = answer_s
 
-    async def get_or_start_session(self, caller: Caller, conversation_id: str) -> Session:
-        """Return the active session of a conversation. It is started if missing, reopened if expired."""
-        name = check_conversation_id(conversation_id)
-        for _ in range(MAX_TRIES):
-            found = await self.runtime.find_session(name, owner=caller.owner)
-            if found is not None and found.status == "active":
-                return found
-            try:
-                if found is not None and found.status == "expired":
-                    return await self.runtime.reopen_session(found.id, owner=caller.owner)
-                return await self._start_session(caller, name, 0 if found is None else _count_turns(found))
-            except _CONFLICTS:
-                continue
-        raise ConversationKeepsChanging(name)
+    async def open_session(self, caller: Caller, conversation_id: str, *, reopen: bool = True) -> Session:
+        """Return the active session of a conversation; start it if there is none.
+
+        With `reopen` an expired session becomes active again instead.
+        """
+        request = StartSession(
+            name=check_conversation_id(conversation_id),
+            policy=self._service.policy(caller),
+            window=WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0),
+        )
+        return await self.runtime.open_session(request, owner=caller.owner, reopen=reopen)
 
     async def add_turn(
         self,
@@ -195,7 +182,7 @@ class ConversationService:
         caller.need("converse")
         name, total = check_conversation_id(conversation_id), 0
         if (started := await self._replace_session(caller, name)) is not None:
-            total = _count_turns(started)
+            total = started.total_turns
             await self._delete_older_sessions(caller, started)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
@@ -263,37 +250,25 @@ class ConversationService:
     async def _send_message(
         self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
     ) -> Acknowledged:
-        for _ in range(MAX_TRIES):
-            session = await self.get_or_start_session(caller, conversation_id)
-            try:
-                if language is not None and session.preferences.get("language") != language:
-                    await self._service.set_preferences(caller, session.id, {"language": language})
-                return await self._service.send_message(caller, session.id, message)
-            except _CONFLICTS:
-                continue
-        raise ConversationKeepsChanging(conversation_id)
+        async def send() -> Acknowledged:
+            session = await self.open_session(caller, conversation_id)
+            if language is not None and session.preferences.get("language") != language:
+                await self._service.set_preferences(caller, session.id, {"language": language})
+            return await self._service.send_message(caller, session.id, message)
 
-    async def _start_session(self, caller: Caller, name: str, turns_before: int) -> Session:
-        window = WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0)
-        request = StartSession(name=name, policy=self._service.policy(caller), window=window)
-        return await self.runtime.start(request, owner=caller.owner, turns_before=turns_before)
+        return await self._retry(conversation_id, send)
 
     async def _replace_session(self, caller: Caller, name: str) -> Session | None:
-        """End the last session of a conversation and start a new one. Return None if there is none.
+        """End the last session of a conversation and open a new one. Return None if there is none.
 
-        The new session stores the number of turns before the old one is deleted, so a crash loses no count.
+        The new session counts the turns before the old one is deleted, so a crash loses no count.
         """
-        for _ in range(MAX_TRIES):
-            found = await self.runtime.find_session(name, owner=caller.owner)
-            if found is None:
-                return None
-            try:
-                await self.runtime.end_session(found.id, owner=caller.owner)
-                ended = await self.runtime.get_session(found.id, owner=caller.owner)
-                return await self._start_session(caller, name, _count_turns(ended))
-            except _CONFLICTS:
-                continue
-        raise ConversationKeepsChanging(name)
+        found = await self.runtime.find_session(name, owner=caller.owner)
+        if found is None:
+            return None
+        with suppress(SessionNotFound):
+            await self.runtime.end_session(found.id, owner=caller.owner)
+        return await self.open_session(caller, name, reopen=False)
 
     async def _delete_older_sessions(self, caller: Caller, current: Session) -> None:
         """Delete the sessions of a conversation that are older than `current`, which counts their turns.
@@ -313,18 +288,19 @@ class ConversationService:
     ) -> Continuation:
         """Add a turn, after the turn under way. Raise SessionBusy if that takes longer than `answer_s`."""
         deadline = asyncio.get_running_loop().time() + self._answer_s
-        for _ in range(MAX_TRIES):
-            session = await self.get_or_start_session(caller, conversation_id)
-            try:
-                await self._service.check_act(caller, session.id)
-                return await self.runtime.record_turn(
-                    session.id, user_message, ai_response, owner=caller.owner, **options
-                )
-            except SessionBusy as busy:
-                await self._await_busy_turn(caller, busy, deadline)
-            except _CONFLICTS:
-                continue
-        raise ConversationKeepsChanging(conversation_id)
+
+        async def record() -> Continuation:
+            session = await self.open_session(caller, conversation_id)
+            await self._service.check_act(caller, session.id)
+            while True:
+                try:
+                    return await self.runtime.record_turn(
+                        session.id, user_message, ai_response, owner=caller.owner, **options
+                    )
+                except SessionBusy as busy:
+                    await self._await_busy_turn(caller, busy, deadline)
+
+        return await self._retry(conversation_id, record)
 
     async def _await_busy_turn(self, caller: Caller, busy: SessionBusy, deadline: float) -> None:
         """Wait for the running turn. Raise SessionBusy if it has not ended by `deadline`."""
@@ -346,18 +322,24 @@ class ConversationService:
     async def _read_window(self, caller: Caller, conversation_id: str) -> _ConversationWindow:
         """Return the window of a conversation. A missing conversation is empty; it is not started."""
         name = check_conversation_id(conversation_id)
-        for _ in range(MAX_TRIES):
+
+        async def read() -> _ConversationWindow:
             found = await self.runtime.find_session(name, owner=caller.owner)
             if found is None:
                 return _ConversationWindow((), 0, self._max_turns)
-            try:
-                turns = await self.runtime.list_turns(found.id, owner=caller.owner)
-                session = await self.runtime.get_session(found.id, owner=caller.owner)
-            except SessionNotFound:
-                continue
+            turns = await self.runtime.list_turns(found.id, owner=caller.owner)
+            session = await self.runtime.get_session(found.id, owner=caller.owner)
             max_turns = session.window.max_turns or self._max_turns
-            return _ConversationWindow(tuple(map(_make_past_turn, turns)), _count_turns(session), max_turns)
-        raise ConversationKeepsChanging(name)
+            return _ConversationWindow(tuple(map(_make_past_turn, turns)), session.total_turns, max_turns)
+
+        return await self._retry(conversation_id, read)
+
+    async def _retry(self, conversation_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Repeat an attempt whose session another caller has cleared in the meantime."""
+        for _ in range(MAX_TRIES):
+            with suppress(SessionNotFound, SessionEnded):
+                return await attempt()
+        raise SessionChanged(f"other callers keep clearing conversation {conversation_id}: try again")
 
 
 def _write_reply(turn: ContinuationShown) -> str:
@@ -388,9 +370,3 @@ def _make_past_turn(turn: Continuation) -> PastTurn:
     return PastTurn(
         turn.id, turn.request.message, answer, format_timestamp(turn.created_at), turn.request.metadata
     )
-
-
-def _count_turns(session: Session) -> int:
-    """Return the number of turns a conversation ever had, without failed and cancelled turns."""
-    stats = session.stats
-    return session.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns

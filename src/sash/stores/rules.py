@@ -145,9 +145,19 @@ def check_name(session: Session, named: Session | None) -> None:
         )
 
 
-def choose_session(session: Session, named: Session | None) -> Session:
-    """Return the active session with the name of `session`, or `session` if there is none."""
-    return named if named is not None and is_name_taken(session, named) else session
+def choose_session(session: Session, named: Session | None, reopen: bool) -> Session:
+    """Return the session that opens a name, given `named`, the active or else newest session of that name.
+
+    That is `named` if it is active, `named` made active again if it has expired and `reopen` is set, else
+    `session`, which counts the turns before it.
+    """
+    if named is None:
+        return session
+    if named.status == "active":
+        return named
+    if named.status == "expired" and reopen:
+        return replace(named, status="active")
+    return replace(session, turns_before=named.total_turns)
 
 
 def prepare_import(session: Session, named: Session | None) -> Session:

@@ -204,6 +204,12 @@ class Session:
     is_one_question: bool = False
     turns_before: int = 0
 
+    @property
+    def total_turns(self) -> int:
+        """The turns of this session and of earlier ones of its name, without failed and cancelled ones."""
+        stats = self.stats
+        return self.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns
+
     @model_validator(mode="before")
     @classmethod
     def _read_older_form(cls, data: Any) -> Any:

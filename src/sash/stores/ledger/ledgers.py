@@ -47,11 +47,12 @@ class Ledgers:
         rules.check_name(session, self._find_named(session))
         self.import_session(Bundle(session))
 
-    def open_session(self, session: Session) -> Session:
-        chosen = rules.choose_session(session, self._find_named(session))
-        if chosen is session:
-            self.import_session(Bundle(session))
-        return chosen
+    def open_session(self, session: Session, reopen: bool) -> Session:
+        named = self._find_named(session)
+        chosen = rules.choose_session(session, named, reopen)
+        if chosen.id == session.id:
+            return self.import_session(Bundle(chosen))
+        return chosen if chosen is named else self.save_session(chosen)
 
     def get_session(self, owner: str, session_id: str) -> Session:
         return self._ledger(owner, session_id).session

@@ -43,8 +43,8 @@ class LedgerStore(ABC):
     async def create_session(self, session: Session) -> None:
         await self._run(lambda ledgers: ledgers.create_session(session))
 
-    async def open_session(self, session: Session) -> Session:
-        return await self._run(lambda ledgers: ledgers.open_session(session))
+    async def open_session(self, session: Session, *, reopen: bool = False) -> Session:
+        return await self._run(lambda ledgers: ledgers.open_session(session, reopen))
 
     async def get_session(self, owner: str, session_id: str) -> Session:
         return await self._run(lambda ledgers: ledgers.get_session(owner, session_id))

@@ -58,11 +58,13 @@ def create_session(db: sqlite3.Connection, session: Session) -> None:
     insert_session(db, session)
 
 
-def open_session(db: sqlite3.Connection, session: Session) -> Session:
-    chosen = rules.choose_session(session, _find_named(db, session))
-    if chosen is session:
-        insert_session(db, session)
-    return chosen
+def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
+    named = _find_named(db, session)
+    chosen = rules.choose_session(session, named, reopen)
+    if chosen.id == session.id:
+        insert_session(db, chosen)
+        return chosen
+    return chosen if chosen is named else save_session(db, chosen, now)
 
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:

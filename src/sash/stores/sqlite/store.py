@@ -69,8 +69,9 @@ class SqliteStore:
     async def create_session(self, session: Session) -> None:
         await self._write(partial(sessions.create_session, session=session))
 
-    async def open_session(self, session: Session) -> Session:
-        return await self._write(partial(sessions.open_session, session=session))
+    async def open_session(self, session: Session, *, reopen: bool = False) -> Session:
+        job = partial(sessions.open_session, session=session, reopen=reopen, now=self._clock.now())
+        return await self._write(job)
 
     async def get_session(self, owner: str, session_id: str) -> Session:
         return await self._read(partial(sessions.get_session, owner=owner, session_id=session_id))
