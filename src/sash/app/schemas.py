@@ -1,4 +1,4 @@
-"""What goes in and out of every surface, in one form: REST, MCP and the command line's JSON."""
+"""The output of every surface, in one form: REST, MCP and the command line's JSON."""
 
 import json
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True)
 class SessionShown:
-    """A session, and which of its turns are not over."""
+    """A session, and the ids of its open turns."""
 
     session: Session
     open_continuations: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class SessionOver:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledged:
-    """A turn that is safe in the store, and under way or waiting."""
+    """The store has accepted the turn. It is running or queued."""
 
     continuation_id: str
     acknowledged: bool = True
@@ -64,7 +64,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A call that needs a yes: why, and what it would do, for a program and in words."""
+    """A tool call that waits for an approval: the reason, and its effect for programs and in words."""
 
     call_id: str
     name: str
@@ -75,7 +75,7 @@ class WaitingCall:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationShown:
-    """Where a continuation stands."""
+    """The state of a continuation."""
 
     continuation_id: str
     session_id: str
@@ -149,7 +149,7 @@ class EvictedShown:
 
 @dataclass(frozen=True, slots=True)
 class ContextShown:
-    """What the next model call of a session would be made of."""
+    """The parts of the next model call of a session."""
 
     parts: tuple[ContextPart, ...]
     total_tokens: int
@@ -161,14 +161,14 @@ class ContextShown:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """What was deleted, for good."""
+    """The number of sessions that were deleted permanently."""
 
     sessions: int
 
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """A whole session, as it can be imported again."""
+    """A whole session, for a later import."""
 
     __pydantic_config__ = ConfigDict(extra="allow")
 
@@ -178,7 +178,7 @@ class Export:
 
 
 def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> ContinuationShown:
-    """Show where a continuation stands."""
+    """Return the state of a continuation as surfaces show it."""
     return ContinuationShown(
         continuation.id,
         continuation.session_id,
@@ -197,7 +197,7 @@ def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> Continuat
 
 
 def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Iterator[WaitingCall]:
-    """Give the calls of a turn that wait for a yes."""
+    """Yield the calls of a turn that wait for an approval."""
     if continuation.status == "awaiting_approval":
         for call in Progress.from_steps(continuation.request.message, steps).open_calls.values():
             if call.awaits_approval and call.approval is not None:
@@ -207,7 +207,7 @@ def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Itera
 
 
 def _in_words(would: Any) -> str:
-    """Say what a call would do: a service with its entities as a person says it, all else as it is."""
+    """Describe the effect of a call: a service with its entities in words, anything else as JSON."""
     if not isinstance(would, dict) or "service" not in would:
         return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
     things = ", ".join(map(_thing, would.get("entities") or ()))
@@ -225,12 +225,12 @@ def _thing(entity: Any) -> str:
 
 
 def shown_result(result: ContinuationResult) -> ContinuationShown:
-    """Show where a continuation stands, with its steps."""
+    """Return the state of a continuation with its steps, as surfaces show it."""
     return shown(result.continuation, result.steps)
 
 
 def shown_message(stored: StoredMessage) -> MessageShown:
-    """Show a message of a transcript."""
+    """Return a message of a transcript as surfaces show it."""
     message = stored.message
     return MessageShown(
         message.id,

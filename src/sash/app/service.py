@@ -1,6 +1,6 @@
-"""What a caller may ask for: the scope is checked, one verb is called, and the answer has the common shape.
+"""Authorises callers: checks the scope, limits policy and budgets, and calls one verb of the runtime.
 
-REST, MCP and the command line say the same things by it; it knows none of them.
+REST, MCP and the command line share it, and it imports none of them.
 """
 
 from collections.abc import AsyncIterator
@@ -37,7 +37,7 @@ T = TypeVar("T", int, float)
 
 
 class AgentService:
-    """Serves callers: nobody gets what belongs to another owner, or does what its scopes do not allow."""
+    """The verbs of the runtime for callers with an owner and scopes."""
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -105,7 +105,7 @@ class AgentService:
     async def await_continuation(
         self, caller: Caller, continuation_id: str, *, wait_ms: int = 0
     ) -> ContinuationShown:
-        """Say where a turn stands, at the latest after `wait_ms`."""
+        """Return the state of a turn; wait at most `wait_ms` for its end."""
         caller.need("read")
         result = await self.runtime.await_continuation(
             continuation_id, owner=caller.owner, timeout_s=wait_ms / 1000
@@ -147,7 +147,7 @@ class AgentService:
         return shown_result(result)
 
     async def put_question(self, caller: Caller, question: Ask) -> Acknowledged:
-        """Ask without waiting for the answer, which who asks may read."""
+        """Ask without waiting. The caller must be able to read the answer."""
         caller.need("converse")
         caller.need("read")
         limited = replace(question, budgets=self._budgets(question.budgets))
@@ -159,7 +159,7 @@ class AgentService:
     ) -> Any:
         caller.need("read")
         if session_id is not None:
-            caller.need("converse")  # What a tool keeps is kept there.
+            caller.need("converse")  # The tool may store an artifact in it.
         return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
@@ -196,7 +196,7 @@ class AgentService:
         return await self.runtime.remember(session_id, note.text, owner=caller.owner)
 
     async def forget(self, caller: Caller, session_id: str, fact_id: str) -> FactList:
-        """Drop one fact: a word that is no id would drop all that have it."""
+        """Drop one fact by its id. A word would drop all facts that contain it, so it is refused."""
         caller.need("converse")
         await self.check_act(caller, session_id)
         session = await self.runtime.get_session(session_id, owner=caller.owner)
@@ -239,13 +239,13 @@ class AgentService:
         return Erased(await self.runtime.erase(owner=caller.owner))
 
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """Return a session's events behind a cursor; by then it is known that there are both."""
+        """Return a session's events after a cursor. An unknown session or cursor raises before the first event."""
         caller.need("read")
         await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
     def _budgets(self, wanted: Budgets | None) -> Budgets:
-        """Return the budgets of a new session: what the server's owner lets be spent is the most."""
+        """Return the budgets of a new session; the operator's money limits are the maximum."""
         usual = self.runtime.defaults.budgets
         if wanted is None:
             return usual
@@ -256,9 +256,10 @@ class AgentService:
         )
 
     def policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
-        """Return the policy of a new session: who may not act gets one that allows no actions.
+        """Return the policy of a new session. Without the scope `act` it allows no actions.
 
-        Who may act says what is allowed; what the server's owner forbids, or wants to be asked for, stays so.
+        A caller with that scope chooses what is allowed; the operator's denylist, confirmations and rate
+        limit stay in force.
         """
         usual = self.runtime.defaults.policy
         policy = usual if wanted is None else _within(usual, wanted)
@@ -269,20 +270,20 @@ class AgentService:
         return replace(policy, allow_actuation=False)
 
     def _adopted(self, caller: Caller, session: Session) -> Session:
-        """Return a session that comes from elsewhere, as far as it may be so here."""
+        """Return an imported session with the policy and budgets that this caller may have."""
         policy = session.policy
         if "act" not in caller.scopes:
             policy = replace(policy, allow_actuation=False)
         return replace(session, policy=self.policy(caller, policy), budgets=self._budgets(session.budgets))
 
     async def check_act(self, caller: Caller, session_id: str) -> None:
-        """Refuse who may not act to say anything to an agent that may."""
+        """Refuse a caller without the scope `act` in a session that allows actions."""
         if "act" in caller.scopes:
             return
         session = await self.runtime.get_session(session_id, owner=caller.owner)
         if session.policy.allow_actuation:
             raise Forbidden(
-                f"the agent of session {session_id} may act, and your token has not the scope 'act': start a "
+                f"the agent of session {session_id} may act, and your token lacks the scope 'act': start a "
                 "session of your own",
                 scope="act",
             )
@@ -294,7 +295,7 @@ class AgentService:
 
 
 def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
-    """Return a policy that forbids at least what the usual one does."""
+    """Return the wanted policy with all restrictions of the default policy."""
     return replace(
         wanted,
         denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),
@@ -309,5 +310,5 @@ def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _least(one: T | None, other: T | None) -> T | None:
-    """Return the lower of two limits; None is none."""
+    """Return the lower of two limits; None means no limit."""
     return min((limit for limit in (one, other) if limit is not None), default=None)
