@@ -239,7 +239,7 @@ class AgentService:
         return Erased(await self.runtime.erase(owner=caller.owner))
 
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """Return a session's events after a cursor. An unknown session or cursor raises before the first event."""
+        """Return a session's events after a cursor. An unknown session or cursor raises at once."""
         caller.need("read")
         await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
