@@ -209,7 +209,7 @@ def _scenarios(results: Path) -> Iterator[tuple[str, Scenario]]:
 
 def install() -> Clients:
     """Return the clients; install them if they are missing or broken."""
-    clients = Clients(_folder())
+    clients = Clients(get_folder())
     with _lock(clients.folder):
         if _fault(clients):
             started = time.monotonic()
@@ -236,7 +236,7 @@ def _node_package() -> str:
     return NODE_PACKAGES[machine]
 
 
-def _folder() -> Path:
+def get_folder() -> Path:
     pins = hashlib.sha256(" ".join([*_packages(), DAY]).encode()).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
     return cache / f"sash-node-{pins[:12]}"

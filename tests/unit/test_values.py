@@ -1,6 +1,8 @@
 """Errors, ids, clocks and options."""
 
+import json
 import pickle
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -9,7 +11,9 @@ from hypothesis import strategies as st
 
 from sash import AgentConfig, SashError, errors
 from sash.testing import FakeClock
+from sash.values.codec import decode, encode
 from sash.values.ids import Ulids, new_id
+from sash.values.sessions import Session
 
 
 def all_errors(kind=SashError):
@@ -104,3 +108,14 @@ def test_a_wrong_option_is_named(data):
         AgentConfig.from_dict(data)
     assert error.value.code == "invalid_config"
     assert not isinstance(data, dict) or next(iter(data)) in error.value.message
+
+
+def test_a_session_of_the_older_form_keeps_its_area_and_its_counts():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    session = Session("id", "ann", now, now, context={"mine": 1})
+    older = json.loads(encode(session))
+    for name in ("area", "is_one_question", "turns_before"):
+        del older[name]
+    older["context"] |= {"area": "kitchen", "one_question": True, "turns_before": 3}
+    expected = replace(session, area="kitchen", is_one_question=True, turns_before=3)
+    assert decode(Session, json.dumps(older)) == expected
