@@ -118,7 +118,7 @@ async def test_an_action_outside_the_policy_is_a_result_for_the_model(live, capl
     assert actions(result) == [("call_service", "denied", None)]
     assert runtime.house.calls == []
     shown = runtime.model.requests[-1].messages[-1]["content"]
-    assert shown == "not done: actions are off in this session: its policy has to say allow_actuation"
+    assert shown == "not done: actions are off in this session: turn on allow_actuation in its policy"
     assert "call_service was not done" in caplog.text
 
 
@@ -186,7 +186,7 @@ async def test_a_lock_waits_for_a_yes(live):
     assert waiting.status == "awaiting_approval"
     assert runtime.house.calls == []
     asked = waiting.steps[-1].detail
-    assert asked["reason"] == "lock.unlock needs a yes"
+    assert asked["reason"] == "lock.unlock needs an approval"
     assert asked["would"]["entities"][0]["name"] == "Front door"
     await runtime.approve(waiting.continuation.id, asked["call_id"])
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)

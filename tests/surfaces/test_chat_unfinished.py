@@ -26,7 +26,7 @@ async def test_an_approval_question_describes_the_action(cli, says, outcome):
         await terminal.until("› ")
         terminal.type("Unlock the front door")
         await terminal.until("The agent wants to unlock Front door lock (lock.front_door, now locked)")
-        await terminal.until("lock.unlock needs a yes")
+        await terminal.until("lock.unlock needs an approval")
         await terminal.until("Allow it? [y/N] ")
         terminal.type("perhaps")
         await terminal.until("Allow it? [y/N] ")

@@ -53,11 +53,11 @@ def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
     if _may_match(service, policy.denylisted_services):
         return Verdict("deny", f"{service} is on the denylist")
     if not policy.allow_actuation:
-        return Verdict("deny", "actions are off in this session: its policy has to say allow_actuation")
+        return Verdict("deny", "actions are off in this session: turn on allow_actuation in its policy")
     if not within and not _matches(service, policy.allowlisted_services):
         return Verdict("deny", f"{service} is not on the session's allowlist (allowlisted_services)")
     if _may_match(service, policy.require_confirmation):
-        return Verdict("confirm", f"{service} needs a yes")
+        return Verdict("confirm", f"{service} needs an approval")
     return Verdict("allow")
 
 

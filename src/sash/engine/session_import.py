@@ -78,7 +78,7 @@ def _check(bundle: Bundle) -> None:
     try:
         Window.restore(ConversationWindow(session_id, messages, turn_starts=bundle.turn_starts))
     except SashError as error:
-        raise InvalidExport(f"the export is damaged: its window is none: {error.message}") from error
+        raise InvalidExport(f"the export is damaged: its window is invalid: {error.message}") from error
 
 
 def _is_sound(stats: Stats | None) -> bool:

@@ -192,7 +192,7 @@ class TurnVerbs(SessionVerbs):
         if continuation.status == "running":
             return continuation
         if continuation.status == "awaiting_approval":
-            raise ContinuationOpen(f"continuation {continuation_id} waits for a yes or no: approve it")
+            raise ContinuationOpen(f"continuation {continuation_id} waits for an approval: approve or deny it")
         return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
@@ -220,7 +220,7 @@ class TurnVerbs(SessionVerbs):
         calls = Progress.from_steps(waiting.continuation.request.message, waiting.steps).open_calls
         if answer.call_id not in calls or not calls[answer.call_id].awaits_approval:
             known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
-            raise NotAwaitingApproval(f"no call {call_id} waits for a yes; these do: {known}")
+            raise NotAwaitingApproval(f"no call {call_id} waits for an approval; these do: {known}")
         step = ApprovalGiven(answer.call_id, answer.approved)
         return await self._worker.take_over(waiting.continuation, (step,))
 

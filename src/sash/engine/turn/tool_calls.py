@@ -121,7 +121,7 @@ class ToolCalls:
         elif verdict.what == "preview":
             await self._preview(checked)
         elif call.approved and not await self._is_as_approved(checked):
-            reason = "it would not be what was said yes to any more, because the house has changed: ask again"
+            reason = "the house has changed since the approval, so the effect would be another one: ask again"
             self._write_result(call, f"not done: {reason}", checked.action("denied"))
         elif verdict.what == "allow" or call.approved:
             await self._invoke(checked)
