@@ -259,7 +259,7 @@ async def test_a_yes_is_for_what_was_asked_and_for_nothing_else(live, what):
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert actions(result) == [("call_service", "denied", None)]
     assert runtime.house.calls == []
-    assert "not be what was said yes to" in runtime.model.requests[-1].messages[-1]["content"]
+    assert "changed since the approval" in runtime.model.requests[-1].messages[-1]["content"]
 
 
 @pytest.mark.parametrize(
