@@ -192,7 +192,9 @@ class TurnVerbs(SessionVerbs):
         if continuation.status == "running":
             return continuation
         if continuation.status == "awaiting_approval":
-            raise ContinuationOpen(f"continuation {continuation_id} waits for an approval: approve or deny it")
+            raise ContinuationOpen(
+                f"continuation {continuation_id} waits for an approval: approve or deny it"
+            )
         return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
