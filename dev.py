@@ -19,7 +19,7 @@ BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
 # The folders of tests that `test --fast` runs, and the files in them that it leaves out.
 FAST = ("contract", "home", "intents", "models", "runtime", "unit")
-SLOW = ("home/test_demo.py", "intents/test_languages.py", "models/test_offline_house.py")
+SLOW = ("home/test_demo_home.py", "intents/test_languages.py", "models/test_offline_house.py")
 CORES = os.cpu_count() or 1
 MEMORY = Path("/dev/shm")
 MIN_MEMORY_BYTES = 1 << 30
