@@ -52,7 +52,7 @@ class Settings:
     # The address and the port to listen on.
     host: str = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 8765
-    # The folder of all data, and the kind of store in it: sqlite, files or memory.
+    # The folder of all data, and the store: a name or a URL scheme of `sash.stores.registry`.
     data: UserPath | None = None
     store: str = "sqlite"
     log_level: Literal["debug", "info", "warning", "error"] = "warning"

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sash.cli.completion import complete_session, complete_store, complete_turn
+from sash.stores.registry import describe_backends
 
 if TYPE_CHECKING:
     from sash.app.settings import LoadedSettings
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The data folder.")]
 Store = Annotated[
     str | None,
-    typer.Option("--store", metavar="KIND", help="sqlite, files or memory.", autocompletion=complete_store),
+    typer.Option("--store", metavar="KIND", help=f"{describe_backends()}.", autocompletion=complete_store),
 ]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The configuration file, a sash.toml.")

@@ -28,7 +28,7 @@ from sash.ports.store import (
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport
-from sash.stores.files.records import LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
@@ -310,7 +310,7 @@ class FileLedgers(Ledgers):
             raise
 
     def _check_layout(self) -> None:
-        meta = self._folder / "index" / "meta.json"
+        meta = self._folder / LAYOUT_FILE
         version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
         if version > LAYOUT_VERSION:
             self._lock.release()

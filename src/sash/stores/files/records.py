@@ -17,6 +17,7 @@ from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
 
 LAYOUT_VERSION = 1
+LAYOUT_FILE = "index/meta.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from sash.ports.store import (
     LEASE_S,
@@ -25,12 +26,13 @@ from sash.ports.store import (
     Vector,
     WaitingStatus,
 )
-from sash.stores.registry import StoreSettings
+from sash.stores.backend import StoreCheck, StoreSettings
 from sash.stores.rules import lease_end
 from sash.stores.sqlite import bundles, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
 from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
@@ -40,12 +42,17 @@ from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
+FILE_NAME = "sash.db"
+
 
 class SqliteStore:
     """Sessions in one SQLite file. With `synchronous="NORMAL"`, a power cut may lose the last commits.
 
     `database` runs the jobs in its threads. Diagnostics and tests may run jobs of their own.
     """
+
+    is_durable: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = True
 
     def __init__(
         self, path: str | Path, *, synchronous: Synchronous = "FULL", clock: Clock | None = None
@@ -57,7 +64,15 @@ class SqliteStore:
 
     @classmethod
     def from_settings(cls, settings: StoreSettings) -> "SqliteStore":
-        return cls(settings.make_folder() / "sash.db", clock=settings.clock)
+        return cls(settings.make_folder() / FILE_NAME, clock=settings.clock)
+
+    @classmethod
+    def exists(cls, settings: StoreSettings) -> bool:
+        return (settings.folder / FILE_NAME).is_file()
+
+    @classmethod
+    def check(cls, settings: StoreSettings) -> StoreCheck:
+        return check_file(settings.folder / FILE_NAME)
 
     async def open(self) -> None:
         self._dead_workers = []
