@@ -14,7 +14,7 @@ def split_words(text: str) -> list[str]:
 
 
 def normalize(text: str) -> str:
-    """Return a text in lower case and without accents, as SQLite's full-text index stores it."""
+    """Return a text in lower case and without accents, as a full-text index stores it."""
     lower = text.lower()
     if lower.isascii():
         return lower

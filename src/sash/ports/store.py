@@ -134,7 +134,7 @@ class TurnEnd:
     stats: Stats = NO_STATS
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
-        """Return the continuation after this end. Without new stats it keeps the ones it has."""
+        """Return the continuation after this end."""
         return replace(
             continuation,
             status=self.status,
@@ -142,8 +142,12 @@ class TurnEnd:
             response=self.response,
             error=self.error,
             artifacts=self.artifacts,
-            stats=continuation.stats if self.stats is NO_STATS else self.stats,
+            stats=self.choose_stats(continuation.stats),
         )
+
+    def choose_stats(self, stored: Stats | None) -> Stats | None:
+        """Return the stats of the continuation after this end, given the stats that it has so far."""
+        return stored if self.stats is NO_STATS else self.stats
 
     def apply_to_totals(self, totals: SessionTotals) -> SessionTotals:
         """Return the totals of the session after this end. A session for one question ends with it."""

@@ -2,12 +2,15 @@
 
 A backend reads a state, calls the rule, and writes the change that the rule returns, all in one transaction.
 A rule that refuses raises the contract's error, before the backend has written anything.
+
+A query may leave out rows that a rule would reject, but the rule decides. If a statement has to repeat a
+rule, the rule's docstring names the statement.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from sash.errors import (
     ArtifactNotFound,
@@ -21,9 +24,23 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active
-from sash.ports.store import ClaimRequest, Lease, SessionTotals, TurnEnd, WaitingStatus
-from sash.values.continuations import Continuation, ContinuationResponse, Status
-from sash.values.messages import MessageEntry
+from sash.ports.store import ClaimRequest, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
+from sash.stores.states import (
+    NO_LEASE,
+    AmendChange,
+    AppendChange,
+    BeginChange,
+    EndChange,
+    EndState,
+    LeaseState,
+    OpenChange,
+    Release,
+    SessionState,
+    TurnChange,
+    TurnState,
+)
+from sash.values.continuations import FINAL, Continuation, ContinuationResponse, Status
+from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
@@ -32,107 +49,25 @@ from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, St
 MAX_LEASE = timedelta(hours=1)
 
 
-class LeaseState(NamedTuple):
-    """The stored lease of a continuation. Without a worker, no lease is held."""
-
-    worker: str | None = None
-    until: datetime | None = None
-    epoch: int = 0
-
-    def release(self) -> "LeaseState":
-        """Return the state after a release. The new epoch fences out the old worker."""
-        return LeaseState(epoch=self.epoch + 1)
-
-
-NO_LEASE = LeaseState()
-
-
-class SessionState(NamedTuple):
-    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval."""
-
-    version: int
-    message_count: int
-    cursor: int
-    holder_id: str | None
-    has_pending: bool
-
-
-class TurnState(NamedTuple):
-    """A continuation before a write. `cursor` is the last cursor that its session has assigned."""
-
-    lease: LeaseState
-    step_count: int
-    cursor: int
-
-
-class EndState(NamedTuple):
-    """A continuation and its session before the end of the turn."""
-
-    turn: TurnState
-    message_count: int
-    has_pending: bool
-    totals: SessionTotals
-
-
-class BeginChange(NamedTuple):
-    """The continuation that a request got. Without a lease it is queued, or it existed before."""
-
-    continuation: Continuation
-    lease: LeaseState
-    created: bool
-
-
-class TurnChange(NamedTuple):
-    """A continuation after a change, its new steps, and its new lease state."""
-
-    continuation: Continuation
-    steps: tuple[Step, ...]
-    lease: LeaseState
-
-
-class AppendChange(NamedTuple):
-    """The numbered steps, and the lease state after the write."""
-
-    steps: tuple[Step, ...]
-    lease: LeaseState
-
-
-class EndChange(NamedTuple):
-    """The writes at the end of a turn, beside the continuation and the cut: see `TurnEnd`."""
-
-    steps: tuple[Step, ...]
-    lease: LeaseState
-    cursor: int
-    message_count: int
-    messages: tuple[tuple[int, MessageEntry], ...]
-    totals: SessionTotals
-    next_waits: bool
-
-    @property
-    def answer_position(self) -> int | None:
-        """The position of the turn's last message, or None if it left no message."""
-        return self.messages[-1][0] if self.messages else None
-
-
-class AmendChange(NamedTuple):
-    """A turn and its answer after an amendment."""
-
-    continuation: Continuation
-    answer: MessageEntry
-    steps: tuple[Step, ...]
-
-
 # Sessions and names
 
 
-def wants_name(session: Session) -> bool:
-    """Return True if the session needs its name for itself."""
-    return session.name is not None and session.status == "active"
+def get_reserved_name(session: Session) -> str | None:
+    """Return the name that the session needs for itself, or None."""
+    return session.name if session.status == "active" else None
+
+
+def choose_named(sessions: Iterable[Session]) -> Session | None:
+    """Return the session that has a name, of all sessions that had it: the active one, else the newest.
+
+    SQLite's statement `session_of_name` repeats this rule, because an index answers it without a scan.
+    """
+    return max(sessions, key=lambda session: (session.status == "active", session.id), default=None)
 
 
 def is_name_taken(session: Session, named: Session | None) -> bool:
     """Return True if `named`, the session that has the name now, keeps `session` from taking it."""
-    if not wants_name(session) or named is None:
+    if get_reserved_name(session) is None or named is None:
         return False
     return named.status == "active" and named.id != session.id
 
@@ -145,19 +80,19 @@ def check_name(session: Session, named: Session | None) -> None:
         )
 
 
-def choose_session(session: Session, named: Session | None, reopen: bool) -> Session:
-    """Return the session that opens a name, given `named`, the active or else newest session of that name.
+def open_session(session: Session, named: Session | None, reopen: bool) -> OpenChange:
+    """Return the session that opens a name, given `named`, the session that has the name now.
 
     That is `named` if it is active, `named` made active again if it has expired and `reopen` is set, else
     `session`, which counts the turns before it.
     """
     if named is None:
-        return session
+        return OpenChange(session, "insert")
     if named.status == "active":
-        return named
+        return OpenChange(named, None)
     if named.status == "expired" and reopen:
-        return replace(named, status="active")
-    return replace(session, turns_before=named.total_turns)
+        return OpenChange(replace(named, status="active"), "update")
+    return OpenChange(replace(session, turns_before=named.total_turns), "insert")
 
 
 def prepare_import(session: Session, named: Session | None) -> Session:
@@ -169,7 +104,12 @@ def save_session(stored: Session, changed: Session, named: Session | None, now: 
     """Return the changed session with its next version."""
     check_version(stored.version, changed)
     check_name(changed, named)
-    return replace(changed, version=changed.version + 1, updated_at=now)
+    return touch_session(changed, now)
+
+
+def touch_session(session: Session, now: datetime) -> Session:
+    """Return the session with its next version."""
+    return replace(session, version=session.version + 1, updated_at=now)
 
 
 def check_version(stored_version: int, session: Session) -> None:
@@ -190,6 +130,27 @@ def check_free(session_id: str, holder_id: str | None) -> None:
             session_id=session_id,
             continuation_id=holder_id,
         )
+
+
+def cut_page(sessions: Sequence[Session], limit: int) -> Page:
+    """Return a page of `limit` sessions. There is a next page if `sessions` has more."""
+    chosen = tuple(sessions[:limit])
+    return Page(chosen, chosen[-1].id if len(sessions) > limit else None)
+
+
+def make_window(
+    session: Session, messages: Iterable[MessageEntry], turn_starts: tuple[str, ...], evicted_count: int
+) -> ConversationWindow:
+    """Return the window of a session with the session's limits."""
+    return ConversationWindow(
+        session.id,
+        tuple(messages),
+        max_tokens=session.window.max_tokens,
+        max_turns=session.window.max_turns,
+        evict_to=session.window.evict_to,
+        evicted_count=evicted_count,
+        turn_starts=turn_starts,
+    )
 
 
 # Turns
@@ -232,23 +193,29 @@ def claim(
     return TurnChange(running, number_steps(turn, steps, now), grant_lease(turn.lease, claim, now))
 
 
+def is_claimable(status: Status, holder_id: str | None) -> bool:
+    """Return True if a continuation waits for a worker, and no continuation holds its session."""
+    return holder_id is None and status in ("pending", "interrupted")
+
+
+def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | None:
+    """Return the release that an append asks for. Stats are stored only on release."""
+    return None if release_as is None else Release(release_as, stats)
+
+
 def append(
-    lease: Lease,
-    turn: TurnState | None,
-    steps: Sequence[StepBody],
-    release_as: WaitingStatus | None,
-    now: datetime,
+    lease: Lease, turn: TurnState | None, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> AppendChange:
     """Append steps under a worker's lease, and release the lease if the continuation waits from now on."""
     held = check_lease(lease, turn)
-    after = held.lease if release_as is None else held.lease.release()
+    after = held.lease if release is None else held.lease.release()
     return AppendChange(number_steps(held, steps, now), after)
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
     """Return the writes of a worker that ends the turn under its lease."""
     if state is None:
-        raise LeaseLost(lease.continuation_id)
+        raise_lease_lost(lease)
     check_lease(lease, state.turn)
     return end_turn(state, end, now)
 
@@ -287,6 +254,7 @@ def record(
 
 
 def amend(
+    session: Session,
     continuation: Continuation,
     turn: TurnState,
     answer: MessageEntry | None,
@@ -307,6 +275,7 @@ def amend(
         raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
     response = replace(continuation.response or ContinuationResponse(""), final_message=text)
     return AmendChange(
+        touch_session(session, now),
         replace(continuation, response=response),
         replace(answer, content=text, token_count=token_count),
         number_steps(turn, (Amended(text),), now),
@@ -357,8 +326,19 @@ def _with_status(continuation: Continuation, status: Status) -> Continuation:
 def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
     """Refuse a write under a lease that has been released, expired or replaced."""
     if turn is None or (turn.lease.worker, turn.lease.epoch) != (lease.worker, lease.epoch):
-        raise LeaseLost(lease.continuation_id)
+        raise_lease_lost(lease)
     return turn
+
+
+def raise_lease_lost(lease: Lease) -> NoReturn:
+    """Refuse a write of a worker that does not hold the continuation."""
+    raise LeaseLost(lease.continuation_id)
+
+
+def make_lease(continuation: Continuation, state: LeaseState) -> Lease:
+    """Return the lease that a worker has been granted on a continuation."""
+    assert state.worker is not None
+    return Lease(continuation.id, continuation.session_id, state.worker, state.epoch)
 
 
 def grant_lease(current: LeaseState, claim: ClaimRequest, now: datetime) -> LeaseState:
@@ -369,6 +349,11 @@ def grant_lease(current: LeaseState, claim: ClaimRequest, now: datetime) -> Leas
 def lease_end(now: datetime, lease_s: float) -> datetime:
     """Return the time at which a lease that is granted or renewed now expires."""
     return now + timedelta(seconds=lease_s)
+
+
+def renew_lease(current: LeaseState, worker: str, until: datetime) -> LeaseState | None:
+    """Return a worker's lease with its new end, or None if the worker does not hold it."""
+    return current._replace(until=until) if current.worker == worker else None
 
 
 def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Collection[str] = ()) -> bool:
@@ -386,6 +371,11 @@ def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Coll
 def is_forgotten(continuation: Continuation, lease: LeaseState, before: datetime) -> bool:
     """Return True if an open continuation without a worker has not changed since `before`."""
     return not continuation.is_final and lease.worker is None and continuation.updated_at < before
+
+
+def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bool:
+    """Return True if a continuation ended before this time, so that a sweep drops its steps."""
+    return status in FINAL and updated_at < before
 
 
 def is_idle(session: Session, holder_id: str | None, before: datetime) -> bool:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from sash.errors import SashError
 from sash.ports.store import TurnEnd, Vector
+from sash.stores import rules
 from sash.stores.files.damage import DamageReport
 from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line
 from sash.stores.ledger.session_ledger import Entry, Ledger
@@ -173,7 +174,7 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
     if entry.messages:
         ledger.replace_answer(entry, item.change)
     if item.cursor > cursor:
-        ledger.touch(item.at)
+        ledger.session = rules.touch_session(ledger.session, item.at)
 
 
 def _add_transcript(

@@ -22,11 +22,19 @@ from sash.ports.store import (
     Turn,
     TurnEnd,
     Vector,
-    WaitingStatus,
 )
 from sash.stores import rules
 from sash.stores.ledger.word_index import WordIndex
-from sash.stores.rules import NO_LEASE, EndChange, EndState, LeaseState, SessionState, TurnChange, TurnState
+from sash.stores.states import (
+    NO_LEASE,
+    EndChange,
+    EndState,
+    LeaseState,
+    Release,
+    SessionState,
+    TurnChange,
+    TurnState,
+)
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
@@ -76,35 +84,31 @@ class Ledger:
             return BegunTurn(begun.continuation, None, created=False)
         entry = Entry(begun.continuation, lease=begun.lease)
         self.add(entry)
-        turn = None if begun.lease.worker is None else self._turn(entry, begun.lease.worker, claim)
+        turn = None if begun.lease.worker is None else self._turn(entry, claim)
         return BegunTurn(begun.continuation, turn, created=True)
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         turn, holder_id = self._turn_state(entry), self.holder_id()
         self._apply(entry, rules.claim(entry.continuation, turn, holder_id, claim, steps, now))
-        return self._turn(entry, claim.worker, claim)
+        return self._turn(entry, claim)
 
     def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:
         entry = self._find_pending()
-        if entry is None or self.holder_id() is not None:
+        if entry is None or not rules.is_claimable(entry.continuation.status, self.holder_id()):
             return None
         return self.claim(entry, claim, (), now)
 
     def append(
-        self,
-        lease: Lease,
-        steps: Sequence[StepBody],
-        release_as: WaitingStatus | None,
-        stats: Stats,
-        now: datetime,
+        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, now: datetime
     ) -> tuple[Step, ...]:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
-        change = rules.append(lease, turn, steps, release_as, now)
+        change = rules.append(lease, turn, steps, release, now)
         assert entry is not None  # the rule refuses a lease on an unknown continuation
         continuation = entry.continuation
-        if release_as is not None:
-            continuation = replace(continuation, status=release_as, updated_at=now, stats=stats)
+        if release is not None:
+            status, stats = release
+            continuation = replace(continuation, status=status, updated_at=now, stats=stats)
         self._apply(entry, TurnChange(continuation, change.steps, change.lease))
         return change.steps
 
@@ -130,16 +134,23 @@ class Ledger:
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None
         turn = self._turn_state(entry)
-        change = rules.amend(entry.continuation, turn, answer, text, token_count, now)
+        change = rules.amend(self.session, entry.continuation, turn, answer, text, token_count, now)
         self._apply(entry, TurnChange(change.continuation, change.steps, entry.lease))
         self.replace_answer(entry, change.answer)
-        self.touch(now)
+        self.session = change.session
         return change.continuation
 
     def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
         end = rules.cancel(entry.continuation, reason, stats)
         self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
+
+    def renew(self, continuation_id: str, worker: str, until: datetime) -> bool:
+        """Renew the worker's lease on a continuation. Return False if the worker does not hold it."""
+        entry = self.entry(continuation_id)
+        lease = rules.renew_lease(entry.lease, worker, until)
+        entry.lease = lease or entry.lease
+        return lease is not None
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
         self._apply(entry, rules.interrupt(entry.continuation, self._turn_state(entry), now))
@@ -152,7 +163,7 @@ class Ledger:
                 self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
                 self._close(entry)
                 expired += 1
-            elif entry.continuation.is_final and entry.continuation.updated_at < ended_before:
+            elif rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, ended_before):
                 steps += len(entry.steps)
                 entry.steps.clear()
         is_idle = rules.is_idle(self.session, self.holder_id(), idle_before)
@@ -201,10 +212,6 @@ class Ledger:
             self._spoken_words.replace(index + 1, old.text, answer.text)
         self.vectors.pop(entry.first_position, None)
 
-    def touch(self, now: datetime) -> None:
-        """Give the session its next version."""
-        self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
-
     def entry(self, continuation_id: str) -> Entry:
         """Return the entry of a continuation, or raise `ContinuationNotFound`."""
         entry = self.entries.get(continuation_id)
@@ -227,22 +234,12 @@ class Ledger:
 
     def list_waiting(self) -> list[Continuation]:
         """Return the pending and interrupted continuations, or none if the session is held."""
-        if self.holder_id() is not None:
-            return []
-        turns = (entry.continuation for entry in self._open.values())
-        return [turn for turn in turns if turn.status in ("pending", "interrupted")]
+        turns, holder_id = (entry.continuation for entry in self._open.values()), self.holder_id()
+        return [turn for turn in turns if rules.is_claimable(turn.status, holder_id)]
 
     def window(self) -> ConversationWindow:
-        limits = self.session.window
-        return ConversationWindow(
-            self.session.id,
-            tuple(self.in_window.values()),
-            max_tokens=limits.max_tokens,
-            max_turns=limits.max_turns,
-            evict_to=limits.evict_to,
-            evicted_count=self.evicted_count,
-            turn_starts=self.turn_starts,
-        )
+        messages = self.in_window.values()
+        return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
 
     def window_turns(self) -> Iterable[Continuation]:
         """Return the continuations that have messages in the window."""
@@ -334,8 +331,8 @@ class Ledger:
         """Return the oldest pending continuation."""
         return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
-    def _turn(self, entry: Entry, worker: str, claim: ClaimRequest) -> Turn:
-        lease = Lease(entry.continuation.id, self.session.id, worker, entry.lease.epoch)
+    def _turn(self, entry: Entry, claim: ClaimRequest) -> Turn:
+        lease = rules.make_lease(entry.continuation, entry.lease)
         window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 

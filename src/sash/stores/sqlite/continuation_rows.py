@@ -1,16 +1,17 @@
 """Continuations and their steps as rows of SQLite."""
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sash.ports.store import SessionTotals, StoredStep
 from sash.stores import rules
-from sash.stores.rules import NO_LEASE, EndState, LeaseState, SessionState, TurnState
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import read_time
+from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
     ArtifactRef,
@@ -62,15 +63,16 @@ def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, 
     return key, TurnState(LeaseState(worker, None, epoch), step_count, cursor)
 
 
-def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, str | None]:
-    """Return the key of a continuation's session, its state, and its stored ending."""
+def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, Stats | None]:
+    """Return the key of a continuation's session, its state, and its stats so far."""
     row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None, None
     key, worker, epoch, step_count, cursor, positions, pending, status, version, stats, one, ending = row
     turn = TurnState(LeaseState(worker, None, epoch), step_count, cursor)
     totals = SessionTotals(status, version, decode(Stats, stats), bool(one))
-    return key, EndState(turn, positions, bool(pending), totals), ending
+    stored_stats = None if ending is None else decode(Ending, ending).stats
+    return key, EndState(turn, positions, bool(pending), totals), stored_stats
 
 
 def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
@@ -109,7 +111,22 @@ def list_continuations(
 
 
 def list_waiting(db: sqlite3.Connection) -> list[Continuation]:
-    return list(map(read_continuation, db.execute(SQL["waiting"])))
+    found = db.execute(SQL["waiting"])
+    return [
+        read_continuation((body, status, *rest))
+        for holder_id, body, status, *rest in found
+        if rules.is_claimable(status, holder_id)
+    ]
+
+
+def renew_leases(
+    db: sqlite3.Connection, worker: str, continuation_ids: Collection[str], until: datetime
+) -> frozenset[str]:
+    """Renew the leases that the worker holds on these continuations, and return their ids."""
+    rows = db.execute(SQL["workers_of"], {"ids": json.dumps(list(continuation_ids))}).fetchall()
+    held = [key for key, holder in rows if rules.renew_lease(LeaseState(holder), worker, until)]
+    db.executemany(SQL["renew"], [(until.timestamp(), key) for key in held])
+    return frozenset(held)
 
 
 def list_workers(db: sqlite3.Connection) -> list[str]:
@@ -227,7 +244,10 @@ def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> lis
 def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
     """Drop the steps of continuations that ended before this time. Their cursors are not assigned again."""
     dropped = 0
-    for row in db.execute(SQL["swept_turns"], {"before": before.timestamp()}).fetchall():
+    found = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
+    for status, updated_at, *row in found:
+        if not rules.may_drop_steps(status, read_time(updated_at), before):
+            continue
         where = dict(zip(("id", "session", "first_cursor"), row, strict=True))
         db.execute(SQL["keep_cursor"], where)
         dropped += db.execute(SQL["drop_steps"], where).rowcount

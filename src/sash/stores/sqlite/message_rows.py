@@ -103,15 +103,8 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     key = find_key(db, session.owner, session.id)
     cut = get_cut(db, key)
     rows = db.execute(SQL["window"], {"session": key})
-    return ConversationWindow(
-        session.id,
-        tuple(decode(MessageEntry, body) for _, body in rows),
-        max_tokens=session.window.max_tokens,
-        max_turns=session.window.max_turns,
-        evict_to=session.window.evict_to,
-        evicted_count=cut.evicted_count,
-        turn_starts=cut.turn_starts,
-    )
+    found = (decode(MessageEntry, body) for _, body in rows)
+    return rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
 
 
 def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
@@ -127,7 +120,7 @@ def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None
     evicted_at = [position for position, message_id in ids.items() if message_id in evicted_ids]
     kept_at = [position for position, message_id in ids.items() if message_id not in evicted_ids]
     last = get_cut(db, key)
-    count = last.evicted_count + len(evicted_ids)
+    count = last.evicted_count + len(cut.evicted)
     write_cut(db, key, WindowCut(cut.turn_starts, cut.evicted, count, last.window_from), evicted_at, kept_at)
     write_digest(db, key, cut.digest, now)
 

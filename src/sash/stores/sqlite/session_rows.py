@@ -44,8 +44,7 @@ def list_sessions(
 ) -> Page:
     where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
     found = db.execute(SQL["sessions"], where).fetchall()
-    sessions = tuple(map(read_session, found[:limit]))
-    return Page(sessions, sessions[-1].id if len(found) > limit else None)
+    return rules.cut_page(list(map(read_session, found)), limit)
 
 
 def count_active(db: sqlite3.Connection, owner: str) -> int:
@@ -59,12 +58,10 @@ def create_session(db: sqlite3.Connection, session: Session) -> None:
 
 
 def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
-    named = _find_named(db, session)
-    chosen = rules.choose_session(session, named, reopen)
-    if chosen.id == session.id:
-        insert_session(db, chosen)
-        return chosen
-    return chosen if chosen is named else save_session(db, chosen, now)
+    opened, write = rules.open_session(session, _find_named(db, session), reopen)
+    if write == "insert":
+        insert_session(db, opened)
+    return save_session(db, opened, now) if write == "update" else opened
 
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
@@ -96,9 +93,9 @@ def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime
     db.execute(SQL["update_digest"], values)
 
 
-def touch_session(db: sqlite3.Connection, key: int, now: datetime) -> None:
-    """Give a session its next version."""
-    db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
+def touch_session(db: sqlite3.Connection, key: int, session: Session) -> None:
+    """Write the version of a session, and the time of its last change."""
+    db.execute(SQL["touch_session"], (session.updated_at.timestamp(), session.version, key))
 
 
 def delete_session(db: sqlite3.Connection, owner: str, session_id: str) -> None:
@@ -151,9 +148,8 @@ def read_time(timestamp: float) -> datetime:
 
 def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
     """Return the session that has the name now, if `session` needs the name."""
-    if session.name is None or not rules.wants_name(session):
-        return None
-    return find_session(db, session.owner, session.name)
+    name = rules.get_reserved_name(session)
+    return None if name is None else find_session(db, session.owner, name)
 
 
 def _session_row(session: Session) -> dict[str, Any]:

@@ -1,6 +1,5 @@
 """The store on SQLite: the default. It needs no setup, and several processes may open the same file."""
 
-import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -26,15 +25,14 @@ from sash.ports.store import (
     Vector,
     WaitingStatus,
 )
+from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
-from sash.stores.rules import lease_end
 from sash.stores.sqlite import bundles, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
-from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
@@ -150,9 +148,8 @@ class SqliteStore:
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        return await self._write(
-            lambda db: turns.append(db, lease, steps, release_as, stats, self._clock.now())
-        )
+        release = rules.plan_release(release_as, stats)
+        return await self._write(lambda db: turns.append(db, lease, steps, release, self._clock.now()))
 
     async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return await self._write(lambda db: turns.finish(db, lease, end, self._clock.now()))
@@ -178,10 +175,8 @@ class SqliteStore:
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
         def job(db: sqlite3.Connection) -> frozenset[str]:
-            until = lease_end(self._clock.now(), lease_s).timestamp()
-            ids = json.dumps(list(continuation_ids))
-            renewed = db.execute(SQL["renew"], {"until": until, "worker": worker, "ids": ids})
-            return frozenset(row[0] for row in renewed.fetchall())
+            until = rules.lease_end(self._clock.now(), lease_s)
+            return continuations.renew_leases(db, worker, continuation_ids, until)
 
         return await self._write(job)
 
