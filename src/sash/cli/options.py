@@ -1,6 +1,9 @@
 """The options that many commands share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,13 +41,28 @@ MAX_LIMIT = 1_000_000
 class CommonOptions:
     """The data folder, the store, the configuration file and the owner that a command works with."""
 
-    data: Path | None
-    store: str | None
-    config: Path | None
-    owner: str = LOCAL_OWNER
+    data: Data = None
+    store: Store = None
+    config: Config = None
+    owner: Owner = LOCAL_OWNER
 
     def load_settings(self, **flags: Any) -> "LoadedSettings":
         """Load the settings. Flags take precedence over the environment and the configuration file."""
         from sash.app.settings import load_settings
 
         return load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)
+
+
+def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the common options to the end of a command's options. Its first parameter receives them."""
+    shared = signature(CommonOptions).parameters
+    _, *own = signature(command).parameters.values()
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(CommonOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    parameters = [*own, *shared.values()]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return run

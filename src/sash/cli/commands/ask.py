@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Json, OptionalSession, Owner, Store
+from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_options
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
@@ -20,7 +20,9 @@ MAX_TIMEOUT_S = 86_400.0
 EXIT_TERMINATED = 128 + signal.SIGTERM
 
 
+@with_common_options
 def ask(
+    options: CommonOptions,
     question: Annotated[
         list[str], typer.Argument(metavar="QUESTION", help="The question; - reads it from standard input.")
     ],
@@ -31,13 +33,9 @@ def ask(
     ] = MAX_TIMEOUT_S,
     model: Annotated[str | None, typer.Option(help="The model that answers.")] = None,
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer without tools.")] = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Ask one question and print the answer."""
-    loaded = CommonOptions(data, store, config, owner).load_settings(model=model)
+    loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
     from sash.cli.log_setup import log_if_configured
@@ -46,7 +44,7 @@ def ask(
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
     asked = _Question(text, session, model if session else None, not no_tools, round(timeout * 1000))
     try:
-        turn = asyncio.run(_ask(log_if_configured(loaded), Caller(owner), asked))
+        turn = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
     except asyncio.CancelledError as stopped:
         raise typer.Exit(EXIT_TERMINATED) from stopped
     raise typer.Exit(report_turn(turn, as_json=as_json))
