@@ -67,7 +67,7 @@ class Loop:
         self._journal = journal
         self._budget = budget
         self._config = choose_model(turn)
-        self._turn_context = TurnContext(parts, turn, window, progress, journal, self._config)
+        self._turn_context = TurnContext(parts, turn, window, progress, journal)
         self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
         self._context: Context | None = None
         self._streams = 0
