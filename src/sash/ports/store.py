@@ -226,13 +226,6 @@ class SweepCounts:
     continuations: int = 0
     steps: int = 0
 
-    def __add__(self, other: "SweepCounts") -> "SweepCounts":
-        return SweepCounts(
-            self.sessions + other.sessions,
-            self.continuations + other.continuations,
-            self.steps + other.steps,
-        )
-
 
 @dataclass(frozen=True, slots=True)
 class Bundle:

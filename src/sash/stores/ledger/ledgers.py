@@ -24,6 +24,7 @@ from sash.ports.store import (
     WaitingStatus,
 )
 from sash.stores import rules
+from sash.stores.ledger.bundles import make_bundle, make_ledger
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.states import Release
 from sash.values.clock import Clock
@@ -260,7 +261,7 @@ class Ledgers:
 
     def export_session(self, owner: str, session_id: str) -> Bundle:
         artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
-        return replace(self._ledger(owner, session_id).to_bundle(), artifacts=artifacts)
+        return replace(make_bundle(self._ledger(owner, session_id)), artifacts=artifacts)
 
     def import_session(self, bundle: Bundle) -> Session:
         session = rules.prepare_import(bundle.session, self._find_named(bundle.session))
@@ -270,15 +271,15 @@ class Ledgers:
             a.ref.id in self._artifacts for a in bundle.artifacts
         ):
             rules.raise_parts_exist(session.id)
-        self._add(Ledger.from_bundle(replace(bundle, session=session)))
+        self._add(make_ledger(replace(bundle, session=session)))
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
     def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        now, swept = self._clock.now(), SweepCounts()
-        for ledger in self._all_ledgers():
-            swept += ledger.sweep(idle_before, ended_before, now)
-        return swept
+        ledgers, now = self._all_ledgers(), self._clock.now()
+        expired = sum(ledger.expire_forgotten(ended_before, now) for ledger in ledgers)
+        steps = sum(ledger.drop_old_steps(ended_before) for ledger in ledgers)
+        return SweepCounts(sum(ledger.expire_if_idle(idle_before) for ledger in ledgers), expired, steps)
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, release, self._clock.now())

@@ -10,7 +10,6 @@ from datetime import datetime
 
 from sash.ports.store import (
     BegunTurn,
-    Bundle,
     ClaimRequest,
     EndWritten,
     Evicted,
@@ -18,7 +17,6 @@ from sash.ports.store import (
     SessionTotals,
     StoredMessage,
     StoredStep,
-    SweepCounts,
     Turn,
     TurnEnd,
     Vector,
@@ -156,20 +154,30 @@ class Ledger:
         self._apply(entry, rules.interrupt(entry.continuation, self._turn_state(entry), now))
         return entry.continuation
 
-    def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> SweepCounts:
-        expired = steps = 0
+    def expire_forgotten(self, before: datetime, now: datetime) -> int:
+        """Expire the continuations that have waited since before this time, and return their number."""
+        waiting = list(self._open.values())
+        forgotten = [e for e in waiting if rules.is_forgotten(e.continuation, e.lease, before)]
+        for entry in forgotten:
+            self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
+            self._close(entry)
+        return len(forgotten)
+
+    def drop_old_steps(self, before: datetime) -> int:
+        """Drop the steps of continuations that ended before this time, and return their number."""
+        dropped = 0
         for entry in self.entries.values():
-            if rules.is_forgotten(entry.continuation, entry.lease, ended_before):
-                self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
-                self._close(entry)
-                expired += 1
-            elif rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, ended_before):
-                steps += len(entry.steps)
+            if rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, before):
+                dropped += len(entry.steps)
                 entry.steps.clear()
-        is_idle = rules.is_idle(self.session, self.holder_id(), idle_before)
+        return dropped
+
+    def expire_if_idle(self, before: datetime) -> bool:
+        """Expire the session if it is idle since before this time. Return True if it was."""
+        is_idle = rules.is_idle(self.session, self.holder_id(), before)
         if is_idle:
             self.session = rules.expire_session(self.session)
-        return SweepCounts(int(is_idle), expired, steps)
+        return is_idle
 
     def add(self, entry: Entry) -> None:
         """Add a continuation."""
@@ -281,33 +289,6 @@ class Ledger:
             if step.cursor > after
         ]
         return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
-
-    def to_bundle(self) -> Bundle:
-        return Bundle(
-            session=self.session,
-            continuations=tuple(entry.continuation for entry in self.entries.values()),
-            steps=tuple(self.events(0, self.cursor)),
-            messages=tuple(self.messages(0, len(self.transcript))),
-            turn_starts=self.turn_starts,
-            evicted=self.evicted,
-            evicted_count=self.evicted_count,
-        )
-
-    @classmethod
-    def from_bundle(cls, bundle: Bundle) -> "Ledger":
-        ledger = cls(bundle.session)
-        for continuation in bundle.continuations:
-            ledger.add(Entry(continuation))
-        for stored in bundle.steps:
-            ledger.entries[stored.continuation_id].steps.append(stored.step)
-            ledger.cursor = max(ledger.cursor, stored.step.cursor)
-        for kept in bundle.messages:
-            ledger.add_message(kept.message, kept.continuation_id)
-            if kept.in_window:
-                ledger.in_window[kept.message.id] = kept.message
-        ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
-        ledger.evicted_count = bundle.evicted_count
-        return ledger
 
     def _state(self) -> SessionState:
         has_pending = self._find_pending() is not None
