@@ -99,7 +99,7 @@ class ContextBuilder:
         else:
             parts += self._transfer(window, rendered, last_k)
         parts.append(notes)
-        parts += [self._text(name, text, stable=False) for name, text in tail]
+        parts += [self._text(name, text, stable=False) for name, text in tail if text]
         parts = [part for part in parts if part.tokens]
         messages = tuple(chain.from_iterable([part.messages for part in parts]))
         return Context(tuple(parts), messages, TOKENS_PER_REPLY + sum([part.tokens for part in parts]), tools)

@@ -196,7 +196,8 @@ def add_messages(
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
     """Add the messages of a turn, as the model read them, to the window."""
-    entries = tuple(_make_entry(parts, continuation, message, tag) for message in messages)
+    now = parts.clock.now()
+    entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
     evictions = [
         eviction
         for entry, message in zip(entries, messages, strict=True)
@@ -222,18 +223,13 @@ def cache_window(parts: Parts, session: Session, window: CachedWindow, change: W
 
 
 def _make_entry(
-    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str]
+    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str], now: datetime
 ) -> MessageEntry:
     """Return a message as the transcript stores it, counted without the context that Sash added."""
-    now, role = parts.clock.now(), message["role"]
-    request, sent_at = continuation.request, continuation.created_at
-    calls, name = message.get("tool_calls", ()), message.get("name")
+    role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
     if role == "user":
-        content, at, counted = (
-            request.content,
-            sent_at,
-            parts.renderer.render_question(request.content, sent_at),
-        )
+        content, at = continuation.request.content, continuation.created_at
+        counted = parts.renderer.render_question(content, at)
     else:
         content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
     return MessageEntry(
