@@ -71,7 +71,8 @@ class ConversationService:
     """Serves the last `max_turns` turns of each conversation, unchanged.
 
     `answer_s` is the time to wait for the agent before the user is told that it still works. Each method
-    checks the scopes of its route. Then it reads from the runtime, because a change needs no scope `read`.
+    checks the scopes of its route, and then reads from the runtime. So a caller without the scope `read` can
+    add, update and clear turns.
     """
 
     def __init__(self, service: AgentService, max_turns: int = 10, *, answer_s: float = ANSWER_S) -> None:
