@@ -184,7 +184,7 @@ class AgentService:
     async def forget(self, caller: Caller, session_id: str, fact_id: str) -> Fact:
         caller.need("converse")
         await self._check_act(caller, session_id)
-        return await self.runtime.forget(session_id, fact_id, owner=caller.owner)
+        return await self.runtime.drop_fact(session_id, fact_id, owner=caller.owner)
 
     async def pin(self, caller: Caller, session_id: str, note: Note) -> Pin:
         caller.need("converse")

@@ -15,7 +15,11 @@ class NoteVerbs:
         """Keep a fact for as long as the session lives."""
         return await self._notes.remember(owner, session_id, text)
 
-    async def forget(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
+    async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
+        """Drop a fact by its id, or all facts that have every word of `about`; return them."""
+        return await self._notes.forget(owner, session_id, about)
+
+    async def drop_fact(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
         """Drop a fact by its id and return it. An unknown id raises `NoteNotFound`."""
         return await self._notes.drop_fact(owner, session_id, fact_id)
 
