@@ -110,9 +110,10 @@ class TurnRunner:
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if answered.answer.local else frozenset()
         change = add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
-            (Finished(text, answered.stopped_by, answered.bill),),
+            (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
                 reasoning_summary=redact(answered.answer.reasoning) or None,
@@ -146,19 +147,20 @@ class TurnRunner:
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
         message = redact(message)
+        await self.journal.stop()
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "failed",
-            (Failed(code, message),),
+            (*steps, Failed(code, message)),
             error=ContinuationError(code, message),
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )
-        await self.journal.stop()
         await self._finish(end)
 
     async def _finish(self, end: TurnEnd) -> datetime:
         """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
-        self.unwritten = await self.journal.complete(end)
-        written = await self.journal.finish(self.unwritten)
+        self.unwritten = end
+        written = await self.journal.finish(end)
         self.unwritten = None
         ended_at = written.steps[-1].ts
         self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)
