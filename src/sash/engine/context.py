@@ -182,8 +182,10 @@ def report(context: Context) -> dict[str, Any]:
 
 def hints_text(hints: dict[str, Any]) -> str:
     """Return the planner hints of a message as text."""
+    if not hints:
+        return ""
     lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
-    return f"Hints for this turn:\n{lines}" if hints else ""
+    return f"Hints for this turn:\n{lines}"
 
 
 def _memory_text(session: Session) -> str:
