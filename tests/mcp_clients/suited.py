@@ -75,12 +75,12 @@ async def fail(context: ToolContext, job: Job) -> str:
 async def delete(context: ToolContext, job: Job) -> str:
     service, caller = context.service, context.caller
     started = await service.start_session(caller, StartSession(policy=MAY_DELETE))
-    sent = await service.send_message(caller, started.session_id, SendMessage(message="delete it"))
-    return sent.continuation_id
+    sent = await service.send_message(caller, started.id, SendMessage(message="delete it"))
+    return sent.id
 
 
 async def _ask(context: ToolContext, message: str) -> str:
-    return (await context.service.put_question(context.caller, Ask(message=message))).continuation_id
+    return (await context.service.put_question(context.caller, Ask(message=message))).id
 
 
 SUITED_TOOLS = (greet, compute_slowly, fail, delete)

@@ -144,7 +144,9 @@ async def test_notes_reach_the_model_behind_the_window_until_the_next_cut(run, c
     head = model.requests[-1].messages[1]["content"]
     assert "the cellar is damp" in head
     assert "answer in one sentence" in head
-    await runtime.forget(session.id, fact.id)
+    with pytest.raises(NoteNotFound, match="no fact 'cellar'"):
+        await runtime.drop_fact(session.id, "cellar")
+    assert await runtime.drop_fact(session.id, fact.id) == fact
     await runtime.unpin(session.id, pin.id)
     await runtime.set_preferences(session.id, {"language": None, "units": "metric"})
     await turn(runtime, session)

@@ -453,6 +453,7 @@ async def test_a_deleted_session_is_gone_with_what_runs_in_it(run):
     for gone in (
         runtime.get_session(session.id),
         runtime.list_messages(session.id),
+        runtime.search("hi", session_id=session.id),
         runtime.record_turn(session.id, "late"),
         runtime.delete_session(session.id),
         runtime.delete_session(other.id, owner="bob"),

@@ -1,16 +1,21 @@
-"""The output of every surface, in one form: REST, MCP and the command line's JSON."""
+"""The output of every surface, in one form: REST, MCP and the command line's JSON.
+
+Each surface makes these values from the values of the runtime, with the constructor or with `of`.
+"""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
 
 from sash.engine.turn.progress import Progress
 from sash.engine.worker import ContinuationResult
-from sash.ports.store import StoredMessage
+from sash.errors import ContinuationFinal
+from sash.ports.store import Page, StoredMessage
+from sash.values.codec import adapter
 from sash.values.continuations import (
     ArtifactRef,
     Continuation,
@@ -19,11 +24,7 @@ from sash.values.continuations import (
     ContinuationResponse,
     Status,
 )
-from sash.values.sessions import (
-    Fact,
-    Pin,
-    Session,
-)
+from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
 
@@ -42,16 +43,28 @@ class SessionShown:
     session: Session
     open_continuations: tuple[str, ...] = ()
 
+    @classmethod
+    def of(cls, session: Session, open_turns: Sequence[Continuation]) -> Self:
+        return cls(session, tuple(turn.id for turn in open_turns))
+
 
 @dataclass(frozen=True, slots=True)
 class SessionList:
     sessions: tuple[Session, ...]
     next_cursor: str | None = None
 
+    @classmethod
+    def of(cls, page: Page) -> Self:
+        return cls(page.items, page.next_cursor)
+
 
 @dataclass(frozen=True, slots=True)
 class SessionOver:
     status: Literal["ended", "expired"]
+
+    @classmethod
+    def of(cls, session: Session) -> Self:
+        return cls("expired" if session.status == "expired" else "ended")
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +104,40 @@ class ContinuationShown:
     stats: Stats | None = None
     waiting_calls: tuple[WaitingCall, ...] = ()
 
+    @classmethod
+    def of(cls, turn: Continuation | ContinuationResult) -> Self:
+        """Return the state of a turn. Only a ContinuationResult has steps, and calls that wait."""
+        result = turn if isinstance(turn, ContinuationResult) else ContinuationResult(turn, ())
+        continuation = result.continuation
+        return cls(
+            continuation.id,
+            continuation.session_id,
+            continuation.status,
+            continuation.request,
+            continuation.created_at,
+            continuation.updated_at,
+            continuation.response,
+            continuation.artifacts,
+            result.steps,
+            continuation.error,
+            continuation.retry_of,
+            continuation.stats,
+            tuple(_waiting_calls(result)),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Cancelled:
     status: Literal["cancelled", "not_found", "already_final"]
+
+    @classmethod
+    async def of(cls, cancelling: Awaitable[Continuation]) -> Self:
+        """Await a cancellation. The status of a turn that had ended before is "already_final"."""
+        try:
+            await cancelling
+        except ContinuationFinal:
+            return cls("already_final")
+        return cls("cancelled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +158,37 @@ class MessageShown:
     tool_call_id: str | None = None
     name: str | None = None
 
+    @classmethod
+    def of(cls, stored: StoredMessage) -> Self:
+        message = stored.message
+        return cls(
+            message.id,
+            message.role,
+            message.content,
+            tuple(sorted(message.tags)),
+            message.token_count,
+            message.timestamp,
+            stored.continuation_id,
+            stored.session_id,
+            stored.position,
+            stored.in_window,
+            message.tool_calls,
+            message.tool_call_id,
+            message.name,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class MessageList:
     messages: tuple[MessageShown, ...]
     next_cursor: str | None = None
+
+    @classmethod
+    def of(cls, found: Sequence[StoredMessage], limit: int | None = None) -> Self:
+        """Return a page of at most `limit` messages. A longer `found` shows that another page follows."""
+        messages = tuple(map(MessageShown.of, found[:limit]))
+        is_last = limit is None or len(found) <= limit
+        return cls(messages, None if is_last else str(messages[-1].position))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +227,11 @@ class ContextShown:
     evicted_count: int
     digest: str
 
+    @classmethod
+    def of(cls, report: Object) -> Self:
+        context: Self = adapter(cls).validate_python(report)
+        return context
+
 
 @dataclass(frozen=True, slots=True)
 class Erased:
@@ -177,29 +251,11 @@ class Export:
     session: Object = field(default_factory=dict)
 
 
-def shown(continuation: Continuation, steps: tuple[Step, ...] = ()) -> ContinuationShown:
-    """Return the state of a continuation as surfaces show it."""
-    return ContinuationShown(
-        continuation.id,
-        continuation.session_id,
-        continuation.status,
-        continuation.request,
-        continuation.created_at,
-        continuation.updated_at,
-        continuation.response,
-        continuation.artifacts,
-        steps,
-        continuation.error,
-        continuation.retry_of,
-        continuation.stats,
-        tuple(_waiting_calls(continuation, steps)),
-    )
-
-
-def _waiting_calls(continuation: Continuation, steps: tuple[Step, ...]) -> Iterator[WaitingCall]:
+def _waiting_calls(turn: ContinuationResult) -> Iterator[WaitingCall]:
     """Yield the calls of a turn that wait for an approval."""
-    if continuation.status == "awaiting_approval":
-        for call in Progress.from_steps(continuation.request.message, steps).open_calls.values():
+    if turn.status == "awaiting_approval":
+        progress = Progress.from_steps(turn.continuation.request.message, turn.steps)
+        for call in progress.open_calls.values():
             if call.awaits_approval and call.approval is not None:
                 would = call.approval.would
                 words = f"{call.name}: {_in_words(would)}" if would else call.name
@@ -222,28 +278,3 @@ def _thing(entity: Any) -> str:
         return str(entity)
     now = f", now {entity['now']}" if "now" in entity else ""
     return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"
-
-
-def shown_result(result: ContinuationResult) -> ContinuationShown:
-    """Return the state of a continuation with its steps, as surfaces show it."""
-    return shown(result.continuation, result.steps)
-
-
-def shown_message(stored: StoredMessage) -> MessageShown:
-    """Return a message of a transcript as surfaces show it."""
-    message = stored.message
-    return MessageShown(
-        message.id,
-        message.role,
-        message.content,
-        tuple(sorted(message.tags)),
-        message.token_count,
-        message.timestamp,
-        stored.continuation_id,
-        stored.session_id,
-        stored.position,
-        stored.in_window,
-        message.tool_calls,
-        message.tool_call_id,
-        message.name,
-    )

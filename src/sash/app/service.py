@@ -1,6 +1,7 @@
 """Authorises callers: checks the scope, limits policy and budgets, and calls one verb of the runtime.
 
-REST, MCP and the command line share it, and it imports none of them.
+REST, MCP and the command line share it, and it imports none of them. It returns the runtime's own values;
+each surface encodes them with `app/schemas.py`.
 """
 
 from collections.abc import AsyncIterator
@@ -8,27 +9,11 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from sash.app.access import Caller
-from sash.app.schemas import (
-    Acknowledged,
-    Cancelled,
-    ContextShown,
-    ContinuationShown,
-    Erased,
-    FactList,
-    MessageList,
-    PinList,
-    SessionList,
-    SessionOver,
-    SessionShown,
-    SessionStarted,
-    shown,
-    shown_message,
-    shown_result,
-)
 from sash.engine.runtime import Runtime
-from sash.errors import ContinuationFinal, Forbidden, NoteNotFound
-from sash.ports.store import Artifact
-from sash.values.codec import adapter
+from sash.engine.worker import ContinuationResult
+from sash.errors import Forbidden
+from sash.ports.store import Artifact, Page, StoredMessage
+from sash.values.continuations import Continuation
 from sash.values.events import Event
 from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
 from sash.values.sessions import Budgets, Fact, Pin, Session, SessionPolicy, SessionStatus
@@ -37,18 +22,26 @@ T = TypeVar("T", int, float)
 
 
 class AgentService:
-    """The verbs of the runtime for callers with an owner and scopes."""
+    """The verbs of the runtime for callers with an owner and scopes.
+
+    `runtime` is public for what needs no authorisation, such as its defaults and its health.
+    """
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    async def start_session(self, caller: Caller, wanted: StartSession) -> SessionStarted:
+    async def start_session(self, caller: Caller, wanted: StartSession) -> Session:
         caller.need("converse")
-        limited = replace(
-            wanted, budgets=self._budgets(wanted.budgets), policy=self.policy(caller, wanted.policy)
-        )
-        session = await self.runtime.start(limited, owner=caller.owner)
-        return SessionStarted(session.id)
+        return await self.runtime.start(self._limit(caller, wanted), owner=caller.owner)
+
+    async def open_session(self, caller: Caller, wanted: StartSession, *, reopen: bool = False) -> Session:
+        """Return the active session with the wanted name, or start it; with `reopen`, also an expired one."""
+        caller.need("converse")
+        return await self.runtime.open_session(self._limit(caller, wanted), owner=caller.owner, reopen=reopen)
+
+    async def reopen_session(self, caller: Caller, session_id: str) -> Session:
+        caller.need("converse")
+        return await self.runtime.reopen_session(session_id, owner=caller.owner)
 
     async def list_sessions(
         self,
@@ -57,102 +50,107 @@ class AgentService:
         status: SessionStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> SessionList:
+    ) -> Page:
         caller.need("read")
-        page = await self.runtime.list_sessions(owner=caller.owner, status=status, limit=limit, cursor=cursor)
-        return SessionList(page.items, page.next_cursor)
+        return await self.runtime.list_sessions(owner=caller.owner, status=status, limit=limit, cursor=cursor)
 
-    async def get_session(self, caller: Caller, session_id: str) -> SessionShown:
+    async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
-        session = await self.runtime.get_session(session_id, owner=caller.owner)
-        unfinished = await self.runtime.open_continuations(session_id, owner=caller.owner)
-        return SessionShown(session, tuple(continuation.id for continuation in unfinished))
+        return await self.runtime.get_session(session_id, owner=caller.owner)
 
-    async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> SessionOver:
+    async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
         why = {} if reason is None else {"reason": reason}
-        ended = await self.runtime.end_session(session_id, owner=caller.owner, **why)
-        return SessionOver("expired" if ended.status == "expired" else "ended")
+        return await self.runtime.end_session(session_id, owner=caller.owner, **why)
 
-    async def delete_session(self, caller: Caller, session_id: str) -> Erased:
+    async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
         await self.runtime.delete_session(session_id, owner=caller.owner)
-        return Erased(1)
 
-    async def fork_session(self, caller: Caller, session_id: str) -> SessionStarted:
+    async def fork_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("converse")
-        await self.check_act(caller, session_id)
-        session = await self.runtime.fork_session(session_id, owner=caller.owner)
-        return SessionStarted(session.id)
+        await self._check_act(caller, session_id)
+        return await self.runtime.fork_session(session_id, owner=caller.owner)
 
     async def export_session(self, caller: Caller, session_id: str) -> dict[str, Any]:
         caller.need("read")
         return await self.runtime.export_session(session_id, owner=caller.owner)
 
-    async def import_session(self, caller: Caller, data: dict[str, Any]) -> SessionStarted:
+    async def import_session(self, caller: Caller, data: dict[str, Any]) -> Session:
         caller.need("converse")
-        session = await self.runtime.import_session(
+        return await self.runtime.import_session(
             data, owner=caller.owner, adopt=lambda session: self._adopted(caller, session)
         )
-        return SessionStarted(session.id)
 
-    async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Acknowledged:
+    async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
         caller.need("converse")
-        await self.check_act(caller, session_id)
-        continuation = await self.runtime.send(session_id, sent, owner=caller.owner)
-        return Acknowledged(continuation.id)
+        await self._check_act(caller, session_id)
+        return await self.runtime.send(session_id, sent, owner=caller.owner)
+
+    async def record_turn(
+        self, caller: Caller, session_id: str, user_message: str, ai_response: str | None, **options: Any
+    ) -> Continuation:
+        """Add a turn that was answered elsewhere; `Runtime.record_turn` describes the options."""
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        return await self.runtime.record_turn(
+            session_id, user_message, ai_response, owner=caller.owner, **options
+        )
+
+    async def amend_turn(self, caller: Caller, continuation_id: str, ai_response: str) -> Continuation:
+        caller.need("converse")
+        await self._check_act_in(caller, continuation_id)
+        return await self.runtime.amend_turn(continuation_id, ai_response, owner=caller.owner)
+
+    async def list_turns(
+        self, caller: Caller, session_id: str, *, limit: int | None = None
+    ) -> list[Continuation]:
+        caller.need("read")
+        return await self.runtime.list_turns(session_id, owner=caller.owner, limit=limit)
+
+    async def open_continuations(self, caller: Caller, session_id: str) -> list[Continuation]:
+        caller.need("read")
+        return await self.runtime.open_continuations(session_id, owner=caller.owner)
 
     async def await_continuation(
-        self, caller: Caller, continuation_id: str, *, wait_ms: int = 0
-    ) -> ContinuationShown:
-        """Return the state of a turn; wait at most `wait_ms` for its end."""
+        self, caller: Caller, continuation_id: str, *, timeout_s: float | None = 0
+    ) -> ContinuationResult:
+        """Return the state of a turn; wait at most `timeout_s` for its end. None means no limit."""
         caller.need("read")
-        result = await self.runtime.await_continuation(
-            continuation_id, owner=caller.owner, timeout_s=wait_ms / 1000
-        )
-        return shown_result(result)
+        return await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=timeout_s)
 
-    async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Cancelled:
+    async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Continuation:
         caller.need("converse")
         why = {} if reason is None else {"reason": reason}
-        try:
-            await self.runtime.cancel(continuation_id, owner=caller.owner, **why)
-        except ContinuationFinal:
-            return Cancelled("already_final")
-        return Cancelled("cancelled")
+        return await self.runtime.cancel(continuation_id, owner=caller.owner, **why)
 
-    async def resume(self, caller: Caller, continuation_id: str) -> ContinuationShown:
+    async def resume(self, caller: Caller, continuation_id: str) -> Continuation:
         caller.need("converse")
         await self._check_act_in(caller, continuation_id)
-        return shown(await self.runtime.resume(continuation_id, owner=caller.owner))
+        return await self.runtime.resume(continuation_id, owner=caller.owner)
 
-    async def retry(self, caller: Caller, continuation_id: str) -> Acknowledged:
+    async def retry(self, caller: Caller, continuation_id: str) -> Continuation:
         caller.need("converse")
         await self._check_act_in(caller, continuation_id)
-        again = await self.runtime.retry(continuation_id, owner=caller.owner)
-        return Acknowledged(again.id)
+        return await self.runtime.retry(continuation_id, owner=caller.owner)
 
-    async def approve(self, caller: Caller, continuation_id: str, answer: Approve) -> ContinuationShown:
+    async def approve(self, caller: Caller, continuation_id: str, answer: Approve) -> Continuation:
         caller.need("act")
-        return shown(
-            await self.runtime.approve(continuation_id, answer.call_id, answer.approved, owner=caller.owner)
+        return await self.runtime.approve(
+            continuation_id, answer.call_id, answer.approved, owner=caller.owner
         )
 
-    async def ask(self, caller: Caller, question: Ask) -> ContinuationShown:
+    async def ask(self, caller: Caller, question: Ask) -> ContinuationResult:
         asked = await self.put_question(caller, question)
         timeout_s = None if question.timeout_ms is None else question.timeout_ms / 1000
-        result = await self.runtime.await_continuation(
-            asked.continuation_id, owner=caller.owner, timeout_s=timeout_s
-        )
-        return shown_result(result)
+        return await self.await_continuation(caller, asked.id, timeout_s=timeout_s)
 
-    async def put_question(self, caller: Caller, question: Ask) -> Acknowledged:
+    async def put_question(self, caller: Caller, question: Ask) -> Continuation:
         """Ask without waiting. The caller must be able to read the answer."""
         caller.need("converse")
         caller.need("read")
         limited = replace(question, budgets=self._budgets(question.budgets))
-        asked = await self.runtime.put_question(limited, owner=caller.owner, policy=self.policy(caller))
-        return Acknowledged(asked.id)
+        return await self.runtime.put_question(limited, owner=caller.owner, policy=self._policy(caller))
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
@@ -164,67 +162,44 @@ class AgentService:
 
     async def list_messages(
         self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
-    ) -> MessageList:
+    ) -> list[StoredMessage]:
         caller.need("read")
-        found = await self.runtime.list_messages(session_id, owner=caller.owner, after=after, limit=limit + 1)
-        page = tuple(map(shown_message, found[:limit]))
-        return MessageList(page, str(page[-1].position) if len(found) > limit else None)
+        return await self.runtime.list_messages(session_id, owner=caller.owner, after=after, limit=limit)
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> MessageList:
+    ) -> list[StoredMessage]:
         caller.need("read")
-        if session_id is not None:
-            await self.runtime.get_session(session_id, owner=caller.owner)
-        found = await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
-        return MessageList(tuple(map(shown_message, found)))
+        return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
 
-    async def context(self, caller: Caller, session_id: str) -> ContextShown:
+    async def context_report(self, caller: Caller, session_id: str) -> dict[str, Any]:
         caller.need("read")
-        report = await self.runtime.context_report(session_id, owner=caller.owner)
-        context: ContextShown = adapter(ContextShown).validate_python(report)
-        return context
-
-    async def facts(self, caller: Caller, session_id: str) -> FactList:
-        caller.need("read")
-        session = await self.runtime.get_session(session_id, owner=caller.owner)
-        return FactList(session.memory.facts)
+        return await self.runtime.context_report(session_id, owner=caller.owner)
 
     async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
         caller.need("converse")
-        await self.check_act(caller, session_id)
+        await self._check_act(caller, session_id)
         return await self.runtime.remember(session_id, note.text, owner=caller.owner)
 
-    async def forget(self, caller: Caller, session_id: str, fact_id: str) -> FactList:
-        """Drop one fact by its id. A word would drop all facts that contain it, so it is refused."""
+    async def forget(self, caller: Caller, session_id: str, fact_id: str) -> Fact:
         caller.need("converse")
-        await self.check_act(caller, session_id)
-        session = await self.runtime.get_session(session_id, owner=caller.owner)
-        if fact_id not in {fact.id for fact in session.memory.facts}:
-            raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
-        return FactList(await self.runtime.forget(session_id, fact_id, owner=caller.owner))
-
-    async def pins(self, caller: Caller, session_id: str) -> PinList:
-        caller.need("read")
-        session = await self.runtime.get_session(session_id, owner=caller.owner)
-        return PinList(session.memory.pins)
+        await self._check_act(caller, session_id)
+        return await self.runtime.drop_fact(session_id, fact_id, owner=caller.owner)
 
     async def pin(self, caller: Caller, session_id: str, note: Note) -> Pin:
         caller.need("converse")
-        await self.check_act(caller, session_id)
+        await self._check_act(caller, session_id)
         return await self.runtime.pin(session_id, note.text, owner=caller.owner)
 
     async def unpin(self, caller: Caller, session_id: str, pin_id: str) -> None:
         caller.need("converse")
-        await self.check_act(caller, session_id)
+        await self._check_act(caller, session_id)
         await self.runtime.unpin(session_id, pin_id, owner=caller.owner)
 
-    async def set_preferences(
-        self, caller: Caller, session_id: str, preferences: dict[str, Any]
-    ) -> SessionShown:
+    async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
         caller.need("converse")
-        await self.check_act(caller, session_id)
-        return SessionShown(await self.runtime.set_preferences(session_id, preferences, owner=caller.owner))
+        await self._check_act(caller, session_id)
+        return await self.runtime.set_preferences(session_id, preferences, owner=caller.owner)
 
     async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
         caller.need("read")
@@ -234,15 +209,21 @@ class AgentService:
         caller.need("read")
         return await self.runtime.statistics(owner=caller.owner, days=days)
 
-    async def erase(self, caller: Caller) -> Erased:
+    async def erase(self, caller: Caller) -> int:
         caller.need("admin")
-        return Erased(await self.runtime.erase(owner=caller.owner))
+        return await self.runtime.erase(owner=caller.owner)
 
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
         """Return a session's events after a cursor. An unknown session or cursor raises at once."""
         caller.need("read")
         await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
+
+    def _limit(self, caller: Caller, wanted: StartSession) -> StartSession:
+        """Return the request with the policy and budgets that this caller may have."""
+        return replace(
+            wanted, budgets=self._budgets(wanted.budgets), policy=self._policy(caller, wanted.policy)
+        )
 
     def _budgets(self, wanted: Budgets | None) -> Budgets:
         """Return the budgets of a new session; the operator's money limits are the maximum."""
@@ -255,7 +236,7 @@ class AgentService:
             max_cost_per_day_usd=_least(wanted.max_cost_per_day_usd, usual.max_cost_per_day_usd),
         )
 
-    def policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
+    def _policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
         """Return the policy of a new session. Without the scope `act` it allows no actions.
 
         A caller with that scope chooses what is allowed; the operator's denylist, confirmations and rate
@@ -274,9 +255,9 @@ class AgentService:
         policy = session.policy
         if "act" not in caller.scopes:
             policy = replace(policy, allow_actuation=False)
-        return replace(session, policy=self.policy(caller, policy), budgets=self._budgets(session.budgets))
+        return replace(session, policy=self._policy(caller, policy), budgets=self._budgets(session.budgets))
 
-    async def check_act(self, caller: Caller, session_id: str) -> None:
+    async def _check_act(self, caller: Caller, session_id: str) -> None:
         """Refuse a caller without the scope `act` in a session that allows actions."""
         if "act" in caller.scopes:
             return
@@ -291,7 +272,7 @@ class AgentService:
     async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:
         if "act" not in caller.scopes:
             result = await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=0)
-            await self.check_act(caller, result.continuation.session_id)
+            await self._check_act(caller, result.continuation.session_id)
 
 
 def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:

@@ -53,12 +53,12 @@ def _read_candidates(ctx: typer.Context) -> tuple[Candidates, Candidates]:
 
 
 async def _find_candidates(service: "AgentService", caller: "Caller") -> tuple[Candidates, Candidates]:
-    found = (await service.list_sessions(caller, limit=MAX_SESSIONS)).sessions
+    found = (await service.list_sessions(caller, limit=MAX_SESSIONS)).items
     sessions = [(session.id, f"{session.status} {session.name or ''}".strip()) for session in found]
-    active = [
-        await service.get_session(caller, session.id) for session in found if session.status == "active"
-    ]
     turns = [
-        (turn, f"of session {shown.session.id}") for shown in active for turn in shown.open_continuations
+        (turn.id, f"of session {session.id}")
+        for session in found
+        if session.status == "active"
+        for turn in await service.open_continuations(caller, session.id)
     ]
     return sessions, turns

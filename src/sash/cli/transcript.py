@@ -3,26 +3,26 @@
 from sash.app.access import Caller
 from sash.app.schemas import MessageShown
 from sash.app.service import AgentService
+from sash.ports.store import StoredMessage
 
 _FIRST_GUESS = 1 << 10
 
 
 async def last_messages(
     service: AgentService, caller: Caller, session_id: str, limit: int
-) -> tuple[MessageShown, ...]:
+) -> list[StoredMessage]:
     """Return the last messages of a session. The cost does not grow with the length of the transcript."""
     count = await _count_messages(service, caller, session_id)
     if not count or not limit:
-        return ()
-    page = await service.list_messages(caller, session_id, after=max(0, count - limit), limit=limit)
-    return page.messages
+        return []
+    return await service.list_messages(caller, session_id, after=max(0, count - limit), limit=limit)
 
 
 async def _count_messages(service: AgentService, caller: Caller, session_id: str) -> int:
     """Find the last position by binary search: positions have no gaps."""
 
     async def exists(position: int) -> bool:
-        return bool((await service.list_messages(caller, session_id, after=position - 1, limit=1)).messages)
+        return bool(await service.list_messages(caller, session_id, after=position - 1, limit=1))
 
     high = _FIRST_GUESS
     while await exists(high):

@@ -99,7 +99,7 @@ class ContextBuilder:
         else:
             parts += self._transfer(window, rendered, last_k)
         parts.append(notes)
-        parts += [self._text(name, text, stable=False) for name, text in tail]
+        parts += [self._text(name, text, stable=False) for name, text in tail if text]
         parts = [part for part in parts if part.tokens]
         messages = tuple(chain.from_iterable([part.messages for part in parts]))
         return Context(tuple(parts), messages, TOKENS_PER_REPLY + sum([part.tokens for part in parts]), tools)
@@ -182,8 +182,10 @@ def report(context: Context) -> dict[str, Any]:
 
 def hints_text(hints: dict[str, Any]) -> str:
     """Return the planner hints of a message as text."""
+    if not hints:
+        return ""
     lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
-    return f"Hints for this turn:\n{lines}" if hints else ""
+    return f"Hints for this turn:\n{lines}"
 
 
 def _memory_text(session: Session) -> str:

@@ -19,6 +19,10 @@ class NoteVerbs:
         """Drop a fact by its id, or all facts that have every word of `about`; return them."""
         return await self._notes.forget(owner, session_id, about)
 
+    async def drop_fact(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
+        """Drop a fact by its id and return it. An unknown id raises `NoteNotFound`."""
+        return await self._notes.drop_fact(owner, session_id, fact_id)
+
     async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
         """Make a text part of every context of a session."""
         return await self._notes.pin(owner, session_id, text)

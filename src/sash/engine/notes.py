@@ -45,11 +45,25 @@ class Notes:
         """Drop a fact by its id, or all facts that have every important word of `about`; return them."""
         note = _check_note(about)
         wanted = extract_stems(note) or split_words(note)
+        return await self._drop_facts(
+            owner, session_id, lambda fact: fact.id == about or _has_all(fact.text, wanted)
+        )
+
+    async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
+        """Drop a fact by its id and return it."""
+        gone = await self._drop_facts(owner, session_id, lambda fact: fact.id == fact_id)
+        if not gone:
+            raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
+        return gone[0]
+
+    async def _drop_facts(
+        self, owner: str, session_id: str, is_gone: Callable[[Fact], bool]
+    ) -> tuple[Fact, ...]:
         gone: list[Fact] = []
 
         def change(session: Session) -> Session:
             facts = session.memory.facts
-            gone[:] = [fact for fact in facts if fact.id == about or _has_all(fact.text, wanted)]
+            gone[:] = filter(is_gone, facts)
             left = tuple(fact for fact in facts if fact not in gone)
             return replace(session, memory=replace(session.memory, facts=left)) if gone else session
 

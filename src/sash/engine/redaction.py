@@ -84,6 +84,8 @@ def redact_json(value: Any) -> Any:
 
 def clean_object(value: dict[str, Any]) -> dict[str, Any]:
     """Return a JSON object without secrets; refuse one that is too large."""
+    if not value:
+        return value
     clean: dict[str, Any] = redact_json(value)
     check_size(len(json.dumps(clean)), MAX_OBJECT_BYTES)
     return clean

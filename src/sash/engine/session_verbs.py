@@ -258,7 +258,9 @@ class SessionVerbs:
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages in the owner's transcripts by their words, best first."""
+        """Find messages in the owner's transcripts, or in one session, by their words, best first."""
+        if session_id is not None:
+            await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
         words = check_label("query", query)
         return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)

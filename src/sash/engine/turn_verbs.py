@@ -172,6 +172,8 @@ class TurnVerbs(SessionVerbs):
         """Wait until a turn has ended or needs an answer, at most `timeout_s`; return its state."""
         if timeout_s == 0:
             return await self._worker.result(owner, continuation_id)
+        if timeout_s is None:
+            return await self._worker.settled(owner, continuation_id)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._worker.settled(owner, continuation_id)

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import filterfalse
 
 MAX_KEYWORDS = 12
 
@@ -18,7 +19,7 @@ def normalize(text: str) -> str:
     lower = text.lower()
     if lower.isascii():
         return lower
-    return "".join(c for c in unicodedata.normalize("NFD", lower) if not unicodedata.combining(c))
+    return "".join(filterfalse(unicodedata.combining, unicodedata.normalize("NFD", lower)))
 
 
 # Words without a topic, in the languages of most homes: English, German, French, Spanish, Italian, Dutch.

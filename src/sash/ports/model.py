@@ -63,7 +63,9 @@ class Usage:
     def __post_init__(self) -> None:
         """Replace impossible values: servers send fractions, negative counts and nulls."""
         for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
-            object.__setattr__(self, name, _to_count(getattr(self, name)))
+            count = getattr(self, name)
+            if type(count) is not int or not 0 <= count < MAX_TOKENS:
+                object.__setattr__(self, name, _to_count(count))
         if self.cached_tokens > self.input_tokens:
             object.__setattr__(self, "cached_tokens", self.input_tokens)
         if not isinstance(self.model, str):
@@ -72,6 +74,9 @@ class Usage:
 
 def _to_count(value: Any) -> int:
     return int(value) if isinstance(value, int | float) and 0 <= value < MAX_TOKENS else 0
+
+
+NO_USAGE = Usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class Answer:
     content: str = ""
     tool_calls: tuple[dict[str, Any], ...] = ()
     reasoning: str = ""
-    usage: Usage = field(default_factory=Usage)
+    usage: Usage = NO_USAGE
     stop_reason: str = "stop"
     local: bool = False
 
@@ -165,7 +170,7 @@ def extract_text(message: dict[str, Any]) -> str:
 
 async def collect(deltas: AsyncIterator[Delta], on_text: Callable[[str], None]) -> Answer:
     """Add deltas up to an answer. Call `on_text` with the whole text so far whenever text arrives."""
-    content, reasoning, usage, stop = "", "", Usage(), "stop"
+    content, reasoning, usage, stop = "", "", NO_USAGE, "stop"
     calls: list[dict[str, Any]] = []
     latest: dict[int, dict[str, Any]] = {}
     async for delta in deltas:

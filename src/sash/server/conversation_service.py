@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from sash.app.access import Caller
-from sash.app.schemas import Acknowledged, ContinuationShown, shown_result
+from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
 from sash.errors import (
     ContinuationNotFound,
@@ -70,7 +70,9 @@ class _ConversationWindow:
 class ConversationService:
     """Serves the last `max_turns` turns of each conversation, unchanged.
 
-    `answer_s` is the time to wait for the agent before the user is told that it still works.
+    `answer_s` is the time to wait for the agent before the user is told that it still works. Each method
+    checks the scopes of its route, and then reads from the runtime. So a caller without the scope `read` can
+    add, update and clear turns.
     """
 
     def __init__(self, service: AgentService, max_turns: int = 10, *, answer_s: float = ANSWER_S) -> None:
@@ -86,10 +88,9 @@ class ConversationService:
         """
         request = StartSession(
             name=check_conversation_id(conversation_id),
-            policy=self._service.policy(caller),
             window=WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0),
         )
-        return await self.runtime.open_session(request, owner=caller.owner, reopen=reopen)
+        return await self._service.open_session(caller, request, reopen=reopen)
 
     async def add_turn(
         self,
@@ -172,9 +173,7 @@ class ConversationService:
             raise ContinuationNotFound(
                 f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
             )
-        if found is not None:
-            await self._service.check_act(caller, found.id)
-        await self.runtime.amend_turn(turn_id, ai_response, owner=caller.owner)
+        await self._service.amend_turn(caller, turn_id, ai_response)
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
 
     async def clear(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
@@ -205,7 +204,7 @@ class ConversationService:
             if waiting is None:
                 message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
                 sent = await self._send_message(caller, conversation_id, message, language)
-                turn = await self._await_turn(caller, sent.continuation_id)
+                turn = await self._await_turn(caller, sent.id)
             else:
                 turn = await self._answer_approvals(caller, waiting, parse_approval(text))
         except ContinuationNotFound as error:
@@ -223,7 +222,7 @@ class ConversationService:
         name = check_conversation_id(conversation_id)
         found = await self.runtime.find_session(name, owner=caller.owner)
         with suppress(SessionNotFound, ContinuationNotFound):
-            for turn in await self.runtime.open_continuations(found.id, owner=caller.owner) if found else ():
+            for turn in await self._service.open_continuations(caller, found.id) if found else ():
                 if turn.status == "awaiting_approval":
                     return await self._await_turn(caller, turn.id)
         return None
@@ -241,16 +240,13 @@ class ConversationService:
         return turn
 
     async def _await_turn(self, caller: Caller, continuation_id: str) -> ContinuationShown:
-        return shown_result(
-            await self.runtime.await_continuation(
-                continuation_id, owner=caller.owner, timeout_s=self._answer_s
-            )
-        )
+        turn = await self._service.await_continuation(caller, continuation_id, timeout_s=self._answer_s)
+        return ContinuationShown.of(turn)
 
     async def _send_message(
         self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
-    ) -> Acknowledged:
-        async def send() -> Acknowledged:
+    ) -> Continuation:
+        async def send() -> Continuation:
             session = await self.open_session(caller, conversation_id)
             if language is not None and session.preferences.get("language") != language:
                 await self._service.set_preferences(caller, session.id, {"language": language})
@@ -267,7 +263,7 @@ class ConversationService:
         if found is None:
             return None
         with suppress(SessionNotFound):
-            await self.runtime.end_session(found.id, owner=caller.owner)
+            await self._service.end_session(caller, found.id)
         return await self.open_session(caller, name, reopen=False)
 
     async def _delete_older_sessions(self, caller: Caller, current: Session) -> None:
@@ -280,7 +276,7 @@ class ConversationService:
             page = await self.runtime.list_sessions(owner=caller.owner, name=current.name, cursor=cursor)
             for session in page.items:
                 with suppress(SessionNotFound):
-                    await self.runtime.delete_session(session.id, owner=caller.owner)
+                    await self._service.delete_session(caller, session.id)
             cursor = page.next_cursor
 
     async def _record_turn(
@@ -291,11 +287,10 @@ class ConversationService:
 
         async def record() -> Continuation:
             session = await self.open_session(caller, conversation_id)
-            await self._service.check_act(caller, session.id)
             while True:
                 try:
-                    return await self.runtime.record_turn(
-                        session.id, user_message, ai_response, owner=caller.owner, **options
+                    return await self._service.record_turn(
+                        caller, session.id, user_message, ai_response, **options
                     )
                 except SessionBusy as busy:
                     await self._await_busy_turn(caller, busy, deadline)

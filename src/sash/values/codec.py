@@ -1,5 +1,6 @@
 """Converts dataclasses to JSON and back, by their annotations."""
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -9,11 +10,16 @@ from sash.errors import StoreUnavailable
 T = TypeVar("T")
 
 _adapters: dict[type[Any], TypeAdapter[Any]] = {}
+_serializers: dict[type[Any], Callable[[Any], bytes]] = {}
 
 
 def encode(value: Any) -> str:
     """Return a dataclass as JSON text."""
-    return adapter(type(value)).serializer.to_json(value).decode()
+    kind = type(value)
+    to_json = _serializers.get(kind)
+    if to_json is None:
+        to_json = _serializers[kind] = adapter(kind).serializer.to_json
+    return to_json(value).decode()
 
 
 def decode(kind: type[T], text: str | bytes) -> T:

@@ -60,7 +60,7 @@ class Ulids:
     def _start(self, value: int) -> None:
         """Continue from `value`. Its upper bits are formatted once, because they seldom change."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
-        self._prefix = "".join(_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10))
+        self._prefix = "".join([_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10)])
 
 
 def ulid_before(at: datetime) -> str:

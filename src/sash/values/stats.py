@@ -109,7 +109,12 @@ K = TypeVar("K")
 
 
 def _merge(one: dict[K, int], other: dict[K, int]) -> dict[K, int]:
-    return {key: one.get(key, 0) + other.get(key, 0) for key in {**one, **other}} if other else one
+    if not other:
+        return one
+    merged = dict(one)
+    for key, count in other.items():
+        merged[key] = merged.get(key, 0) + count
+    return merged
 
 
 def bucket(milliseconds: float) -> int:

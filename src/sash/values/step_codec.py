@@ -5,7 +5,7 @@ event has an `event`, an end has a `status`.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -98,8 +98,13 @@ def _find_tag(kind: StepType, detail: Detail) -> str | None:
     return None
 
 
+def _encode_fields(value: Any) -> Detail:
+    """Return the fields of a slotted dataclass by name. Its values are JSON values already."""
+    return {name: getattr(value, name) for name in value.__slots__}
+
+
 def _encode_bill(bill: Bill | None) -> Detail | None:
-    return None if bill is None else asdict(bill)
+    return None if bill is None else _encode_fields(bill)
 
 
 def _decode_bill(usage: Detail | None) -> Bill | None:
@@ -115,9 +120,9 @@ def _encode_result(result: ToolResult) -> Detail:
     if result.cost_usd:
         detail["cost_usd"] = result.cost_usd
     if result.action is not None:
-        detail["action"] = asdict(result.action)
+        detail["action"] = _encode_fields(result.action)
     if result.artifacts:
-        detail["artifacts"] = [asdict(artifact) for artifact in result.artifacts]
+        detail["artifacts"] = [_encode_fields(artifact) for artifact in result.artifacts]
     return detail
 
 
@@ -138,7 +143,7 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
     if interrupted.code is not None:
         detail |= {"code": interrupted.code, "message": interrupted.message}
     if interrupted.lost_bills:
-        detail["lost"] = [asdict(bill) for bill in interrupted.lost_bills]
+        detail["lost"] = [_encode_fields(bill) for bill in interrupted.lost_bills]
     return detail
 
 
@@ -154,8 +159,8 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
     Recalled: lambda s: {"query": list(s.query), "message_ids": list(s.message_ids), "text": s.text},
     HomeChanged: lambda s: {"event": "told", "text": s.text},
     AnswerSentBack: lambda s: {"event": "sent_back", "content": s.content, "usage": _encode_bill(s.bill)},
-    ApprovalRequested: lambda s: {"event": "approval_requested", **asdict(s)},
-    ApprovalGiven: lambda s: {"event": "approval", **asdict(s)},
+    ApprovalRequested: lambda s: {"event": "approval_requested", **_encode_fields(s)},
+    ApprovalGiven: lambda s: {"event": "approval", **_encode_fields(s)},
     Interrupted: _encode_interruption,
     Finished: lambda s: {
         "status": "completed",

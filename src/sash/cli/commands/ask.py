@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,9 +13,10 @@ from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_o
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
-    from sash.app.schemas import Acknowledged, ContinuationShown
     from sash.app.service import AgentService
     from sash.app.settings import Settings
+    from sash.engine.worker import ContinuationResult
+    from sash.values.continuations import Continuation
 
 MAX_TIMEOUT_S = 86_400.0
 EXIT_TERMINATED = 128 + signal.SIGTERM
@@ -38,16 +40,17 @@ def ask(
     loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
+    from sash.app.schemas import ContinuationShown
     from sash.cli.log_setup import log_if_configured
     from sash.cli.terminal.turn_report import report_turn
 
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
-    asked = _Question(text, session, model if session else None, not no_tools, round(timeout * 1000))
+    asked = _Question(text, session, model if session else None, not no_tools, timeout)
     try:
         turn = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
     except asyncio.CancelledError as stopped:
         raise typer.Exit(EXIT_TERMINATED) from stopped
-    raise typer.Exit(report_turn(turn, as_json=as_json))
+    raise typer.Exit(report_turn(ContinuationShown.of(turn), as_json=as_json))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +59,14 @@ class _Question:
     session: str | None
     model: str | None
     allow_tools: bool
-    wait_ms: int
+    timeout_s: float
 
 
-async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "ContinuationShown":
+async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "ContinuationResult":
     """Run the turn. A signal cancels it; after the timeout it is interrupted and can be resumed."""
     from sash.cli.home_checks import wait_for_home
     from sash.cli.local_service import open_for_turns
+    from sash.errors import ContinuationFinal
     from sash.values.continuations import UNDER_WAY
 
     task = asyncio.current_task()
@@ -70,11 +74,12 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_for_turns(settings) as service:
         await wait_for_home(service)
-        turn_id = (await _send(service, caller, question)).continuation_id
+        turn_id = (await _send(service, caller, question)).id
         try:
-            turn = await service.await_continuation(caller, turn_id, wait_ms=question.wait_ms)
+            turn = await service.await_continuation(caller, turn_id, timeout_s=question.timeout_s)
         except asyncio.CancelledError:
-            await service.cancel(caller, turn_id)
+            with suppress(ContinuationFinal):
+                await service.cancel(caller, turn_id)
             raise
         if turn.status in UNDER_WAY:
             await service.runtime.drain()
@@ -82,7 +87,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
         return turn
 
 
-async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Acknowledged":
+async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":
     """Send the question to its session, or to a new session that ends with the answer."""
     from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig

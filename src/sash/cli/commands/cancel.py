@@ -20,10 +20,11 @@ def cancel(
     from sash.cli.terminal.console import make_console, print_text
     from sash.errors import ContinuationFinal
 
-    async def cancel_turn(service: AgentService, caller: Caller) -> str:
-        return (await service.cancel(caller, continuation, reason)).status
+    async def cancel_turn(service: AgentService, caller: Caller) -> None:
+        try:
+            await service.cancel(caller, continuation, reason)
+        except ContinuationFinal as error:
+            raise ContinuationFinal(f"continuation {continuation} has already ended") from error
 
-    status = run_with_service(options, cancel_turn)
-    if status == "already_final":
-        raise ContinuationFinal(f"continuation {continuation} has already ended")
+    run_with_service(options, cancel_turn)
     print_text(make_console(), "Cancelled.")

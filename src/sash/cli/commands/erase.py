@@ -26,12 +26,12 @@ def erase(
         count, cursor = 0, None
         while True:
             page = await service.list_sessions(caller, limit=PAGE_SIZE, cursor=cursor)
-            count, cursor = count + len(page.sessions), page.next_cursor
+            count, cursor = count + len(page.items), page.next_cursor
             if cursor is None:
                 return count
 
     async def delete_all(service: AgentService, caller: Caller) -> int:
-        return (await service.erase(caller)).sessions
+        return await service.erase(caller)
 
     console, owner = make_console(), options.owner
     if not yes:

@@ -30,7 +30,7 @@ def import_(
 
     async def import_session(service: AgentService, caller: Caller) -> str:
         try:
-            return (await service.import_session(caller, bundle)).session_id
+            return (await service.import_session(caller, bundle)).id
         except SessionExists as error:
             advice = (
                 "delete the existing session first (DELETE /v1/sessions/… at `sash serve`), or import "

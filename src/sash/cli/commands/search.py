@@ -29,7 +29,8 @@ def search(
     from sash.values.codec import adapter
 
     async def find(service: AgentService, caller: Caller) -> MessageList:
-        return await service.search(caller, " ".join(query), session_id=session, limit=limit)
+        found = await service.search(caller, " ".join(query), session_id=session, limit=limit)
+        return MessageList.of(found)
 
     with show_progress("Searching"):
         found = run_with_service(options, find)

@@ -26,7 +26,7 @@ def sessions(
     from sash.values.codec import adapter
 
     async def find(service: AgentService, caller: Caller) -> SessionList:
-        return await service.list_sessions(caller, status=status, limit=limit)
+        return SessionList.of(await service.list_sessions(caller, status=status, limit=limit))
 
     found = run_with_service(options, find)
     if as_json:

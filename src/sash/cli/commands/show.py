@@ -10,8 +10,10 @@ from sash.cli.options import MAX_LIMIT, CommonOptions, Json, with_common_options
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
-    from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, SessionShown
+    from sash.app.schemas import ContextShown, ContinuationShown, MessageShown
     from sash.app.service import AgentService
+    from sash.values.continuations import Continuation
+    from sash.values.sessions import Session
 
 
 @with_common_options
@@ -41,7 +43,7 @@ def show(
         except SessionNotFound:
             pass
         try:
-            return await service.await_continuation(caller, id_)
+            return ContinuationShown.of(await service.await_continuation(caller, id_))
         except ContinuationNotFound as error:
             raise ContinuationNotFound(f"there is no session and no continuation {id_!r:.80}") from error
 
@@ -56,8 +58,8 @@ def show(
 
 @dataclass(frozen=True, slots=True)
 class _SessionDetails:
-    shown: "SessionShown"
-    unfinished: "list[ContinuationShown]"
+    session: "Session"
+    unfinished: "list[Continuation]"
     messages: "tuple[MessageShown, ...]"
     context: "ContextShown | None"
 
@@ -65,13 +67,14 @@ class _SessionDetails:
 async def _read_session(
     service: "AgentService", caller: "Caller", session_id: str, message_count: int, with_context: bool
 ) -> _SessionDetails:
+    from sash.app.schemas import ContextShown, MessageShown
     from sash.cli.transcript import last_messages
 
-    shown = await service.get_session(caller, session_id)
+    session = await service.get_session(caller, session_id)
+    unfinished = await service.open_continuations(caller, session_id)
     messages = await last_messages(service, caller, session_id, message_count)
-    unfinished = [await service.await_continuation(caller, turn) for turn in shown.open_continuations]
-    context = await service.context(caller, session_id) if with_context else None
-    return _SessionDetails(shown, unfinished, messages, context)
+    context = ContextShown.of(await service.context_report(caller, session_id)) if with_context else None
+    return _SessionDetails(session, unfinished, tuple(map(MessageShown.of, messages)), context)
 
 
 def _print_session(details: _SessionDetails, as_json: bool) -> None:
@@ -81,14 +84,15 @@ def _print_session(details: _SessionDetails, as_json: bool) -> None:
     from sash.values.codec import adapter
 
     if as_json:
-        values = adapter(SessionShown).dump_python(details.shown, mode="json")
+        shown = SessionShown.of(details.session, details.unfinished)
+        values = adapter(SessionShown).dump_python(shown, mode="json")
         values["messages"] = adapter(tuple[MessageShown, ...]).dump_python(details.messages, mode="json")
         if details.context is not None:
             values["context"] = adapter(ContextShown).dump_python(details.context, mode="json")
         print_json(values)
         return
     console = make_console()
-    print_session(console, details.shown.session, details.unfinished)
+    print_session(console, details.session, details.unfinished)
     for message in details.messages:
         print_message(console, message)
     if details.context is not None:

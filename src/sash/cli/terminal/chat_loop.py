@@ -7,7 +7,7 @@ from dataclasses import replace
 from anyio.from_thread import BlockingPortal
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown, WaitingCall
+from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, WaitingCall
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.session_choice import SessionChoice
@@ -19,7 +19,7 @@ from sash.cli.terminal.session_view import describe_allowed_services, print_cont
 from sash.cli.terminal.turn_follower import TurnFollower
 from sash.cli.terminal.turn_view import TurnView, find_actions
 from sash.cli.transcript import last_messages, message_text
-from sash.errors import SashError, SessionBusy
+from sash.errors import ContinuationFinal, SashError, SessionBusy
 from sash.values.continuations import UNDER_WAY
 from sash.values.requests import Note, SendMessage
 from sash.values.sessions import Session
@@ -109,7 +109,7 @@ class ChatLoop:
             self._offer_to_continue(self._follower.get_turn(busy.continuation_id))
             self._print(f"This message was not sent: {one_line(message, MAX_LINE_CHARS)}", "yellow")
             return
-        self._follow(sent.continuation_id)
+        self._follow(sent.id)
 
     def _follow(self, continuation_id: str, waiting: ContinuationShown | None = None) -> None:
         """Follow a turn; ask for the approval of a `waiting` one first. Ctrl-C cancels the turn."""
@@ -132,7 +132,8 @@ class ChatLoop:
 
     def _cancel(self, continuation_id: str) -> None:
         self._view.end_line()
-        call(self._portal, self._service.cancel(self._caller, continuation_id))
+        with suppress(ContinuationFinal):
+            call(self._portal, self._service.cancel(self._caller, continuation_id))
         turn = self._follower.get_turn(continuation_id)
         if turn.status == "completed":
             self._view.show_end(turn)
@@ -156,10 +157,9 @@ class ChatLoop:
         """Enter a session: show its last messages and offer to continue its unfinished turns."""
         self.session = call(self._portal, choice.resolve(self._service, self._caller))
         session_id = self.session.id
-        messages = call(
-            self._portal, last_messages(self._service, self._caller, session_id, MAX_OLD_MESSAGES)
-        )
-        shown = call(self._portal, self._service.get_session(self._caller, session_id))
+        stored = call(self._portal, last_messages(self._service, self._caller, session_id, MAX_OLD_MESSAGES))
+        messages = list(map(MessageShown.of, stored))
+        unfinished = call(self._portal, self._service.open_continuations(self._caller, session_id))
         self._greet()
         for message in messages:
             if message.role in ("user", "assistant") and message_text(message):
@@ -167,8 +167,8 @@ class ChatLoop:
                 self._print(f"{mark} {one_line(message_text(message), MAX_LINE_CHARS)}", "dim")
         self._lines.add_history(message_text(message) for message in messages if message.role == "user")
         self._follower.skip_events(session_id, messages[-1].continuation_id if messages else None)
-        for continuation_id in shown.open_continuations:
-            self._offer_to_continue(self._follower.get_turn(continuation_id))
+        for turn in unfinished:
+            self._offer_to_continue(self._follower.get_turn(turn.id))
 
     def _greet(self) -> None:
         settings = self._settings
@@ -215,11 +215,12 @@ class ChatLoop:
         self._send("undo that")
 
     def _show_context(self, _: str) -> None:
-        print_context(self._console, call(self._portal, self._service.context(self._caller, self.session.id)))
+        report = call(self._portal, self._service.context_report(self._caller, self.session.id))
+        print_context(self._console, ContextShown.of(report))
 
     def _list_sessions(self, _: str) -> None:
         found = call(self._portal, self._service.list_sessions(self._caller, limit=MAX_SESSIONS))
-        print_sessions(self._console, found.sessions)
+        print_sessions(self._console, found.items)
 
     def _start_new(self, _: str) -> None:
         self._enter_session(replace(self._choice, session_id=None, name=None, new=True))
@@ -238,8 +239,8 @@ class ChatLoop:
             self._print("/remember TEXT stores a fact in this session.", "yellow")
 
     def _resume(self, _: str) -> None:
-        shown = call(self._portal, self._service.get_session(self._caller, self.session.id))
-        turns = [self._follower.get_turn(continuation_id) for continuation_id in shown.open_continuations]
+        unfinished = call(self._portal, self._service.open_continuations(self._caller, self.session.id))
+        turns = [self._follower.get_turn(turn.id) for turn in unfinished]
         for turn in turns:
             if turn.status == "interrupted":
                 self._continue(turn)

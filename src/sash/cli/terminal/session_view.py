@@ -13,6 +13,7 @@ from sash.cli.terminal.console import one_line, print_text, strip_controls
 from sash.cli.terminal.tables import Column, cell, format_cost, format_time, print_table, print_trimmed
 from sash.cli.terminal.turn_view import TurnView
 from sash.cli.transcript import message_text
+from sash.values.continuations import Continuation
 from sash.values.sessions import Session, SessionPolicy
 
 MAX_NAME_CHARS = 24
@@ -46,7 +47,7 @@ def print_sessions(console: Console, sessions: tuple[Session, ...]) -> None:
     print_table(console, columns, rows)
 
 
-def print_session(console: Console, session: Session, unfinished: Iterable[ContinuationShown]) -> None:
+def print_session(console: Console, session: Session, unfinished: Iterable[Continuation]) -> None:
     """Print the properties of a session and its unfinished turns."""
     _print_properties(console, _describe_session(session))
     _print_properties(console, [("unfinished", _describe_unfinished(turn)) for turn in unfinished])
@@ -122,14 +123,13 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
         yield "pin", pin.text
 
 
-def _describe_unfinished(turn: ContinuationShown) -> str:
+def _describe_unfinished(turn: Continuation) -> str:
     """Return the state of an unfinished turn and the command that continues or ends it."""
-    turn_id = turn.continuation_id
     if turn.status == "awaiting_approval":
-        return f"{turn_id} waits for your approval: `sash resume {turn_id}` asks for it"
+        return f"{turn.id} waits for your approval: `sash resume {turn.id}` asks for it"
     if turn.status == "interrupted":
-        return f"{turn_id} was interrupted: `sash resume {turn_id}` continues it"
-    return f"{turn_id} is {turn.status}: `sash cancel {turn_id}` ends it"
+        return f"{turn.id} was interrupted: `sash resume {turn.id}` continues it"
+    return f"{turn.id} is {turn.status}: `sash cancel {turn.id}` ends it"
 
 
 def _print_properties(console: Console, properties: Iterable[tuple[str, Any]]) -> None:

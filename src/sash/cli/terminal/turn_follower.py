@@ -34,7 +34,8 @@ class TurnFollower:
 
     def get_turn(self, continuation_id: str) -> ContinuationShown:
         """Return the present state of a turn."""
-        return call(self._portal, self._service.await_continuation(self._caller, continuation_id))
+        turn = call(self._portal, self._service.await_continuation(self._caller, continuation_id))
+        return ContinuationShown.of(turn)
 
     def skip_events(self, session_id: str, continuation_id: str | None) -> None:
         """Treat the session's events up to the last step of this turn as seen; None means no events."""

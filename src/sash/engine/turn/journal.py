@@ -7,7 +7,6 @@ disk.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 
 from sash.engine.event_hub import EventHub
 from sash.engine.redaction import redact, redact_json
@@ -59,12 +58,12 @@ class Journal:
         self._queue(steps)
         await self._append(status, stats)
 
-    async def complete(self, end: TurnEnd) -> TurnEnd:
-        """Return the end with all unwritten steps before its own. The caller writes them with `finish`."""
+    async def take_unwritten(self) -> list[StepBody]:
+        """Remove and return the unwritten steps. The caller writes them with the end of the turn."""
         if self._flushing is not None:
             await self.flush()
-        steps, self._unwritten = (*self._unwritten, *end.steps), []
-        return replace(end, steps=steps)
+        steps, self._unwritten = self._unwritten, []
+        return steps
 
     async def finish(self, end: TurnEnd) -> EndWritten:
         """Write the end of the turn."""

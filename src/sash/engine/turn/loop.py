@@ -106,9 +106,10 @@ class Loop:
                 self._journal.write(AnswerSentBack(answer.content, bill))
                 continue
             self._progress.add_bill(bill)
-            content = answer.content if correction is None else correction
+            if correction is not None:
+                answer = replace(answer, content=correction)
             stopped_by = "max_output_tokens" if answer.stop_reason == "length" else None
-            return Answered(replace(answer, content=content), bill, stopped_by)
+            return Answered(answer, bill, stopped_by)
 
     async def _next_answer(self) -> tuple[Answer, Bill | None]:
         """Return the next answer: from an intent if one understands the sentence, else from the model."""

@@ -111,6 +111,8 @@ class Progress:
 
     def transcript(self) -> list[dict[str, Any]]:
         """Return the turn's messages. Tool results stand in the order of their calls."""
+        if self.tool_calls < 2:
+            return list(self.messages)
         ordered: list[dict[str, Any]] = []
         order: dict[str, int] = {}
         for message in self.messages:

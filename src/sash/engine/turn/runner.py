@@ -110,9 +110,10 @@ class TurnRunner:
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if answered.answer.local else frozenset()
         change = add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
-            (Finished(text, answered.stopped_by, answered.bill),),
+            (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
                 reasoning_summary=redact(answered.answer.reasoning) or None,
@@ -146,19 +147,20 @@ class TurnRunner:
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
         message = redact(message)
+        await self.journal.stop()
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "failed",
-            (Failed(code, message),),
+            (*steps, Failed(code, message)),
             error=ContinuationError(code, message),
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )
-        await self.journal.stop()
         await self._finish(end)
 
     async def _finish(self, end: TurnEnd) -> datetime:
         """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
-        self.unwritten = await self.journal.complete(end)
-        written = await self.journal.finish(self.unwritten)
+        self.unwritten = end
+        written = await self.journal.finish(end)
         self.unwritten = None
         ended_at = written.steps[-1].ts
         self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)
@@ -196,7 +198,8 @@ def add_messages(
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
     """Add the messages of a turn, as the model read them, to the window."""
-    entries = tuple(_make_entry(parts, continuation, message, tag) for message in messages)
+    now = parts.clock.now()
+    entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
     evictions = [
         eviction
         for entry, message in zip(entries, messages, strict=True)
@@ -222,18 +225,13 @@ def cache_window(parts: Parts, session: Session, window: CachedWindow, change: W
 
 
 def _make_entry(
-    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str]
+    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str], now: datetime
 ) -> MessageEntry:
     """Return a message as the transcript stores it, counted without the context that Sash added."""
-    now, role = parts.clock.now(), message["role"]
-    request, sent_at = continuation.request, continuation.created_at
-    calls, name = message.get("tool_calls", ()), message.get("name")
+    role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
     if role == "user":
-        content, at, counted = (
-            request.content,
-            sent_at,
-            parts.renderer.render_question(request.content, sent_at),
-        )
+        content, at = continuation.request.content, continuation.created_at
+        counted = parts.renderer.render_question(content, at)
     else:
         content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
     return MessageEntry(

@@ -143,7 +143,7 @@ async def list_sessions(context: ToolContext, query: SessionQuery) -> SummaryLis
     is_open_world=True,
 )
 async def ask(context: ToolContext, question: Question) -> str:
-    return (await context.service.put_question(context.caller, question)).continuation_id
+    return (await context.service.put_question(context.caller, question)).id
 
 
 @agent_tool(
@@ -153,7 +153,8 @@ async def ask(context: ToolContext, question: Question) -> str:
     "session_id to send messages with. Without a policy that allows it, nothing in the house is changed.",
 )
 async def start_session(context: ToolContext, options: StartSession) -> SessionStarted:
-    return await context.service.start_session(context.caller, options)
+    session = await context.service.start_session(context.caller, options)
+    return SessionStarted(session.id)
 
 
 @agent_tool(
@@ -165,7 +166,8 @@ async def start_session(context: ToolContext, options: StartSession) -> SessionS
     is_open_world=True,
 )
 async def send_message(context: ToolContext, message: SessionMessage) -> Acknowledged:
-    return await context.service.send_message(context.caller, message.session_id, message)
+    sent = await context.service.send_message(context.caller, message.session_id, message)
+    return Acknowledged(sent.id)
 
 
 @agent_tool(
@@ -191,8 +193,7 @@ async def await_continuation(context: ToolContext, turn: TurnWait) -> str:
     is_open_world=True,
 )
 async def approve(context: ToolContext, approval: TurnApproval) -> str:
-    turn = await context.service.approve(context.caller, approval.continuation_id, approval)
-    return turn.continuation_id
+    return (await context.service.approve(context.caller, approval.continuation_id, approval)).id
 
 
 @agent_tool(
@@ -204,7 +205,7 @@ async def approve(context: ToolContext, approval: TurnApproval) -> str:
 )
 async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
     try:
-        return await context.service.cancel(context.caller, turn.continuation_id, turn.reason)
+        return await Cancelled.of(context.service.cancel(context.caller, turn.continuation_id, turn.reason))
     except ContinuationNotFound:
         return Cancelled("not_found")
 
@@ -219,7 +220,7 @@ async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
     is_open_world=True,
 )
 async def resume(context: ToolContext, turn: TurnWait) -> str:
-    return (await context.service.resume(context.caller, turn.continuation_id)).continuation_id
+    return (await context.service.resume(context.caller, turn.continuation_id)).id
 
 
 @agent_tool(
@@ -231,7 +232,8 @@ async def resume(context: ToolContext, turn: TurnWait) -> str:
     is_open_world=True,
 )
 async def retry(context: ToolContext, turn: TurnId) -> Acknowledged:
-    return await context.service.retry(context.caller, turn.continuation_id)
+    again = await context.service.retry(context.caller, turn.continuation_id)
+    return Acknowledged(again.id)
 
 
 @agent_tool(
@@ -242,7 +244,9 @@ async def retry(context: ToolContext, turn: TurnId) -> Acknowledged:
     is_idempotent=True,
 )
 async def get_session(context: ToolContext, session: SessionId) -> SessionShown:
-    return await context.service.get_session(context.caller, session.session_id)
+    found = await context.service.get_session(context.caller, session.session_id)
+    open_turns = await context.service.open_continuations(context.caller, session.session_id)
+    return SessionShown.of(found, open_turns)
 
 
 @agent_tool(
@@ -254,7 +258,8 @@ async def get_session(context: ToolContext, session: SessionId) -> SessionShown:
     is_idempotent=True,
 )
 async def end_session(context: ToolContext, session: SessionEnd) -> SessionOver:
-    return await context.service.end_session(context.caller, session.session_id, session.reason)
+    ended = await context.service.end_session(context.caller, session.session_id, session.reason)
+    return SessionOver.of(ended)
 
 
 AGENT_TOOLS: tuple[Tool, ...] = (

@@ -11,6 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from sash import __version__
 from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, SashError
 from sash.home.home_queries import QUERY_TOOLS
@@ -121,12 +122,12 @@ class McpHandlers:
         if supports_tasks(ctx):
             turn = await self._service.await_continuation(caller, continuation_id)
             if turn.status not in STOPPED:
-                return make_created_task(turn)
+                return make_created_task(ContinuationShown.of(turn))
         else:
             turn = await wait_for_turn(
-                self._service, caller, continuation_id, wait_ms=wait_ms, report=_make_report(ctx)
+                self._service, caller, continuation_id, timeout_s=wait_ms / 1000, report=_make_report(ctx)
             )
-        return tool_results.make_turn_result(turn)
+        return tool_results.make_turn_result(ContinuationShown.of(turn))
 
     async def _load_images(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
         """Return the plot that a home tool has stored, if any."""

@@ -106,4 +106,4 @@ async def _find_sessions(service: AgentService, caller: Caller, typed: str) -> l
         page = await service.list_sessions(caller, limit=MAX_SESSIONS)
     except SashError:
         return []
-    return [session.id for session in page.sessions if session.id.startswith(typed)][:MAX_COMPLETIONS]
+    return [session.id for session in page.items if session.id.startswith(typed)][:MAX_COMPLETIONS]

@@ -10,6 +10,7 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from sash.app.access import Caller
+from sash.app.schemas import ContinuationShown, SessionShown
 from sash.app.service import AgentService
 from sash.errors import ArtifactNotFound, ContinuationNotFound, SessionNotFound
 from sash.ports.store import Artifact
@@ -102,16 +103,17 @@ async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.Read
     if kind == "artifacts":
         return _make_artifact(uri, await service.artifact(caller, key))
     if kind == "continuations":
-        return _make_json(uri, await service.await_continuation(caller, key))
+        return _make_json(uri, ContinuationShown.of(await service.await_continuation(caller, key)))
     return _make_json(uri, await _load_session(service, caller, key))
 
 
 async def _load_session(service: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
     """Return a session with its newest turns."""
-    shown = await service.get_session(caller, session_id)
-    turns = await service.runtime.list_turns(session_id, owner=caller.owner, limit=MAX_TURNS)
-    session: dict[str, Any] = adapter(type(shown)).dump_python(shown, mode="json")
-    session["turns"] = [
+    session = await service.get_session(caller, session_id)
+    shown = SessionShown.of(session, await service.open_continuations(caller, session_id))
+    turns = await service.list_turns(caller, session_id, limit=MAX_TURNS)
+    values: dict[str, Any] = adapter(SessionShown).dump_python(shown, mode="json")
+    values["turns"] = [
         {
             "continuation_id": turn.id,
             "at": turn.created_at.isoformat(),
@@ -120,7 +122,7 @@ async def _load_session(service: AgentService, caller: Caller, session_id: str) 
         }
         for turn in turns
     ]
-    return session
+    return values
 
 
 def _make_artifact(uri: str, artifact: Artifact) -> t.ReadResourceResult:

@@ -107,8 +107,7 @@ class TaskHandlers:
     async def cancel(self, ctx: Context, params: TaskParams) -> dict[str, Any]:
         """Cancel a task. A task that has ended does not change."""
         await self._find_turn(ctx, params)
-        with raise_as_rpc_error():
-            await finish(self._service.cancel(self._get_caller(ctx), params.task_id))
+        await self._finish_unless_done(self._service.cancel(self._get_caller(ctx), params.task_id))
         return {}
 
     async def _find_turn(self, ctx: Context, params: TaskParams) -> ContinuationShown:
@@ -120,10 +119,11 @@ class TaskHandlers:
             raise MCPError(t.MISSING_REQUIRED_CLIENT_CAPABILITY, "Missing required client capability", needed)
         _check_name_header(ctx, params.task_id)
         with raise_as_rpc_error():
-            return await self._service.await_continuation(self._get_caller(ctx), params.task_id)
+            turn = await self._service.await_continuation(self._get_caller(ctx), params.task_id)
+        return ContinuationShown.of(turn)
 
     async def _finish_unless_done(self, work: Coroutine[Any, Any, object]) -> None:
-        """Apply an answer. Ignore it if another client answered first."""
+        """Apply an answer or a cancellation. Ignore it if another client was first, or the turn has ended."""
         with raise_as_rpc_error(), suppress(NotAwaitingApproval, ContinuationFinal, SessionBusy):
             await finish(work)
 

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from sash.app.schemas import ContinuationShown, SessionList, WaitingCall
+from sash.app.schemas import ContinuationShown, WaitingCall
+from sash.ports.store import Page
 from sash.values.continuations import ArtifactRef, ContinuationError, ContinuationResponse, Status
 from sash.values.sessions import ModelConfig, SessionStatus
 
@@ -53,7 +54,7 @@ class TurnState:
     to_do: str | None
 
 
-def summarize_sessions(page: SessionList) -> SummaryList:
+def summarize_sessions(page: Page) -> SummaryList:
     """Return a page of sessions as summaries."""
     summaries = tuple(
         SessionSummary(
@@ -67,7 +68,7 @@ def summarize_sessions(page: SessionList) -> SummaryList:
             session.stats.total_tokens,
             session.stats.cost_usd,
         )
-        for session in page.sessions
+        for session in page.items
     )
     return SummaryList(summaries, page.next_cursor)
 

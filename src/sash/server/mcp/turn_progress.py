@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import aclosing
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
+from sash.engine.worker import ContinuationResult
 from sash.errors import SashError
 from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
 from sash.values.steps import (
@@ -31,19 +31,19 @@ async def wait_for_turn(
     caller: Caller,
     continuation_id: str,
     *,
-    wait_ms: int,
+    timeout_s: float,
     report: Report | None = None,
-) -> ContinuationShown:
-    """Return a turn when it ends, needs a person, or after `wait_ms`. `report` gets each progress message."""
+) -> ContinuationResult:
+    """Return a turn when it ends, needs a person, or after `timeout_s`. `report` gets progress messages."""
     if report is None:
-        return await service.await_continuation(caller, continuation_id, wait_ms=wait_ms)
+        return await service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
     turn = await service.await_continuation(caller, continuation_id)
     cursor = await _find_start(service, caller, turn)
     reporter = _ProgressReporter(continuation_id, cursor, report)
-    events = await service.events(caller, turn.session_id, cursor)
+    events = await service.events(caller, turn.continuation.session_id, cursor)
     following = asyncio.create_task(reporter.follow(events))
     try:
-        turn = await service.await_continuation(caller, continuation_id, wait_ms=wait_ms)
+        turn = await service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
         await reporter.stop()
     finally:
         following.cancel()
@@ -52,11 +52,11 @@ async def wait_for_turn(
     return turn
 
 
-async def _find_start(service: AgentService, caller: Caller, turn: ContinuationShown) -> int:
+async def _find_start(service: AgentService, caller: Caller, turn: ContinuationResult) -> int:
     """Return a cursor shortly before the first step of a turn; a long session is not read from its start."""
     if turn.steps:
         return turn.steps[0].cursor - 1
-    newest = await service.runtime.list_turns(turn.session_id, owner=caller.owner, limit=1)
+    newest = await service.list_turns(caller, turn.continuation.session_id, limit=1)
     steps = (await service.await_continuation(caller, newest[0].id)).steps if newest else ()
     return max((step.cursor for step in steps), default=0)
 

@@ -17,7 +17,8 @@ async def send_message(
     service: Service, caller: CurrentCaller, session_id: Id, body: SendMessage
 ) -> Response:
     """Start a turn. It is stored when this responds, and continues if you disconnect."""
-    return make_json_response(await service.send_message(caller, session_id, body), 202)
+    sent = await service.send_message(caller, session_id, body)
+    return make_json_response(Acknowledged(sent.id), 202)
 
 
 @router.get("/continuations/{continuation_id}", response_model=ContinuationShown)
@@ -30,7 +31,8 @@ async def get_continuation(
     ] = 0,
 ) -> Response:
     """Return the state of a turn when it ends, when it needs an approval, or after `wait_ms`."""
-    return make_json_response(await service.await_continuation(caller, continuation_id, wait_ms=wait_ms))
+    turn = await service.await_continuation(caller, continuation_id, timeout_s=wait_ms / 1000)
+    return make_json_response(ContinuationShown.of(turn))
 
 
 @router.post("/continuations/{continuation_id}/cancel", name="cancel", response_model=Cancelled)
@@ -38,7 +40,8 @@ async def cancel_turn(
     service: Service, caller: CurrentCaller, continuation_id: Id, body: Why | None = None
 ) -> Response:
     """Cancel a turn immediately. A turn that has already ended does not change."""
-    return make_json_response(await service.cancel(caller, continuation_id, body.reason if body else None))
+    cancelling = service.cancel(caller, continuation_id, body.reason if body else None)
+    return make_json_response(await Cancelled.of(cancelling))
 
 
 @router.post(
@@ -49,7 +52,8 @@ async def cancel_turn(
 )
 async def resume_turn(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
     """Resume an interrupted turn from its first missing step."""
-    return make_json_response(await service.resume(caller, continuation_id), 202)
+    turn = await service.resume(caller, continuation_id)
+    return make_json_response(ContinuationShown.of(turn), 202)
 
 
 @router.post(
@@ -57,7 +61,8 @@ async def resume_turn(service: Service, caller: CurrentCaller, continuation_id: 
 )
 async def retry_turn(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
     """Run the message of a turn again, as a new turn."""
-    return make_json_response(await service.retry(caller, continuation_id), 202)
+    again = await service.retry(caller, continuation_id)
+    return make_json_response(Acknowledged(again.id), 202)
 
 
 @router.post(
@@ -70,10 +75,11 @@ async def approve_call(
     service: Service, caller: CurrentCaller, continuation_id: Id, body: Approve
 ) -> Response:
     """Approve or deny a tool call that waits for an approval."""
-    return make_json_response(await service.approve(caller, continuation_id, body), 202)
+    turn = await service.approve(caller, continuation_id, body)
+    return make_json_response(ContinuationShown.of(turn), 202)
 
 
 @router.post("/ask", name="ask", response_model=ContinuationShown)
 async def ask_question(service: Service, caller: CurrentCaller, body: Ask) -> Response:
     """Ask one question in a session of its own. The session ends with the answer."""
-    return make_json_response(await service.ask(caller, body))
+    return make_json_response(ContinuationShown.of(await service.ask(caller, body)))

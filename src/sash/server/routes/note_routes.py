@@ -14,7 +14,8 @@ router = APIRouter(prefix="/v1/sessions/{session_id}", tags=["memory"], response
 @router.get("/facts", name="facts", response_model=FactList)
 async def list_facts(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """List the facts that the agent remembers."""
-    return make_json_response(await service.facts(caller, session_id))
+    session = await service.get_session(caller, session_id)
+    return make_json_response(FactList(session.memory.facts))
 
 
 @router.post("/facts", name="remember", status_code=201, response_model=Fact)
@@ -26,13 +27,14 @@ async def add_fact(service: Service, caller: CurrentCaller, session_id: Id, body
 @router.delete("/facts/{fact_id}", name="forget", response_model=FactList)
 async def delete_fact(service: Service, caller: CurrentCaller, session_id: Id, fact_id: Id) -> Response:
     """Delete a fact and return it."""
-    return make_json_response(await service.forget(caller, session_id, fact_id))
+    return make_json_response(FactList((await service.forget(caller, session_id, fact_id),)))
 
 
 @router.get("/pins", name="pins", response_model=PinList)
 async def list_pins(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """List the texts that are part of every context."""
-    return make_json_response(await service.pins(caller, session_id))
+    session = await service.get_session(caller, session_id)
+    return make_json_response(PinList(session.memory.pins))
 
 
 @router.post("/pins", name="pin", status_code=201, response_model=Pin)

@@ -22,4 +22,4 @@ async def get_statistics(
 @router.delete("/owners/me", name="erase", response_model=Erased)
 async def erase_owner(service: Service, caller: CurrentCaller) -> Response:
     """Delete all your data permanently."""
-    return make_json_response(await service.erase(caller))
+    return make_json_response(Erased(await service.erase(caller)))

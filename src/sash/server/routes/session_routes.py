@@ -35,7 +35,8 @@ async def start_session(
     service: Service, caller: CurrentCaller, body: StartSession | None = None
 ) -> Response:
     """Start a session."""
-    return make_json_response(await service.start_session(caller, body or StartSession()), 201)
+    session = await service.start_session(caller, body or StartSession())
+    return make_json_response(SessionStarted(session.id), 201)
 
 
 @router.get("/sessions", response_model=SessionList)
@@ -50,7 +51,8 @@ async def list_sessions(
     ] = None,
 ) -> Response:
     """List your sessions, newest first."""
-    return make_json_response(await service.list_sessions(caller, status=status, limit=limit, cursor=cursor))
+    page = await service.list_sessions(caller, status=status, limit=limit, cursor=cursor)
+    return make_json_response(SessionList.of(page))
 
 
 @router.post(
@@ -65,7 +67,8 @@ async def import_session(service: Service, caller: CurrentCaller, request: Reque
     """Import an exported session. You become its owner."""
     # An export may be large, so it is parsed in a thread.
     body = await asyncio.to_thread(_parse_json, await request.body())
-    return make_json_response(await service.import_session(caller, body), 201)
+    session = await service.import_session(caller, body)
+    return make_json_response(SessionStarted(session.id), 201)
 
 
 def _parse_json(body: bytes) -> Any:
@@ -80,7 +83,9 @@ def _parse_json(body: bytes) -> Any:
 @router.get("/sessions/{session_id}", response_model=SessionShown)
 async def get_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Return a session and the ids of its unfinished turns."""
-    return make_json_response(await service.get_session(caller, session_id))
+    session = await service.get_session(caller, session_id)
+    open_turns = await service.open_continuations(caller, session_id)
+    return make_json_response(SessionShown.of(session, open_turns))
 
 
 @router.patch("/sessions/{session_id}", response_model=SessionShown)
@@ -88,13 +93,15 @@ async def change_session(
     service: Service, caller: CurrentCaller, session_id: Id, body: Preferences
 ) -> Response:
     """Change preferences. A preference with the value null is deleted."""
-    return make_json_response(await service.set_preferences(caller, session_id, body.preferences))
+    session = await service.set_preferences(caller, session_id, body.preferences)
+    return make_json_response(SessionShown(session))
 
 
 @router.delete("/sessions/{session_id}", response_model=Erased)
 async def delete_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Delete a session and its transcript permanently."""
-    return make_json_response(await service.delete_session(caller, session_id))
+    await service.delete_session(caller, session_id)
+    return make_json_response(Erased(1))
 
 
 @router.post("/sessions/{session_id}/end", response_model=SessionOver)
@@ -102,13 +109,15 @@ async def end_session(
     service: Service, caller: CurrentCaller, session_id: Id, body: Why | None = None
 ) -> Response:
     """End a session. It accepts no more turns, and its running turns are cancelled."""
-    return make_json_response(await service.end_session(caller, session_id, body.reason if body else None))
+    session = await service.end_session(caller, session_id, body.reason if body else None)
+    return make_json_response(SessionOver.of(session))
 
 
 @router.post("/sessions/{session_id}/fork", status_code=201, response_model=SessionStarted)
 async def fork_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Copy a session. The copy and the original continue independently."""
-    return make_json_response(await service.fork_session(caller, session_id), 201)
+    session = await service.fork_session(caller, session_id)
+    return make_json_response(SessionStarted(session.id), 201)
 
 
 @router.get("/sessions/{session_id}/export", response_model=Export)
@@ -122,7 +131,7 @@ async def export_session(service: Service, caller: CurrentCaller, session_id: Id
 @router.get("/sessions/{session_id}/context", name="context", response_model=ContextShown)
 async def get_context(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Return the parts of the next model call, and the messages that were evicted."""
-    return make_json_response(await service.context(caller, session_id))
+    return make_json_response(ContextShown.of(await service.context_report(caller, session_id)))
 
 
 @router.get("/sessions/{session_id}/search", name="search", response_model=MessageList)
@@ -134,7 +143,8 @@ async def search_messages(
     limit: Limit = 10,
 ) -> Response:
     """Search the messages of a session, including evicted ones."""
-    return make_json_response(await service.search(caller, q, session_id=session_id, limit=limit))
+    found = await service.search(caller, q, session_id=session_id, limit=limit)
+    return make_json_response(MessageList.of(found))
 
 
 @router.get("/sessions/{session_id}/messages", response_model=MessageList)
@@ -146,7 +156,9 @@ async def list_messages(
     cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the last page.")] = 0,
 ) -> Response:
     """List the transcript, oldest first."""
-    return make_json_response(await service.list_messages(caller, session_id, after=cursor, limit=limit))
+    # One message more than the page shows whether another page follows.
+    found = await service.list_messages(caller, session_id, after=cursor, limit=limit + 1)
+    return make_json_response(MessageList.of(found, limit))
 
 
 @router.get(
