@@ -25,6 +25,12 @@ _MAX_TAGS = 64
 _MAX_JSON_DEPTH = 64
 
 
+def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Refuse an unknown keyword argument with a `TypeError`, as a function without `**options` does."""
+    if unknown := sorted(set(given) - set(known)):
+        raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
+
+
 def check_text(text: str) -> str:
     """Return the text; refuse lone surrogates, which UTF-8 cannot encode."""
     if not text.isascii():
