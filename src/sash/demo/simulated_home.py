@@ -303,7 +303,7 @@ class SimulatedHome:
     def _execute(self, action: SimulatedCall, cause: str) -> None:
         service = self._services.get(action.service)
         if service is None:
-            raise ServiceFailed(f"Action {action.service} not found.", service=action.service)
+            raise ServiceFailed(f"Action {action.service} not found.")
         check_data(service, action.data)
         targets = [] if service.target is None else self._find_targets(service, action.entity_ids)
         if self._failing[action.service]:
@@ -338,8 +338,7 @@ class SimulatedHome:
         """
         if not entity_ids:
             raise ServiceFailed(
-                "must contain at least one of entity_id, device_id, area_id, floor_id, label_id.",
-                service=service.name,
+                "must contain at least one of entity_id, device_id, area_id, floor_id, label_id."
             )
         groups = {d.entity_id: sorted(d.uses) for d in self._layout.dependents if d.kind == "group"}
         wanted = [m for entity_id in entity_ids for m in groups.get(entity_id, [entity_id])]
@@ -355,7 +354,7 @@ class SimulatedHome:
         if missing:
             message = f"Referenced entities {', '.join(missing)} are missing or not currently available"
             if not available:
-                raise ServiceFailed(message, service=service.name)
+                raise ServiceFailed(message)
             self._recorder.add_log_record(
                 self._clock.now(), "warning", "homeassistant.helpers.service", message
             )
@@ -371,9 +370,7 @@ class SimulatedHome:
         ]
         if unable:
             name = f"homeassistant.{verb}"
-            raise ServiceFailed(
-                f"The service {name} does not support entities {', '.join(unable)}", service=name
-            )
+            raise ServiceFailed(f"The service {name} does not support entities {', '.join(unable)}")
         for domain, entity_ids in by_domain.items():
             self._execute(SimulatedCall(f"{domain}.{verb}", {}, tuple(entity_ids)), cause)
 
@@ -411,7 +408,7 @@ class SimulatedHome:
         items = self.items.setdefault(entity_id, {})
         name = data["item"]
         if verb != "add_item" and name not in items:
-            raise ServiceFailed(f"Unable to find to-do list item: {name}", service=f"todo.{verb}")
+            raise ServiceFailed(f"Unable to find to-do list item: {name}")
         status = items.pop(name, "needs_action")
         if verb != "remove_item":
             items[data.get("rename", name)] = data.get("status", status)

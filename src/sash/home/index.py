@@ -137,12 +137,10 @@ class HomeIndex:
         if len(named) == 1:
             return self.entities[named[0]]
         if named:
-            raise EntityNotFound(
-                f"{id_or_name!r} is the name of several: {', '.join(named)}", entity_ids=tuple(named)
-            )
+            raise EntityNotFound(f"{id_or_name!r} is the name of several: {', '.join(named)}")
         similar = self._search.search(id_or_name, MAX_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-        raise EntityNotFound(f"there is no entity {id_or_name!r}{hint}", entity_ids=tuple(similar))
+        raise EntityNotFound(f"there is no entity {id_or_name!r}{hint}")
 
     def redact(self, text: str) -> str:
         """Replace the ids of hidden entities in a text."""

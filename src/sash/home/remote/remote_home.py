@@ -126,7 +126,7 @@ class RemoteHome:
                 **target,
             )
         except RequestRefused as error:
-            raise ServiceFailed(str(error), service=service, reason=error.code) from error
+            raise ServiceFailed(str(error)) from error
         except HomeUnavailable as error:
             message = f"{self.name} was asked for {service}, but the result is unknown: {error.reason}"
             raise HomeUnavailable(message, reason=error.reason) from error
@@ -186,7 +186,7 @@ class RemoteHome:
                 raise HomeError(message) from error
             if error.code == "unauthorized":
                 raise HomeError(f"{self.name} denied the request ({kind}): {NO_ADMIN}") from error
-            raise HomeError(f"{self.name} could not answer ({kind}): {error}", reason=error.code) from error
+            raise HomeError(f"{self.name} could not answer ({kind}): {error}") from error
 
     async def _request_or(self, kind: str, default: Any, **fields: Any) -> Any:
         """Send a request. Return the default if Home Assistant refuses it."""
