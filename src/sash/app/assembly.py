@@ -26,7 +26,7 @@ def make_runtime(
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
 ) -> Runtime:
-    """Return a closed runtime with the store, the model and the home of the settings."""
+    """Return a runtime that is not open yet, with the store, the model and the home of the settings."""
     clock = clock or SystemClock()
     home = make_home(settings, clock)
     vocabulary = None
@@ -66,7 +66,7 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
 
 
 def make_defaults(settings: Settings) -> Defaults:
-    """Return the defaults of new sessions: budgets, policy, window and the maximum number per owner."""
+    """Return the defaults of new sessions: budgets, policy, window, and the maximum of sessions per owner."""
     policy = SessionPolicy(
         allow_actuation=settings.allow_actuation,
         allowlisted_services=settings.allowlisted_services,
@@ -87,7 +87,7 @@ def make_defaults(settings: Settings) -> Defaults:
 
 
 def _create_folder(folder: Path) -> Path:
-    """Create the folder with access for its user only."""
+    """Create the folder. Only the current user may read it."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:

@@ -32,7 +32,7 @@ def complete_turn(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def _read_candidates(ctx: typer.Context) -> tuple[Candidates, Candidates]:
-    """Read sessions and turns from an existing SQLite store. Errors give no candidates."""
+    """Read sessions and turns from an existing SQLite store. If that fails, return no candidates."""
     from sash.cli.local_service import run_with_service
     from sash.cli.options import LOCAL_OWNER, CommonOptions
     from sash.errors import SashError

@@ -27,7 +27,7 @@ Work = Callable[[AgentService, Caller], Awaitable[T]]
 
 @asynccontextmanager
 async def open_for_turns(settings: Settings) -> AsyncIterator[AgentService]:
-    """Open a service that runs turns, but recovers none."""
+    """Open a service that runs its own turns, and does not resume turns of other processes."""
     runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
     await _explain_locked_store(settings, runtime.open(recover=False))
     try:
@@ -62,7 +62,7 @@ def run_with_service(options: CommonOptions, work: Work[T], *, with_home: bool =
 
 
 async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) -> None:
-    """Await the opening of a store. If it fails, add that a files store allows one process at a time."""
+    """Await the opening of a store. If it is a files store and fails to open, mention `sash serve`."""
     try:
         await opening
     except StoreUnavailable as error:
