@@ -224,7 +224,7 @@ class StoreUnavailable(SashError):
 
 
 class WriteRefused(StoreUnavailable):
-    """The store refused a write for good: a later attempt fails as well."""
+    """The store refused a write, and would refuse it again."""
 
 
 class ModelError(SashError):
@@ -284,7 +284,7 @@ class HomeError(SashError):
 
 
 class HomeUnavailable(HomeError):
-    """The home is not connected, or not yet."""
+    """The home is not connected, or still connecting."""
 
     code = "home_unavailable"
 

@@ -149,7 +149,7 @@ class AgentService:
         return await self.await_continuation(caller, asked.id, timeout_s=timeout_s)
 
     async def put_question(self, caller: Caller, question: Ask) -> Continuation:
-        """Ask without waiting. The caller must be able to read the answer."""
+        """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
         limited = replace(question, budgets=self._budgets(question.budgets))

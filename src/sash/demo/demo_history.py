@@ -120,7 +120,7 @@ class DemoHistory:
     """The changes of the demo home, from a week before its start and without an end.
 
     `first_states` holds the initial states by entity id. An entity without a pattern keeps its initial state.
-    `behind_bridge` holds the ids of the entities behind the Zigbee bridge. `zone` is the time zone of the home.
+    `behind_bridge` holds the ids of the entities behind the Zigbee bridge. `zone` is the home's time zone.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The notes of a session beside its transcript: facts, pins and preferences."""
+"""The notes that a session keeps outside of its transcript: facts, pins and preferences."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,10 @@ class Notes:
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
-        """Drop a fact by its id, or all facts that have every important word of `about`; return them."""
+        """Drop the fact with the id `about`, or all facts that contain every important word of `about`.
+
+        Return the dropped facts.
+        """
         note = _check_note(about)
         wanted = extract_stems(note) or split_words(note)
         return await self._drop_facts(
@@ -50,7 +53,7 @@ class Notes:
         )
 
     async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
-        """Drop a fact by its id and return it."""
+        """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         gone = await self._drop_facts(owner, session_id, lambda fact: fact.id == fact_id)
         if not gone:
             raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
@@ -93,7 +96,7 @@ class Notes:
         await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change preferences; None removes one."""
+        """Change some preferences of a session. A preference with the value None is removed."""
         new = check_json(preferences)
 
         def change(session: Session) -> Session:
@@ -111,7 +114,7 @@ def _has_all(text: str, wanted: list[str]) -> bool:
 
 
 def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
-    """Return preferences without secrets; refuse too many, because every prompt contains them."""
+    """Return preferences without secrets. Raise `InvalidInput` if they are too long for a prompt."""
     clean: dict[str, Any] = redact_json(check_json(preferences))
     size = len(json.dumps(clean))
     if size > MAX_PREFERENCES_BYTES:

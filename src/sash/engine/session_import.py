@@ -47,7 +47,7 @@ def _adopted(continuation: Continuation, owner: str) -> Continuation:
 
 
 def _check(bundle: Bundle) -> None:
-    """Refuse invalid ids and parts that do not fit together."""
+    """Raise `InvalidExport` for invalid ids, and for parts that do not fit together."""
     session_id = bundle.session.id
     turns = [c.id for c in bundle.continuations]
     artifacts = [a.ref.id for a in bundle.artifacts]

@@ -154,7 +154,7 @@ class HomeActions:
     async def _check_failed_call(
         self, call: ServiceCall, before: StatesById, error: ServiceFailed
     ) -> CallOutcome:
-        """Return an outcome if a failed call has changed something; else raise its error."""
+        """Return an outcome if the failed call has changed something; else raise the error of the call."""
         try:
             after = await self.read_states(call.entity_ids)
         except HomeError as lost:

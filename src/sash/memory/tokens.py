@@ -81,8 +81,8 @@ def find_encoding(model: str) -> str | None:
 class TokenCounter:
     """Counts text, messages and tool schemas for one model.
 
-    The first use loads the rank file, which takes a fraction of a second. In an event loop, call `load` in a
-    thread before (`is_loaded` is True afterwards).
+    The first use loads the rank file, which takes a fraction of a second. In an event loop, first call `load`
+    in a thread (`is_loaded` is True afterwards).
     """
 
     def __init__(self, model: str | None = None) -> None:

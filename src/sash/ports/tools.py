@@ -129,7 +129,7 @@ class ToolRegistry:
         return registry
 
     def register(self, spec: ToolSpec) -> None:
-        """Add a tool; refuse a name that is taken or a schema that is invalid."""
+        """Add a tool. Raise `InvalidInput` if its name is taken or a schema is invalid."""
         if spec.name in self.specs:
             raise InvalidInput(f"there is a tool {spec.name} already")
         self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
@@ -146,7 +146,7 @@ class ToolRegistry:
         self.schemas.append({"type": "function", "function": function})
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
-        """Parse and check the arguments of a call; the error message is for the model."""
+        """Parse and check the arguments of a call. Raise `InvalidInput` with a message for the model."""
         try:
             arguments = json.loads(text or "{}")
             self._check_input[spec.name](arguments)

@@ -1,7 +1,7 @@
 """The rules of the store contract, once for all backends: pure functions without I/O.
 
 A backend reads a state, calls the rule, and writes the change that the rule returns, all in one transaction.
-A rule that refuses raises the contract's error, before the backend has written anything.
+If a call is not allowed, the rule raises the contract's error, before the backend has written anything.
 """
 
 from collections.abc import Collection, Sequence
@@ -40,7 +40,7 @@ class LeaseState(NamedTuple):
     epoch: int = 0
 
     def release(self) -> "LeaseState":
-        """Return the state after a release. The new epoch fences out the old worker."""
+        """Return the state after a release. Its new epoch makes writes of the old worker fail."""
         return LeaseState(epoch=self.epoch + 1)
 
 
@@ -98,7 +98,7 @@ class AppendChange(NamedTuple):
 
 
 class EndChange(NamedTuple):
-    """The writes at the end of a turn, beside the continuation and the cut: see `TurnEnd`."""
+    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
 
     steps: tuple[Step, ...]
     lease: LeaseState
@@ -126,19 +126,19 @@ class AmendChange(NamedTuple):
 
 
 def wants_name(session: Session) -> bool:
-    """Return True if the session needs its name for itself."""
+    """Return True if the session reserves its name: it has a name and is active."""
     return session.name is not None and session.status == "active"
 
 
 def is_name_taken(session: Session, named: Session | None) -> bool:
-    """Return True if `named`, the session that has the name now, keeps `session` from taking it."""
+    """Return True if `session` reserves its name, but `named` is another active session with that name."""
     if not wants_name(session) or named is None:
         return False
     return named.status == "active" and named.id != session.id
 
 
 def check_name(session: Session, named: Session | None) -> None:
-    """Refuse a name that another active session has."""
+    """Raise `SessionExists` if another active session has the name."""
     if is_name_taken(session, named):
         raise SessionExists(
             f"an active session is named {session.name!r} already: go on with that one, or end it first"
@@ -146,10 +146,10 @@ def check_name(session: Session, named: Session | None) -> None:
 
 
 def choose_session(session: Session, named: Session | None, reopen: bool) -> Session:
-    """Return the session that opens a name, given `named`, the active or else newest session of that name.
+    """Return the session to use for a name. `named` is the active session of that name, or else the newest.
 
-    That is `named` if it is active, `named` made active again if it has expired and `reopen` is set, else
-    `session`, which counts the turns before it.
+    An active `named` is returned. An expired `named` becomes active again if `reopen` is set. Otherwise
+    `session` is returned, and it counts the turns of the sessions before it.
     """
     if named is None:
         return session
@@ -166,14 +166,14 @@ def prepare_import(session: Session, named: Session | None) -> Session:
 
 
 def save_session(stored: Session, changed: Session, named: Session | None, now: datetime) -> Session:
-    """Return the changed session with its next version."""
+    """Return the changed session with a new version."""
     check_version(stored.version, changed)
     check_name(changed, named)
     return replace(changed, version=changed.version + 1, updated_at=now)
 
 
 def check_version(stored_version: int, session: Session) -> None:
-    """Refuse a session that has changed since the caller read it."""
+    """Raise `SessionChanged` if the stored session has changed since the caller read `session`."""
     if stored_version != session.version:
         raise SessionChanged(
             f"session {session.id} was changed meanwhile: read it again and repeat the change",
@@ -182,7 +182,7 @@ def check_version(stored_version: int, session: Session) -> None:
 
 
 def check_free(session_id: str, holder_id: str | None) -> None:
-    """Refuse a turn in a session that another continuation holds."""
+    """Raise `SessionBusy` if a continuation holds the session."""
     if holder_id is not None:
         raise SessionBusy(
             f"session {session_id} is busy with {holder_id}: await or cancel it, or send with "
@@ -224,7 +224,7 @@ def claim(
     steps: Sequence[StepBody],
     now: datetime,
 ) -> TurnChange:
-    """Claim a continuation that waits. Only an awaited approval may hold the session itself."""
+    """Claim a continuation that waits. Raise `SessionBusy` if another continuation holds the session."""
     check_open(continuation)
     if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
         check_free(continuation.session_id, holder_id)
@@ -239,14 +239,14 @@ def append(
     release_as: WaitingStatus | None,
     now: datetime,
 ) -> AppendChange:
-    """Append steps under a worker's lease, and release the lease if the continuation waits from now on."""
+    """Append steps, and with `release_as` release the lease. Raise `LeaseLost` if the worker lost it."""
     held = check_lease(lease, turn)
     after = held.lease if release_as is None else held.lease.release()
     return AppendChange(number_steps(held, steps, now), after)
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
-    """Return the writes of a worker that ends the turn under its lease."""
+    """Return what to write when a worker ends its turn. Raise `LeaseLost` if the worker lost the lease."""
     if state is None:
         raise LeaseLost(lease.continuation_id)
     check_lease(lease, state.turn)
@@ -254,7 +254,7 @@ def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) ->
 
 
 def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
-    """Return the writes at the end of a turn."""
+    """Return what to write at the end of a turn."""
     steps = number_steps(state.turn, end.steps, now)
     return EndChange(
         steps,
@@ -275,7 +275,7 @@ def record(
     end: TurnEnd,
     now: datetime,
 ) -> tuple[Continuation, EndChange | None]:
-    """Record a turn that is over. Return the existing continuation of its key without a change."""
+    """Record a turn that has ended. If `existing` has its idempotency key, return that one unchanged."""
     if existing is not None:
         return existing, None
     check_version(state.version, session)
@@ -294,7 +294,7 @@ def amend(
     token_count: int,
     now: datetime,
 ) -> AmendChange:
-    """Amend the answer of a completed turn. `answer` is the last message that the turn left."""
+    """Amend the answer of a completed turn. `answer` is the last message of the turn."""
     if continuation.status != "completed":
         message = (
             f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
@@ -320,7 +320,7 @@ def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
 
 
 def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Take a running continuation from a worker that lost its lease."""
+    """Interrupt a running continuation whose worker lost the lease."""
     interrupted = replace(continuation, status="interrupted", updated_at=now)
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
@@ -333,7 +333,7 @@ def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnCh
 
 
 def check_open(continuation: Continuation) -> None:
-    """Refuse a change of a continuation that has ended."""
+    """Raise `ContinuationFinal` if the continuation has ended."""
     if continuation.is_final:
         raise ContinuationFinal(
             f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
@@ -355,7 +355,7 @@ def _with_status(continuation: Continuation, status: Status) -> Continuation:
 
 
 def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
-    """Refuse a write under a lease that has been released, expired or replaced."""
+    """Return the turn. Raise `LeaseLost` if its lease was released or replaced, or the turn was deleted."""
     if turn is None or (turn.lease.worker, turn.lease.epoch) != (lease.worker, lease.epoch):
         raise LeaseLost(lease.continuation_id)
     return turn
@@ -402,27 +402,27 @@ def expire_session(session: Session) -> Session:
 
 
 def raise_session_not_found(session_id: str) -> NoReturn:
-    """Refuse a call for a session that the owner does not have."""
+    """Raise `SessionNotFound`: the owner has no session with this id."""
     raise SessionNotFound(f"no session {session_id}", session_id=session_id)
 
 
 def raise_continuation_not_found(continuation_id: str) -> NoReturn:
-    """Refuse a call for a continuation that the owner does not have."""
+    """Raise `ContinuationNotFound`: the owner has no continuation with this id."""
     raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
 
 
 def raise_artifact_not_found(artifact_id: str) -> NoReturn:
-    """Refuse a call for an artifact that the owner does not have."""
+    """Raise `ArtifactNotFound`: the owner has no artifact with this id."""
     raise ArtifactNotFound(f"no artifact {artifact_id}")
 
 
 def raise_session_exists(session_id: str) -> NoReturn:
-    """Refuse a new session whose id is taken."""
+    """Raise `SessionExists`: the id of a new session is taken."""
     raise SessionExists(f"session {session_id} exists already", session_id=session_id)
 
 
 def raise_parts_exist(session_id: str) -> NoReturn:
-    """Refuse an import with ids of continuations or artifacts that another session has."""
+    """Raise `SessionExists`: another session has continuations or artifacts with the ids of the import."""
     raise SessionExists(
         f"parts of session {session_id} exist already in another session: fork that one instead",
         session_id=session_id,

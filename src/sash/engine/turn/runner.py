@@ -1,4 +1,4 @@
-"""Runs one turn and writes its end: its answer, the messages that join the window, and what they evict."""
+"""Runs one turn and writes its end: the answer, the messages for the window, and the evicted messages."""
 
 import logging
 import traceback
@@ -248,8 +248,8 @@ def _make_entry(
 def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntry]) -> str:
     """Return the session's digest with lines for the evicted turns.
 
-    A full digest drops its older half at once: dropping a few lines each time would move the head of the
-    prompt more often than the cut does.
+    A full digest drops its older half at once. Dropping a few lines each time would change the beginning of
+    the prompt more often.
     """
     count_text = parts.counter.count_text
     new = build_digest(turns(evicted), count_text)

@@ -76,7 +76,7 @@ class TurnContext:
         )
 
     def _describe_home(self) -> str:
-        """Brief the model about the home once, then about changes. Return a message if the home is away."""
+        """Describe the home to the model once, then only changes. Return the reason if it is unavailable."""
         parts, window = self._parts, self._window
         if parts.home is None:
             return ""
@@ -104,7 +104,7 @@ class TurnContext:
         return f"It is now {self._parts.local_time.format(now)}."
 
     async def _recall(self) -> None:
-        """Bring back evicted turns about words of the message that the window does not contain."""
+        """Bring back evicted turns that contain words of the message which the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return

@@ -82,7 +82,7 @@ class FileLedgers(Ledgers):
         self._lock.release()
 
     def run(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job. A failure of the disk is a `StoreUnavailable`."""
+        """Run a job. Raise `StoreUnavailable` if the disk fails."""
         try:
             return job(self)
         except OSError as error:
@@ -302,7 +302,7 @@ class FileLedgers(Ledgers):
         try:
             yield cast(Ledger, ledger)
         except SashError:
-            raise  # refused before any change
+            raise  # the rules raised it before any change
         except Exception:
             self._ledgers.pop(session_id, None)
             if again := self._load(session_id):

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 
 class FilesStore(LedgerStore):
-    """Sessions as files. A second process is refused."""
+    """Sessions as files. `open` raises `StoreUnavailable` if another process has the folder open."""
 
     def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:
         self._ledgers = FileLedgers(Path(folder), clock or SystemClock())

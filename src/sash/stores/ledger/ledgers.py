@@ -1,4 +1,4 @@
-"""The ledgers of all sessions, and the verbs of the contract on them. It is not safe for several threads."""
+"""The ledgers of all sessions, with the methods of the store contract. They are not thread-safe."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
@@ -251,7 +251,7 @@ class Ledgers:
         self._note_name(ledger.session)
 
     def _note_name(self, session: Session) -> None:
-        """Note the name of a session. A later change of the name does not remove the note."""
+        """Add a session to the index of names. It stays there if the session gets another name later."""
         if session.name is not None:
             self._named.setdefault((session.owner, session.name), set()).add(session.id)
 
@@ -263,7 +263,7 @@ class Ledgers:
                 del self._named[key]
 
     def _find_named(self, session: Session) -> Session | None:
-        """Return the session that has the name now, if `session` needs the name."""
+        """Return the session that has the name of `session` now; None if `session` does not need it."""
         if session.name is None or not rules.wants_name(session):
             return None
         return self.find_session(session.owner, session.name)
@@ -299,7 +299,7 @@ class Ledgers:
 def _cut_page(
     sessions: Iterable[Session], status: SessionStatus | None, limit: int, cursor: str | None
 ) -> Page:
-    """Return a page of sessions, newest first, behind the session with the id `cursor`."""
+    """Return a page of sessions, newest first, that starts after the session with the id `cursor`."""
     matching = sorted(
         (s for s in sessions if status in (None, s.status) and (cursor is None or s.id < cursor)),
         key=lambda session: session.id,

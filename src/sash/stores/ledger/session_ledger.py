@@ -1,7 +1,7 @@
 """The records of one session in memory.
 
-The verbs check everything by `rules` before they change anything, so that a refused call leaves the ledger as
-it was.
+The methods check everything with `rules` before they change anything, so that a call that raises leaves the
+ledger as it was.
 """
 
 from collections.abc import Iterable, Sequence
@@ -101,7 +101,7 @@ class Ledger:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
         change = rules.append(lease, turn, steps, release_as, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         continuation = entry.continuation
         if release_as is not None:
             continuation = replace(continuation, status=release_as, updated_at=now, stats=stats)
@@ -111,7 +111,7 @@ class Ledger:
     def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
         entry = self.entries.get(lease.continuation_id)
         change = rules.finish(lease, None if entry is None else self._end_state(entry), end, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         self._end(entry, end, change, now)
         return EndWritten(change.steps, change.next_waits)
 
@@ -202,7 +202,7 @@ class Ledger:
         self.vectors.pop(entry.first_position, None)
 
     def touch(self, now: datetime) -> None:
-        """Give the session its next version."""
+        """Give the session a new version."""
         self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
 
     def entry(self, continuation_id: str) -> Entry:

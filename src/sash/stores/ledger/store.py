@@ -1,4 +1,4 @@
-"""The async verbs of the contract for a backend that keeps ledgers."""
+"""The async methods of the store contract, for a backend that keeps ledgers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence

@@ -1,8 +1,8 @@
 """One SQLite file: a writer thread, reader threads, and the migrations.
 
 The writer thread owns one connection. It commits all waiting jobs together, with one fsync (group commit).
-Each job has a savepoint, so that a refused job does not affect the others. Readers have connections of their
-own and never wait for the writer (WAL).
+Each job has a savepoint, so that a job that fails does not affect the others. Readers have connections of
+their own and never wait for the writer (WAL).
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class _PendingJob:
 
 
 class _File:
-    """The file that was opened. A write into a moved or deleted file would be lost."""
+    """The file that was opened. If the file is moved or deleted, later writes into it would be lost."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class _File:
         self._identity = (found.st_dev, found.st_ino)
 
     def check(self) -> None:
-        """Refuse to use a file that was moved, deleted or replaced."""
+        """Raise FileNotFoundError if the file was moved, deleted or replaced."""
         if self._is_gone():
             raise FileNotFoundError(self.path)
 

@@ -97,7 +97,7 @@ def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime
 
 
 def touch_session(db: sqlite3.Connection, key: int, now: datetime) -> None:
-    """Give a session its next version."""
+    """Give a session a new version."""
     db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
 
 
@@ -150,7 +150,7 @@ def read_time(timestamp: float) -> datetime:
 
 
 def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name now, if `session` needs the name."""
+    """Return the session that has the name of `session` now; None if `session` does not need it."""
     if session.name is None or not rules.wants_name(session):
         return None
     return find_session(db, session.owner, session.name)

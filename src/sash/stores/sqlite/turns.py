@@ -1,4 +1,4 @@
-"""The verbs of a turn on SQLite. Each one reads a state, applies its rule, and writes the change.
+"""The methods of the store for turns, on SQLite. Each reads a state, applies its rule, and writes the change.
 
 Every function is one job of the writer thread, and runs in one transaction.
 """
@@ -114,7 +114,7 @@ def amend(
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
     change = rules.amend(continuation, turn, answer, text, token_count, now)
-    assert stored is not None  # the rule refuses a turn without an answer
+    assert stored is not None  # the rule raises for a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
     messages.replace_answer(db, stored, continuation_id, change.answer)
@@ -142,7 +142,7 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
-    """Expire the continuations that have waited since before this time, and return their number."""
+    """Expire the continuations that have been waiting since before this time. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
     for continuation in forgotten:
         key, turn = _read_turn(db, continuation.id)
