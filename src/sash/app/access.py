@@ -86,7 +86,7 @@ class Tokens:
         requested = set(scopes)
         if not requested or not requested <= set(SCOPES):
             wrong = ", ".join(sorted(requested - set(SCOPES))) or "none"
-            raise InvalidInput(f"scopes are {', '.join(SCOPES)}, not {wrong}")
+            raise InvalidInput(f"scopes must be one or more of {', '.join(SCOPES)}, got {wrong}")
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = self._clock.now()
         token = Token(
@@ -107,7 +107,7 @@ class Tokens:
         with self._lock():
             tokens = dict(self._load())
             if token_id not in tokens:
-                raise TokenNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
+                raise TokenNotFound(f"there is no token {token_id!r:.40}: `sash token list` shows all tokens")
             revoked = tokens.pop(token_id)
             self._save(tokens)
         return revoked

@@ -267,8 +267,8 @@ class AgentService:
         session = await self.runtime.get_session(session_id, owner=caller.owner)
         if session.policy.allow_actuation:
             raise Forbidden(
-                f"the agent of session {session_id} may act, and your token lacks the scope 'act': start a "
-                "session of your own",
+                f"session {session_id} allows actions, and your token lacks the scope 'act': start another "
+                "session, or use a token with that scope",
                 scope="act",
             )
 

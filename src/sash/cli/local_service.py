@@ -69,5 +69,5 @@ async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) ->
         if settings.store != "files":
             raise
         raise StoreUnavailable(
-            f"{error.message}. If `sash serve` has it open, ask that server over HTTP"
+            f"{error.message}. If `sash serve` has the store open, send requests to that server over HTTP"
         ) from error

@@ -56,7 +56,9 @@ class Notes:
         """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         gone = await self._drop_facts(owner, session_id, lambda fact: fact.id == fact_id)
         if not gone:
-            raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
+            raise NoteNotFound(
+                f"there is no fact {fact_id!r:.80} in session {session_id}", session_id=session_id
+            )
         return gone[0]
 
     async def _drop_facts(
@@ -90,7 +92,7 @@ class Notes:
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
             if len(left) == len(session.memory.pins):
-                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", session_id=session_id)
+                raise NoteNotFound(f"there is no pin {pin_id} in session {session_id}", session_id=session_id)
             return replace(session, memory=replace(session.memory, pins=left))
 
         await change_session(self._store, owner, session_id, change)
@@ -119,7 +121,7 @@ def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
     size = len(json.dumps(clean))
     if size > MAX_PREFERENCES_BYTES:
         raise InvalidInput(
-            f"preferences may have {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
+            f"preferences may have at most {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
         )
     return clean
 
@@ -128,10 +130,10 @@ def _check_note(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("a note must be a text that is not empty")
     if len(text) > MAX_CHARS:
-        raise InvalidInput(f"a note may have {MAX_CHARS} characters, this one has {len(text)}: shorten it")
+        raise InvalidInput(f"a note may have at most {MAX_CHARS} characters, got {len(text)}: shorten it")
     return redact(check_text(text.strip()))
 
 
 def _check_room(what: str, notes: tuple[Any, ...]) -> None:
     if len(notes) >= MAX_NOTES:
-        raise InvalidInput(f"a session keeps {MAX_NOTES} {what}: forget some of them first")
+        raise InvalidInput(f"a session keeps at most {MAX_NOTES} {what}: remove some of them first")

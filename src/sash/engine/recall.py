@@ -150,7 +150,9 @@ async def _find_similar(
         asked = pack_vector(made)
         found = await asyncio.to_thread(lambda: {v.position: compare_vectors(asked, v.data) for v in vectors})
     except Exception as error:
-        _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
+        _logger.warning(
+            "the embedder failed, so recall uses words only: %s", redact(str(error) or type(error).__name__)
+        )
         return {}
     limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
     return {position: alike for position, alike in found.items() if alike > limit}

@@ -94,7 +94,7 @@ def clean_object(value: dict[str, Any]) -> dict[str, Any]:
 def clean_label(name: str, label: str) -> str:
     """Return a label. Raise `InvalidInput` if it looks like a secret, because labels are stored unchanged."""
     if redact(label) != label:
-        raise InvalidInput(f"the {name} looks like it has a secret in it: use another one")
+        raise InvalidInput(f"the {name} seems to contain a secret: use another {name}")
     return label
 
 

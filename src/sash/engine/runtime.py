@@ -264,7 +264,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         try:
             await self._home_intents.warm_up()
         except Exception as error:
-            _logger.warning("the sentences about the home are not warmed up: %s", error)
+            _logger.warning("could not load the sentences about the home in advance: %s", error)
         self._warmed_up.set()
 
     async def _repeat(self, interval_s: float, job: Callable[[], Awaitable[Any]]) -> None:

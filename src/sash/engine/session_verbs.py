@@ -125,7 +125,7 @@ class SessionVerbs:
         limit = self.defaults.max_sessions
         if limit is not None and await self._parts.store.count_active(owner) >= limit:
             raise TooManySessions(
-                f"{owner} has {limit} active sessions, all that it may have: end some, or raise max_sessions",
+                f"{owner} has {limit} active sessions, the maximum: end some, or raise max_sessions",
                 limit=limit,
             )
 
@@ -149,7 +149,7 @@ class SessionVerbs:
         """List an owner's sessions, newest first. `status` and `name` filter them."""
         check_limit("limit", limit)
         if cursor is not None and not is_ulid(cursor):
-            raise InvalidInput(f"cursor is the next_cursor of the last page, not {cursor!r:.80}")
+            raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
         return await self._parts.store.list_sessions(
             owner, status=status, name=name, limit=limit, cursor=cursor
         )

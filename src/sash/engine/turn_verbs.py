@@ -314,7 +314,7 @@ class TurnVerbs(SessionVerbs):
         last = await self._parts.store.last_cursor(owner, session_id)
         if cursor > last:
             raise CursorUnknown(
-                f"session {session_id} has given no cursor {cursor}, its last is {last}: listen from there",
+                f"session {session_id} has no cursor {cursor}: continue from its last cursor, {last}",
                 session_id=session_id,
                 last_cursor=last,
             )
@@ -324,7 +324,7 @@ def _check_key(new: Continuation, stored: Continuation) -> Continuation:
     """Return the stored turn. Raise `KeyReused` if its idempotency key belongs to another message."""
     if stored.id != new.id and stored.request.message != new.request.message:
         raise KeyReused(
-            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to another message, of "
+            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to the message of turn "
             f"{stored.id}: use a new key for each message",
             continuation_id=stored.id,
         )

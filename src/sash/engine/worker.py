@@ -347,7 +347,9 @@ class Worker:
         except StoreUnavailable as error:
             if not isinstance(error, WriteRefused):
                 raise
-            _logger.error("the store refuses the end of turn %s for good: %s", continuation_id, error)
+            _logger.error(
+                "the end of turn %s is lost, because the store cannot write it: %s", continuation_id, error
+            )
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
         await self.serve_next(turn.session.id)

@@ -350,7 +350,7 @@ class ConversationMemoryManager:
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         if conversation is None:
             raise ConversationNotFound(
-                f"no conversation {conversation_id!r}: get_all_conversations() lists the existing ones",
+                f"there is no conversation {conversation_id!r}: get_all_conversations() lists all ids",
                 conversation_id=conversation_id,
             )
         return conversation
@@ -358,7 +358,7 @@ class ConversationMemoryManager:
     def _check_id_is_free(self, conversation_id: str) -> None:
         if conversation_id in self._conversations:
             raise ConversationExists(
-                f"conversation {conversation_id!r} exists: reset it first, or choose another id",
+                f"conversation {conversation_id!r} already exists: reset it first, or choose another id",
                 conversation_id=conversation_id,
             )
 

@@ -46,5 +46,5 @@ async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) 
         except SessionChanged:
             await asyncio.sleep(0.001 * n)
     raise SessionChanged(
-        f"session {session_id} is changed by others all the time: try again", session_id=session_id
+        f"other callers keep changing session {session_id}: try again", session_id=session_id
     )

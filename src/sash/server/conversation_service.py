@@ -171,7 +171,8 @@ class ConversationService:
         turns = [] if found is None else await self.runtime.list_turns(found.id, owner=caller.owner)
         if all(turn.id != turn_id for turn in turns):
             raise ContinuationNotFound(
-                f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
+                f"there is no turn {turn_id} in the window of conversation {conversation_id}",
+                continuation_id=turn_id,
             )
         await self._service.amend_turn(caller, turn_id, ai_response)
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
@@ -209,7 +210,7 @@ class ConversationService:
                 turn = await self._answer_approvals(caller, waiting, parse_approval(text))
         except ContinuationNotFound as error:
             raise SessionChanged(
-                f"conversation {conversation_id} was cleared while the agent answered: send it again"
+                f"conversation {conversation_id} was cleared while the agent answered: send the message again"
             ) from error
         return {
             "response_text": _write_reply(turn),

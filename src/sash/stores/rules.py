@@ -141,7 +141,7 @@ def check_name(session: Session, named: Session | None) -> None:
     """Raise `SessionExists` if another active session has the name."""
     if is_name_taken(session, named):
         raise SessionExists(
-            f"an active session is named {session.name!r} already: go on with that one, or end it first"
+            f"an active session already has the name {session.name!r}: continue that session, or end it first"
         )
 
 
@@ -176,7 +176,7 @@ def check_version(stored_version: int, session: Session) -> None:
     """Raise `SessionChanged` if the stored session has changed since the caller read `session`."""
     if stored_version != session.version:
         raise SessionChanged(
-            f"session {session.id} was changed meanwhile: read it again and repeat the change",
+            f"session {session.id} has changed since it was read: read it again and repeat the change",
             session_id=session.id,
         )
 
@@ -304,7 +304,7 @@ def amend(
             raise ContinuationFinal(message, continuation_id=continuation.id)
         raise InvalidInput(message)
     if answer is None or answer.role != "assistant" or answer.tool_calls:
-        raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
+        raise InvalidInput(f"continuation {continuation.id} has no answer that can be amended")
     response = replace(continuation.response or ContinuationResponse(""), final_message=text)
     return AmendChange(
         replace(continuation, response=response),
@@ -403,27 +403,27 @@ def expire_session(session: Session) -> Session:
 
 def raise_session_not_found(session_id: str) -> NoReturn:
     """Raise `SessionNotFound`: the owner has no session with this id."""
-    raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+    raise SessionNotFound(f"there is no session {session_id}", session_id=session_id)
 
 
 def raise_continuation_not_found(continuation_id: str) -> NoReturn:
     """Raise `ContinuationNotFound`: the owner has no continuation with this id."""
-    raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+    raise ContinuationNotFound(f"there is no continuation {continuation_id}", continuation_id=continuation_id)
 
 
 def raise_artifact_not_found(artifact_id: str) -> NoReturn:
     """Raise `ArtifactNotFound`: the owner has no artifact with this id."""
-    raise ArtifactNotFound(f"no artifact {artifact_id}")
+    raise ArtifactNotFound(f"there is no artifact {artifact_id}")
 
 
 def raise_session_exists(session_id: str) -> NoReturn:
     """Raise `SessionExists`: the id of a new session is taken."""
-    raise SessionExists(f"session {session_id} exists already", session_id=session_id)
+    raise SessionExists(f"session {session_id} already exists", session_id=session_id)
 
 
 def raise_parts_exist(session_id: str) -> NoReturn:
     """Raise `SessionExists`: another session has continuations or artifacts with the ids of the import."""
     raise SessionExists(
-        f"parts of session {session_id} exist already in another session: fork that one instead",
+        f"parts of session {session_id} already exist in another session: fork that session instead",
         session_id=session_id,
     )

@@ -141,7 +141,7 @@ class SessionMemory:
 
 @validated(error=InvalidLimit)
 class WindowLimits:
-    """The limits of a session's window. An eviction reduces the window to the share `evict_to` of a limit."""
+    """The limits of a session's window. `evict_to` is the low-water mark: an eviction stops there."""
 
     max_tokens: Limit | None = 4000
     max_turns: Limit | None = None

@@ -126,7 +126,7 @@ def check_tags(tags: Any) -> frozenset[str]:
         raise InvalidInput(f"tags must be a set of strings, got {type(tags).__name__}")
     checked = frozenset(check_label("a tag", tag) for tag in tags)
     if len(checked) > _MAX_TAGS:
-        raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
+        raise InvalidInput(f"a message can have at most {_MAX_TAGS} tags, got {len(checked)}")
     return checked
 
 
@@ -138,12 +138,14 @@ def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
         )
     for part in content:
         if not isinstance(part, Mapping) or type(part.get("type")) is not str:
-            raise InvalidInput(f"a content part is an object with a 'type', got {type(part).__name__}")
+            raise InvalidInput(
+                f"a content part must be an object with a field 'type', got {type(part).__name__}"
+            )
         if not isinstance(part.get("text", ""), str):
             raise InvalidInput(f"a content part's text must be a string, got {type(part['text']).__name__}")
         image = part.get("image_url", "")
         if not isinstance(image.get("url") if isinstance(image, Mapping) else image, str):
-            raise InvalidInput("image_url must be a URL, or an object with the URL as its 'url'")
+            raise InvalidInput("image_url must be a URL, or an object with the URL in its field 'url'")
     return tuple(freeze(copy_json(content)))
 
 
@@ -160,7 +162,7 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
             or type(function.get("arguments")) is not str
         ):
             raise InvalidToolCall(
-                "a tool call has the form {'id': …, 'type': 'function', 'function': "
+                "a tool call must have the form {'id': …, 'type': 'function', 'function': "
                 "{'name': …, 'arguments': '<JSON text>'}}"
             )
         call_id = call.get("id")
@@ -192,7 +194,7 @@ def copy_json(value: Any) -> Any:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         copied = json.loads(check_text(text))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"only JSON values can be kept: {error}") from error
+        raise InvalidInput(f"only JSON values can be stored: {error}") from error
     check_depth(copied)
     return copied
 
@@ -203,7 +205,9 @@ def check_depth(value: Any) -> None:
     while waiting:
         value, depth = waiting.pop()
         if depth > _MAX_JSON_DEPTH:
-            raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+            raise InvalidInput(
+                f"JSON values may be nested at most {_MAX_JSON_DEPTH} levels deep: flatten them"
+            )
         if isinstance(value, dict):
             waiting += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
@@ -222,9 +226,9 @@ def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
     [checked] = check_parts([part])
     kind = checked["type"]
     if kind not in ATTACHMENTS:
-        raise InvalidInput(f"an attachment is a part of type {' or '.join(ATTACHMENTS)}, not {kind!r:.80}")
+        raise InvalidInput(f"an attachment must be of type {' or '.join(ATTACHMENTS)}, got {kind!r:.80}")
     if not checked.get(kind):
-        raise InvalidInput(f"an attachment of type {kind} needs its {kind}")
+        raise InvalidInput(f"an attachment of type {kind} needs the field {kind}")
     if kind == "input_audio" and not isinstance(checked["input_audio"], Mapping):
-        raise InvalidInput("input_audio is an object with the recording as its 'data'")
+        raise InvalidInput("input_audio must be an object with the recording in its field 'data'")
     return checked

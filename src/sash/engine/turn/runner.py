@@ -69,7 +69,7 @@ class TurnRunner:
             self.unwritten, self.has_next = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
-            _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
+            _logger.error("the end of turn %s could not be written: %s", turn.continuation.id, error)
         finally:
             spending.running.pop(turn.continuation.id, None)
             await self.journal.stop()
@@ -90,7 +90,7 @@ class TurnRunner:
         except LeaseLost:
             return  # The turn has ended, waits for an approval, or was cancelled.
         except SashError as error:
-            _logger.error("turn %s could not be marked: %s", self._turn.continuation.id, error)
+            _logger.error("turn %s could not be marked as interrupted: %s", self._turn.continuation.id, error)
 
     async def _run(self) -> None:
         parts, turn = self._parts, self._turn
@@ -138,7 +138,7 @@ class TurnRunner:
             await self._fail(error.code, error.message)
             return
         message = redact(error.message)
-        _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
+        _logger.warning("turn %s was interrupted and can be resumed: %s", self._turn.continuation.id, message)
         step = Interrupted(error.code, message, tuple(self._budget.lost_bills))
         await self.journal.hand_back([step], "interrupted", self._stats(errors={error.code: 1}))
         self.has_next = True

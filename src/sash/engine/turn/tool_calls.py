@@ -167,7 +167,7 @@ class ToolCalls:
             return Verdict("deny", SECRET_LOST)
         if spec.cost and (budget := self._budget.find_exceeded(spec.cost)):
             return Verdict(
-                "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
+                "deny", f"it costs ${spec.cost:.2f}, which is more than the budget allows ({budget})"
             )
         call.cost_usd = spec.cost
         return await self._judge_action(checked) if spec.action else Verdict("allow")

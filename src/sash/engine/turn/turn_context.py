@@ -117,7 +117,7 @@ class TurnContext:
                 parts.store, session.owner, session.id, message, unknown, parts.embedder
             )
         except SashError as error:
-            _logger.warning("nothing was recalled: %s", error.message)
+            _logger.warning("recall failed: %s", error.message)
             return
         limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
         text, shown = render(

@@ -62,7 +62,9 @@ class HostGuard:
         for origin in headers.getlist("origin"):
             _, _, host = origin.lower().partition("://")
             if host != headers["host"].lower() and origin.lower().rstrip("/") not in self._origins:
-                raise OriginRefused(f"pages of {origin!r:.80} may not call: add it to allowed_origins")
+                raise OriginRefused(
+                    f"web pages of {origin!r:.80} may not call this server: add it to allowed_origins"
+                )
 
 
 def _parse_host(host: str) -> str:

@@ -315,7 +315,7 @@ class FileLedgers(Ledgers):
         if version > LAYOUT_VERSION:
             self._lock.release()
             raise StoreUnavailable(
-                f"the folder was written by a newer Sash (layout {version}): install that one"
+                f"the folder was written by a newer Sash (layout {version}): install the newer Sash"
             )
         disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 

@@ -143,10 +143,13 @@ class SessionReader:
             if data.count(b"\n", readable_size) > 1:
                 shutil.copyfile(path, path.with_suffix(".damaged"))
                 self._report.add(
-                    path, "damaged in the middle: the lines before it are used, a copy of the file is kept"
+                    path,
+                    "the log is damaged: the lines before the damage are used, and a copy of it is kept",
                 )
             else:
-                self._report.add(path, "a crash tore off the last lines: they are removed")
+                self._report.add(
+                    path, "a crash left an incomplete write at the end of the log: it is removed"
+                )
             os.truncate(path, committed_size)
         return lines[:committed_count]
 

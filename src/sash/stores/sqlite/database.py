@@ -66,10 +66,11 @@ class _File:
         start = f"the store {self.path.name} cannot be used"
         # SQLite reports a missing file in several ways, so the file itself is checked again.
         if self._is_gone():
-            return f"{start}: the file that was opened is not there any more: put it back, or start again"
+            return f"{start}: the file that was opened is not there any more: put it back, or restart"
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
             advice = (
-                "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
+                "The file is damaged or is not a database: put a backup in its place, "
+                "or try `sqlite3 FILE .recover`"
             )
         else:
             advice = (
@@ -279,7 +280,7 @@ def migrate(db: sqlite3.Connection) -> None:
     if version > SCHEMA_VERSION:
         raise StoreUnavailable(
             f"the database was written by a newer Sash (schema {version}, this one knows {SCHEMA_VERSION}): "
-            "install the newer one"
+            "install the newer Sash"
         )
     for number in range(version + 1, SCHEMA_VERSION + 1):
         script = read_script(f"{number:04}")
