@@ -19,7 +19,7 @@ class LeaseState(NamedTuple):
     epoch: int = 0
 
     def release(self) -> "LeaseState":
-        """Return the state after a release. The new epoch fences out the old worker."""
+        """Return the state after a release. Its new epoch makes writes of the old worker fail."""
         return LeaseState(epoch=self.epoch + 1)
 
 
