@@ -94,7 +94,7 @@ class AppendChange(NamedTuple):
 
 
 class EndChange(NamedTuple):
-    """The writes at the end of a turn, beside the continuation and the cut: see `TurnEnd`."""
+    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
 
     steps: tuple[Step, ...]
     lease: LeaseState
