@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, Valida
 
 from sash.engine.redaction import redact
 from sash.errors import InvalidConfig
+from sash.stores.registry import DEFAULT_BACKEND
 from sash.values.codec import adapter
 from sash.values.sessions import CONFIRM, DENYLIST
 
@@ -57,7 +58,7 @@ class Settings:
     port: Annotated[Whole, Field(ge=0, le=65535)] = 8765
     # The folder of all data, and the store: a name or a URL scheme of `sash.stores.registry`.
     data: UserPath | None = None
-    store: str = "sqlite"
+    store: str = DEFAULT_BACKEND
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     # Host names of the server, in addition to its addresses.
     allowed_hosts: Names = ()

@@ -18,6 +18,7 @@ BACKENDS = {
     "files": "sash.stores.files.store:FilesStore",
     "memory": "sash.stores.memory:MemoryStore",
 }
+DEFAULT_BACKEND = "sqlite"
 
 
 def describe_backends() -> str:
