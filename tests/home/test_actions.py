@@ -82,7 +82,7 @@ async def test_an_action_that_the_house_ignores_is_not_verified(room):
     room.home.ignore_next("light.turn_on")
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
     assert acted.verified is False
-    assert "does not show that it has worked" in acted.result["note"]
+    assert "does not show the effect" in acted.result["note"]
 
 
 async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):

@@ -361,7 +361,7 @@ class HomeQueries:
         except ValueError as error:
             raise InvalidInput(f"until must be a time such as 2026-01-31T18:00, not {text!r:.40}") from error
         if not 1970 < at.year < 3000:
-            raise InvalidInput(f"until must be in a year from 1971 to 2999, got {at.year}")
+            raise InvalidInput(f"until must be in the years 1971 to 2999, got the year {at.year}")
         at = at.astimezone() if at.tzinfo is None and self._zone is None else at
         return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
 

@@ -86,7 +86,11 @@ def _read_synonyms(path: Path, table: Any) -> dict[str, str]:
         _raise_invalid(path, "'synonyms' is not a table", 'write [synonyms], then lines as: telly = "TV"')
     for phrase, meaning in table.items():
         if not isinstance(meaning, str) or not meaning.strip() or not phrase.strip():
-            _raise_invalid(path, f"the synonym {phrase!r} has no text", 'write it as: "telly" = "TV"')
+            _raise_invalid(
+                path,
+                f"synonym {phrase!r} is not a text, or its replacement is not one",
+                'write it as: "telly" = "TV"',
+            )
     return table
 
 
