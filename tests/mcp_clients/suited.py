@@ -12,7 +12,7 @@ from sash.server.mcp.tool import ToolContext
 from sash.testing import Line, ScriptedModel, calling
 from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import SessionPolicy
-from tests.runtime.test_turns import tool
+from tests.tools import tool
 
 MAY_DELETE = SessionPolicy(
     allow_actuation=True, allowlisted_services=("delete",), require_confirmation=("delete",)

@@ -27,11 +27,10 @@ from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, FaultyStore, ScriptedModel, calling
 from sash.values.ids import new_id
 from sash.values.sessions import Budgets, WindowLimits
-from tests.runtime.talk import WAIT_S, answer, said, transcript, turn
-from tests.runtime.test_events import subscribed
+from tests.runtime.talk import WAIT_S, answer, said, subscribed, transcript, turn
 from tests.runtime.test_money import DEAR, DEAR_MODEL, PRICE, saying
-from tests.runtime.test_robust import WaitingModel
-from tests.runtime.test_turns import tool
+from tests.runtime.waiting_model import WaitingModel
+from tests.tools import tool
 
 TWO_TURNS = WindowLimits(max_tokens=None, max_turns=2, evict_to=1.0)
 SECRET = "sk-abcdefghijklmnopqrstuvwxyz"

@@ -13,9 +13,9 @@ from sash.errors import Forbidden, InvalidConfig, InvalidInput, StoreUnavailable
 from sash.server.listener import listen as listen_at
 from sash.server.middleware.authentication import TokenCheck
 from sash.testing import FakeClock, calling
-from tests.runtime.test_turns import tool
 from tests.surfaces.serving import REQUEST_S, WAIT_S, is_final, listen, serving, until
 from tests.surfaces.test_rest import problem
+from tests.tools import tool
 
 
 @pytest.fixture

@@ -21,9 +21,9 @@ from sash.server.mcp.turn_progress import WRITING
 from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said
-from tests.runtime.test_turns import tool
 from tests.surfaces.serving import WAIT_S, WaitingModel, serving, until
 from tests.surfaces.speaking import ERAS, call, program, refused, rpc, talking, use
+from tests.tools import tool
 
 LET_IT_UNLOCK = {
     "allow_actuation": True,

@@ -8,8 +8,8 @@ import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sash.testing import calling
-from tests.runtime.test_turns import tool
 from tests.surfaces.serving import REQUEST_S, WAIT_S, WaitingModel, serving, until
+from tests.tools import tool
 
 
 @pytest.fixture
