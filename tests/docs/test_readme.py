@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sash.app.settings import load_settings
-from tests.surfaces.test_serve import program
+from tests.surfaces.serve_process import program
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
