@@ -1,1 +1,1 @@
-"""Side-by-side measurements with the peers: `python3 dev.py bench NAME`."""
+"""Benchmarks that compare Sash with similar libraries: `python3 dev.py bench NAME`."""

@@ -1,10 +1,10 @@
-"""One system's durable turns, in a process of its own: it prints what it measured as JSON.
+"""Runs the durable turns of one system in its own process, and prints the measurements as JSON.
 
     python -m benchmarks._durable SYSTEM FOLDER TURNS SESSIONS
 
 A turn has three steps: the model plans a call, the tool runs, the model answers. Model and tool answer at
-once, so that what is measured is the engine. The turns of one session run on one core, so that it is the work
-that is measured and not how fast the machine wakes another core; those of many sessions run on all cores.
+once, so the benchmark measures the engine. The turns of one session run on one core: otherwise the time to
+wake another core would count. The turns of many sessions run on all cores.
 """
 
 import asyncio
@@ -19,18 +19,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-STARTED = time.perf_counter()
+STARTED_AT = time.perf_counter()
+# A figure for a turn is the mean of this many turns before it, itself, and this many after it.
+NEIGHBOURS = 9
 
-AROUND = 9
 
-
-def written() -> int:
-    """Return the bytes that this process has written so far."""
+def count_written_bytes() -> int:
+    """Return the number of bytes that this process has written so far."""
     fields = dict(line.split(": ") for line in Path("/proc/self/io").read_text().splitlines())
     return int(fields["wchar"])
 
 
 class Sash:
+    """A runtime with a model that calls one tool."""
+
     def __init__(self, store: str, folder: Path, safety: Any = "idempotent") -> None:
         from sash import Runtime
         from sash.ports.model import Model, TextDelta, ToolCallDelta
@@ -48,13 +50,13 @@ class Sash:
                 else:
                     yield ToolCallDelta(0, "call", "look", '{"room": "kitchen"}')
 
-        kinds = {
+        stores = {
             "sqlite": lambda: SqliteStore(folder / "sash.db"),
             "sqlite NORMAL": lambda: SqliteStore(folder / "sash.db", synchronous="NORMAL"),
             "files": lambda: FilesStore(folder / "data"),
         }
         tool = ToolSpec("look", "Look.", {"type": "object"}, look, safety=safety)
-        self.runtime = Runtime(kinds[store](), ToolCallingModel(), [tool])
+        self.runtime = Runtime(stores[store](), ToolCallingModel(), [tool])
 
     async def open(self) -> None:
         await self.runtime.open()
@@ -72,6 +74,8 @@ class Sash:
 
 
 class LangGraph:
+    """A graph of three nodes with a checkpoint after each."""
+
     def __init__(self, folder: Path) -> None:
         import sqlite3
 
@@ -93,8 +97,8 @@ class LangGraph:
         steps = {"plan": plan, "look": look, "answer": answer}
         for name, step in steps.items():
             graph.add_node(name, step)
-        for one, other in zip([START, *steps], [*steps, END], strict=True):
-            graph.add_edge(one, other)
+        for source, target in zip([START, *steps], [*steps, END], strict=True):
+            graph.add_edge(source, target)
         db = sqlite3.connect(folder / "langgraph.db", check_same_thread=False)
         db.execute("PRAGMA synchronous = FULL")
         self.graph = graph.compile(checkpointer=SqliteSaver(db))
@@ -106,15 +110,17 @@ class LangGraph:
         return uuid.uuid4().hex
 
     async def turn(self, session: str) -> None:
-        asked = {"messages": [("user", "How warm is it in the kitchen?")]}
+        question = {"messages": [("user", "How warm is it in the kitchen?")]}
         config = {"configurable": {"thread_id": session}}
-        await asyncio.to_thread(self.graph.invoke, asked, config, durability="sync")
+        await asyncio.to_thread(self.graph.invoke, question, config, durability="sync")
 
     async def close(self) -> None:
         pass
 
 
 class Dbos:
+    """A workflow of three steps."""
+
     def __init__(self, folder: Path) -> None:
         import logging
 
@@ -164,45 +170,45 @@ SYSTEMS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-async def one_session(system: Any, turns: int) -> dict[str, float]:
-    """Run turns one after the other."""
+async def run_one_session(system: Any, turns: int) -> dict[str, float]:
+    """Run turns one after the other; return times in ms, bytes and memory in MiB."""
     await system.open()
     session = await system.session()
-    times, bytes_at = [], {}
+    times, bytes_by_turn = [], {}
     for n in range(1, turns + 1):
-        before, started = written(), time.perf_counter()
+        before, started = count_written_bytes(), time.perf_counter()
         await system.turn(session)
         times.append(time.perf_counter() - started)
-        bytes_at[n] = written() - before
+        bytes_by_turn[n] = count_written_bytes() - before
     await system.close()
     return {
         "median": statistics.median(times) * 1e3,
         "p95": statistics.quantiles(times, n=20)[-1] * 1e3,
-        "bytes at turn 10": _around(bytes_at, 10),
-        "bytes at the end": _around(bytes_at, turns - AROUND),
+        "bytes at turn 10": _mean_around(bytes_by_turn, 10),
+        "bytes at the end": _mean_around(bytes_by_turn, turns - NEIGHBOURS),
         "rss": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
     }
 
 
-async def many_sessions(system: Any, turns: int, sessions: int) -> dict[str, float]:
-    """Run turns in many sessions at once."""
+async def run_many_sessions(system: Any, turns: int, sessions: int) -> dict[str, float]:
+    """Run turns in many sessions at once; return the turns per second."""
     await system.open()
     ids = [await system.session() for _ in range(sessions)]
 
-    async def talk(one: str) -> None:
+    async def run_turns(session: str) -> None:
         for _ in range(turns):
-            await system.turn(one)
+            await system.turn(session)
 
     started = time.perf_counter()
-    await asyncio.gather(*map(talk, ids))
+    await asyncio.gather(*map(run_turns, ids))
     took = time.perf_counter() - started
     await system.close()
-    return {"turns a second": sessions * turns / took}
+    return {"turns per second": sessions * turns / took}
 
 
-def _around(values: dict[int, int], n: int) -> float:
-    near = [values[k] for k in range(max(1, n - AROUND), n + AROUND + 1) if k in values]
-    return statistics.mean(near)
+def _mean_around(values: dict[int, int], n: int) -> float:
+    nearby = [values[k] for k in range(max(1, n - NEIGHBOURS), n + NEIGHBOURS + 1) if k in values]
+    return statistics.mean(nearby)
 
 
 def main() -> None:
@@ -210,11 +216,11 @@ def main() -> None:
     if sessions == 1:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     system = SYSTEMS[name](folder)
-    imported = time.perf_counter() - STARTED
+    imported = time.perf_counter() - STARTED_AT
     if sessions == 1:
-        results = asyncio.run(one_session(system, turns)) | {"import": imported * 1e3}
+        results = asyncio.run(run_one_session(system, turns)) | {"import": imported * 1e3}
     else:
-        results = asyncio.run(many_sessions(system, turns, sessions))
+        results = asyncio.run(run_many_sessions(system, turns, sessions))
     print(json.dumps(results))
 
 

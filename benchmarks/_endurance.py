@@ -1,4 +1,4 @@
-"""What only time and size show, in a process of its own: opening a large store, and memory over many turns.
+"""Opens a large store, or measures memory over many turns, in its own process.
 
 python -m benchmarks._endurance open|memory FOLDER COUNT
 """
@@ -17,11 +17,11 @@ from sash.values.ids import new_id
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 
-MESSAGES_A_SESSION = 100
+MESSAGES_PER_SESSION = 100
 
 
-async def opening(folder: Path, sessions: int) -> dict[str, float]:
-    """Fill a store, then open it anew and read one session's window."""
+async def measure_opening(folder: Path, sessions: int) -> dict[str, float]:
+    """Fill a store, open it again, and run one turn; return both times in ms."""
     now = datetime.now(UTC)
     store = SqliteStore(folder / "sash.db", synchronous="NORMAL")
     await store.open()
@@ -34,9 +34,9 @@ async def opening(folder: Path, sessions: int) -> dict[str, float]:
                     session.id,
                     n,
                     MessageEntry("user" if n % 2 else "assistant", f"message {n} of a session", now, 10),
-                    n > MESSAGES_A_SESSION - 20,
+                    n > MESSAGES_PER_SESSION - 20,
                 )
-                for n in range(1, MESSAGES_A_SESSION + 1)
+                for n in range(1, MESSAGES_PER_SESSION + 1)
             )
             bundles.append(store.import_session(Bundle(session, messages=messages)))
         await asyncio.gather(*bundles)
@@ -53,30 +53,34 @@ async def opening(folder: Path, sessions: int) -> dict[str, float]:
     return {"open": opened * 1e3, "first turn": first * 1e3}
 
 
-async def memory(folder: Path, turns: int) -> dict[str, float]:
-    """Run many turns through one session and watch the resident memory."""
+async def measure_memory(folder: Path, turns: int) -> dict[str, float]:
+    """Run many turns in one session; return the resident memory in MiB and its growth."""
     sash = Sash("sqlite", folder)
     await sash.open()
     session = await sash.session()
-    warm = turns // 10
-    resident = 0.0
+    warm_up_turns = turns // 10
+    resident_mib = 0.0
     for n in range(1, turns + 1):
         await sash.turn(session)
-        if n == warm:
-            resident = _resident()
-    grown = _resident() / resident
+        if n == warm_up_turns:
+            resident_mib = _read_resident_mib()
+    growth = _read_resident_mib() / resident_mib
     await sash.close()
-    return {"resident after a tenth": resident, "resident at the end": resident * grown, "growth": grown}
+    return {
+        "resident after a tenth": resident_mib,
+        "resident at the end": resident_mib * growth,
+        "growth": growth,
+    }
 
 
-def _resident() -> float:
+def _read_resident_mib() -> float:
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     return pages * 4096 / 2**20
 
 
 def main() -> None:
     mode, folder, count = sys.argv[1:]
-    job = {"open": opening, "memory": memory}[mode]
+    job = {"open": measure_opening, "memory": measure_memory}[mode]
     print(json.dumps(asyncio.run(job(Path(folder), int(count)))))
 
 

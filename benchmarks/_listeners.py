@@ -1,10 +1,10 @@
-"""Many who listen to the events of sessions, in a process of its own: it prints what they heard as JSON.
+"""Runs many listeners to the events of sessions in its own process, and prints the measurements as JSON.
 
     python -m benchmarks._listeners ADDRESS LISTENERS SESSION...
 
-They are spread over the sessions. It says so when all listen, and waits until all streams have ended. Then it
-waits for a line with the time from which on it is to count how late events are: from when a step was written,
-as it says itself, until its event is here.
+The listeners are spread over the sessions. The process prints a line when all listeners are connected, and
+waits until all streams have ended. Then it reads a line with a time, and measures the delays of the events
+since that time. The delay of an event is the time from the timestamp of its step until its arrival.
 """
 
 import asyncio
@@ -20,50 +20,50 @@ from typing import Any
 
 import uvloop
 
-from benchmarks._load import shares
+from benchmarks._load import compute_percentiles
 
-AT_A_TIME = 50
+CONNECTIONS_AT_ONCE = 50
 MAX_S = 600.0
 
 
 @dataclass
-class Utterance:
-    """What all listeners have heard: when each event was written, and how late everybody heard it."""
+class ReceivedEvents:
+    """The events that all listeners received, with the delays of each event in seconds."""
 
     events: int = 0
-    others: int = 0
-    doubled: int = 0
+    not_stored: int = 0
+    duplicates: int = 0
     skipped: int = 0
-    late_s: "dict[tuple[str, int], array[float]]" = field(default_factory=dict)
+    delays_s: "dict[tuple[str, int], array[float]]" = field(default_factory=dict)
     written_at: dict[tuple[str, int], float] = field(default_factory=dict)
 
-    def hear(self, session_id: str, cursor: int, data: bytes) -> None:
-        """Note an event. All who hear it are told the same, so one of them reads when it was."""
+    def add(self, session_id: str, cursor: int, data: bytes) -> None:
+        """Add an event. It is the same for all listeners, so its JSON is read once."""
         now, key = time.time(), (session_id, cursor)
         if key not in self.written_at:
             step = json.loads(data)["payload"]["step"]
             self.written_at[key] = datetime.fromisoformat(step["ts"]).timestamp()
-            self.late_s[key] = array("d")
-        self.late_s[key].append(now - self.written_at[key])
+            self.delays_s[key] = array("d")
+        self.delays_s[key].append(now - self.written_at[key])
         self.events += 1
 
-    def late(self, since: float) -> dict[str, float]:
-        """Return by how much shares of the events since then are late at most."""
+    def percentiles_s(self, since: float) -> dict[str, float]:
+        """Return the percentiles of the delays of the events since a time."""
         keys = (key for key, written_at in self.written_at.items() if written_at >= since)
-        return shares(chain.from_iterable(self.late_s[key] for key in keys))
+        return compute_percentiles(chain.from_iterable(self.delays_s[key] for key in keys))
 
 
 class Listener(asyncio.Protocol):
-    """One who listens to a session, from its first event to the end of the stream."""
+    """Listens to one session, from its first event to the end of the stream."""
 
-    def __init__(self, host: str, session_id: str, heard: Utterance) -> None:
+    def __init__(self, host: str, session_id: str, received: ReceivedEvents) -> None:
         loop = asyncio.get_running_loop()
         self.session_id = session_id
         self.cursor = 0
-        self.listens: asyncio.Future[None] = loop.create_future()
-        self.over: asyncio.Future[None] = loop.create_future()
-        self._host, self._heard = host, heard
-        self._received, self._text, self._in_body = b"", b"", False
+        self.connected: asyncio.Future[None] = loop.create_future()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self._host, self._received = host, received
+        self._buffer, self._text, self._in_body = b"", b"", False
 
     def connection_made(self, transport: Any) -> None:
         transport.write(f"GET /events/{self.session_id} HTTP/1.1\r\nHost: {self._host}\r\n\r\n".encode())
@@ -72,82 +72,83 @@ class Listener(asyncio.Protocol):
         self._end()
 
     def data_received(self, data: bytes) -> None:
-        self._received += data
+        self._buffer += data
         if not self._in_body:
-            head, self._in_body, rest = _cut(self._received)
+            head, self._in_body, rest = _split_head(self._buffer)
             if not self._in_body:
                 return
             if not head.startswith(b"HTTP/1.1 200"):
-                self.listens.set_exception(RuntimeError(head.decode()))
+                self.connected.set_exception(RuntimeError(head.decode()))
                 return
-            self._received = rest
-        self._take_chunks()
+            self._buffer = rest
+        self._decode_chunks()
         *frames, self._text = self._text.split(b"\r\n\r\n")
         for frame in frames:
-            self._take(frame)
+            self._read_frame(frame)
 
-    def _take_chunks(self) -> None:
+    def _decode_chunks(self) -> None:
         start = 0
-        while (line := self._received.find(b"\r\n", start)) >= 0:
-            size = int(self._received[start:line], 16)
+        while (line := self._buffer.find(b"\r\n", start)) >= 0:
+            size = int(self._buffer[start:line], 16)
             end = line + 2 + size
-            if len(self._received) < end + 2:
+            if len(self._buffer) < end + 2:
                 break
-            self._text += self._received[line + 2 : end]
+            self._text += self._buffer[line + 2 : end]
             start = end + 2
             if size == 0:
                 self._end()
-        self._received = self._received[start:]
+        self._buffer = self._buffer[start:]
 
-    def _take(self, frame: bytes) -> None:
+    def _read_frame(self, frame: bytes) -> None:
         head, _, data = frame.partition(b"data: ")
         if not head.startswith(b"id: "):
-            self._heard.others += bool(data)
+            self._received.not_stored += bool(data)
             return
         cursor = int(head[4:].split(b"\r\n")[0])
         if not data:
-            self.listens.set_result(None)
+            self.connected.set_result(None)
             return
-        self._heard.hear(self.session_id, cursor, data)
-        self._heard.doubled += cursor <= self.cursor
-        self._heard.skipped += max(0, cursor - self.cursor - 1)
+        self._received.add(self.session_id, cursor, data)
+        self._received.duplicates += cursor <= self.cursor
+        self._received.skipped += max(0, cursor - self.cursor - 1)
         self.cursor = max(self.cursor, cursor)
 
     def _end(self) -> None:
-        if not self.over.done():
-            self.over.set_result(None)
+        if not self.ended.done():
+            self.ended.set_result(None)
 
 
-def _cut(received: bytes) -> tuple[bytes, bool, bytes]:
+def _split_head(received: bytes) -> tuple[bytes, bool, bytes]:
     head, end, rest = received.partition(b"\r\n\r\n")
     return head, bool(end), rest
 
 
 async def listen(address: str, count: int, sessions: list[str]) -> dict[str, Any]:
-    """Let all listen until the streams are over."""
-    heard, name = Utterance(), address.removeprefix("http://")
-    host, port = name.split(":")
-    listeners = [Listener(name, sessions[n % len(sessions)], heard) for n in range(count)]
-    for begin in range(0, count, AT_A_TIME):
-        some = listeners[begin : begin + AT_A_TIME]
-        for listener in some:
-            await asyncio.get_running_loop().create_connection(lambda one=listener: one, host, int(port))  # type: ignore[misc]
-        await asyncio.gather(*(listener.listens for listener in some))
-    print("all listen", flush=True)
+    """Connect all listeners, wait for the ends of their streams, and return the measurements."""
+    received, host_and_port = ReceivedEvents(), address.removeprefix("http://")
+    host, port = host_and_port.split(":")
+    listeners = [Listener(host_and_port, sessions[n % len(sessions)], received) for n in range(count)]
+    connect = asyncio.get_running_loop().create_connection
+    for begin in range(0, count, CONNECTIONS_AT_ONCE):
+        batch = listeners[begin : begin + CONNECTIONS_AT_ONCE]
+        for listener in batch:
+            await connect(lambda listener=listener: listener, host, int(port))
+        await asyncio.gather(*(listener.connected for listener in batch))
+    print("all connected", flush=True)
     started, cpu = time.perf_counter(), time.process_time()
-    _, open_still = await asyncio.wait([listener.over for listener in listeners], timeout=MAX_S)
+    _, still_open = await asyncio.wait([listener.ended for listener in listeners], timeout=MAX_S)
     seconds, cpu_s = time.perf_counter() - started, time.process_time() - cpu
-    last: defaultdict[str, Counter[int]] = defaultdict(Counter)
+    last_cursors: defaultdict[str, Counter[int]] = defaultdict(Counter)
     for listener in listeners:
-        last[listener.session_id][listener.cursor] += 1
+        last_cursors[listener.session_id][listener.cursor] += 1
     return {
-        "events": heard.events,
-        "others": heard.others,
-        "doubled": heard.doubled,
-        "skipped": heard.skipped,
-        "open_still": len(open_still),
-        "late_s": heard.late(float(sys.stdin.readline())),
-        "last": last,
+        "events": received.events,
+        "not_stored": received.not_stored,
+        "duplicates": received.duplicates,
+        "skipped": received.skipped,
+        "still_open": len(still_open),
+        "delays_s": received.percentiles_s(float(sys.stdin.readline())),
+        "last_cursors": last_cursors,
         "seconds": seconds,
         "cpu_s": cpu_s,
     }

@@ -1,10 +1,10 @@
-"""Turns of many clients by one of the surfaces, in a process of its own: it prints what it measured as JSON.
+"""Runs turns of many clients over one surface in its own process, and prints the measurements as JSON.
 
     python -m benchmarks._load PLAN
 
-It stops at three points, each with a line, and goes on when it is given one: when its sessions have begun,
-when they are warm, and when the turns that are measured are over. What it talks to is measured from outside
-meanwhile. It speaks HTTP by hand, so that it takes little from what it measures.
+The process stops at three points: after its sessions have started, after the warm-up turns, and after the
+measured turns. At each point it prints a line and waits for a line. Meanwhile the caller measures the server.
+The clients write HTTP themselves, because an HTTP library would use more of the machine's CPU.
 """
 
 import asyncio
@@ -34,11 +34,11 @@ QUESTIONS = (
     "Is the bedroom window open?",
 )
 MIXED = (COMMANDS[0], *QUESTIONS[:2], COMMANDS[1], *QUESTIONS[2:])
-# There are not enough lights for all, and two who switch one are in each other's way.
+# There are fewer lights than clients, and two clients that switch the same light would disturb each other.
 OWN_LIGHTS = ("floor lamp", "bedside lamp", "mirror light", "hallway light", "kitchen ceiling light")
 ALWAYS_ON, ALWAYS_OFF = "living room ceiling light", "bedroom ceiling light"
 
-SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+PERCENTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 WAIT_MS = 30_000
 REVISION = "2026-07-28"
 META = {
@@ -48,21 +48,24 @@ META = {
 }
 
 
-def shares(values: Iterable[float]) -> dict[str, float]:
-    """Return the median and the like."""
+def compute_percentiles(values: Iterable[float]) -> dict[str, float]:
+    """Return the median, the 95th and the 99th percentile."""
     ordered = sorted(values)
-    return {name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in SHARES.items()}
+    return {
+        name: ordered[min(len(ordered) - 1, int(len(ordered) * share))] for name, share in PERCENTILES.items()
+    }
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What to do: each client says so much to get warm, then so many turns, or all it can in a time.
+    """The work of the clients: each runs warm-up turns, then `turns` turns, or turns for `seconds`.
 
-    With commands they need `sessions` that allow them, as the server lets nobody have many a minute.
+    Commands need `sessions` whose policy has no limit of actions per minute. Without sessions, the clients
+    ask questions only.
     """
 
     surface: str
-    at: str
+    target: str
     clients: int
     warm_turns: int
     turns: int | None = None
@@ -73,7 +76,7 @@ class Plan:
 
 @dataclass
 class Measured:
-    """How long turns and their requests took, and what went wrong."""
+    """The times of turns and of their requests in seconds, and the errors."""
 
     turns: list[float] = field(default_factory=list)
     requests: dict[str, list[float]] = field(default_factory=dict)
@@ -81,12 +84,12 @@ class Measured:
     seconds: float = 0.0
     cpu_s: float = 0.0
 
-    def result(self) -> dict[str, Any]:
-        """Return what to print of it."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the measurements with percentiles."""
         return {
             "turns": len(self.turns),
-            "times": {"a turn": shares(self.turns)}
-            | {what: shares(took) for what, took in self.requests.items()},
+            "times": {"turn": compute_percentiles(self.turns)}
+            | {name: compute_percentiles(taken) for name, taken in self.requests.items()},
             "requests": sum(map(len, self.requests.values())),
             "errors": self.errors,
             "seconds": self.seconds,
@@ -95,7 +98,7 @@ class Measured:
 
 
 class Connection:
-    """A connection that is kept, for one request at a time."""
+    """A keep-alive connection, for one request at a time."""
 
     def __init__(self, address: str) -> None:
         self._host = address.removeprefix("http://")
@@ -105,26 +108,26 @@ class Connection:
         self._reader, self._writer = await asyncio.open_connection(host, int(port))
 
     async def request(self, method: str, path: str, body: Any = None, headers: str = "") -> Any:
-        """Send a request, and return the JSON of its answer; one that is refused is an error."""
+        """Send a request and return the JSON of its response; raise RuntimeError if it is refused."""
         if self._reader.at_eof():
             await self.open()
         content = b"" if body is None else json.dumps(body).encode()
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(content)}\r\n"
         head += f"Content-Type: application/json\r\n{headers}\r\n"
         self._writer.write(head.encode() + content)
-        answer_head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
-        length = answer_head.partition("content-length: ")[2].partition("\r\n")[0]
-        answer = await self._reader.readexactly(int(length))
-        if not answer_head.startswith("http/1.1 2"):
-            raise RuntimeError(f"{method} {path}: {answer.decode()[:300]}")
-        return json.loads(answer)
+        response_head = (await self._reader.readuntil(b"\r\n\r\n")).decode().lower()
+        length = response_head.partition("content-length: ")[2].partition("\r\n")[0]
+        response = await self._reader.readexactly(int(length))
+        if not response_head.startswith("http/1.1 2"):
+            raise RuntimeError(f"{method} {path}: {response.decode()[:300]}")
+        return json.loads(response)
 
     def close(self) -> None:
         self._writer.close()
 
 
 class Surface(ABC):
-    """How one client talks; each request of a turn is timed."""
+    """One client of a surface. Each request of a turn is timed."""
 
     def __init__(self, measured: Measured) -> None:
         self.session_id = ""
@@ -132,26 +135,26 @@ class Surface(ABC):
 
     @abstractmethod
     async def start(self, name: str) -> None:
-        """Begin a session."""
+        """Start a session."""
 
     @abstractmethod
     async def turn(self, sentence: str) -> None:
-        """Say something, and wait for the answer."""
+        """Send a sentence and wait for the answer."""
 
     @abstractmethod
     async def end(self) -> None:
         """End the session."""
 
-    async def timed(self, what: str, request: Awaitable[Any]) -> Any:
-        """Make a request, and note how long it took."""
+    async def timed(self, name: str, request: Awaitable[Any]) -> Any:
+        """Make a request and record its time."""
         started = time.perf_counter()
-        answer = await request
-        self._measured.requests.setdefault(what, []).append(time.perf_counter() - started)
-        return answer
+        result = await request
+        self._measured.requests.setdefault(name, []).append(time.perf_counter() - started)
+        return result
 
 
 class Direct(Surface):
-    """The runtime itself, in this process."""
+    """Calls the runtime in this process."""
 
     def __init__(self, measured: Measured, runtime: Runtime) -> None:
         super().__init__(measured)
@@ -171,7 +174,7 @@ class Direct(Surface):
 
 
 class DirectAsk(Direct):
-    """The runtime itself: a session for each question."""
+    """Calls the runtime in this process, with a new session for each question."""
 
     async def start(self, name: str) -> None:
         pass
@@ -186,7 +189,7 @@ class DirectAsk(Direct):
 
 
 class Rest(Surface):
-    """`/v1`: a message, then its continuation."""
+    """Uses `/v1`: sends a message, then waits for its continuation."""
 
     def __init__(self, measured: Measured, connection: Connection) -> None:
         super().__init__(measured)
@@ -199,40 +202,40 @@ class Rest(Surface):
         path = f"/v1/sessions/{self.session_id}/messages"
         sent = await self.timed("send", self.connection.request("POST", path, {"message": sentence}))
         path = f"/v1/continuations/{sent['continuation_id']}?wait_ms={WAIT_MS}"
-        check_shown(await self.timed("await", self.connection.request("GET", path)))
+        check_json(await self.timed("await", self.connection.request("GET", path)))
 
     async def end(self) -> None:
         await self.connection.request("POST", f"/v1/sessions/{self.session_id}/end")
 
 
 class Ask(Rest):
-    """`/v1/ask`: a session for each question."""
+    """Uses `/v1/ask`, with a new session for each question."""
 
     async def start(self, name: str) -> None:
         pass
 
     async def turn(self, sentence: str) -> None:
         asking = self.connection.request("POST", "/v1/ask", {"message": sentence})
-        check_shown(await self.timed("ask", asking))
+        check_json(await self.timed("ask", asking))
 
     async def end(self) -> None:
         pass
 
 
 class Conversation(Ask):
-    """`/conversation`: a turn is one request."""
+    """Uses `/conversation`: a turn is one request."""
 
     async def start(self, name: str) -> None:
         self._name = name
 
     async def turn(self, sentence: str) -> None:
         body = {"text": sentence, "conversation_id": self._name}
-        said = await self.timed("say", self.connection.request("POST", "/conversation", body))
-        check(said["extra"]["status"], said["response_text"], 0)
+        shown = await self.timed("say", self.connection.request("POST", "/conversation", body))
+        check(shown["extra"]["status"], shown["response_text"], 0)
 
 
 class Mcp(Rest):
-    """`/mcp`, newest revision: two tools are called in a turn."""
+    """Uses `/mcp` with the newest revision: a turn calls two tools."""
 
     async def start(self, name: str) -> None:
         self.session_id = (await self.call("start_session"))["session_id"]
@@ -241,13 +244,13 @@ class Mcp(Rest):
         sending = self.call("send_message", session_id=self.session_id, message=sentence)
         turn = (await self.timed("send", sending))["continuation_id"]
         waiting = self.call("await_continuation", continuation_id=turn, timeout_ms=WAIT_MS)
-        check_shown(await self.timed("await", waiting))
+        check_json(await self.timed("await", waiting))
 
     async def end(self) -> None:
         await self.call("end_session", session_id=self.session_id)
 
     async def call(self, tool: str, **arguments: Any) -> Any:
-        """Call a tool of the agent, and return its result."""
+        """Call a tool of the agent and return its result."""
         name = f"ha_agent_{tool}"
         params = {"name": name, "arguments": arguments, "_meta": META}
         headers = (
@@ -262,13 +265,13 @@ class Mcp(Rest):
 
 
 class McpAsk(Mcp):
-    """`/mcp`, newest revision: a session for each question."""
+    """Uses `/mcp` with the newest revision, with a new session for each question."""
 
     async def start(self, name: str) -> None:
         pass
 
     async def turn(self, sentence: str) -> None:
-        check_shown(await self.timed("ask", self.call("ask", message=sentence)))
+        check_json(await self.timed("ask", self.call("ask", message=sentence)))
 
     async def end(self) -> None:
         pass
@@ -284,92 +287,92 @@ SERVED: dict[str, type[Rest]] = {
 }
 
 
-def check_shown(shown: dict[str, Any]) -> None:
-    """Refuse a turn that was not answered, as it is shown."""
+def check_json(shown: dict[str, Any]) -> None:
+    """Check the JSON of a turn as `check` does."""
     response, stats = shown["response"] or {}, shown.get("stats") or {}
     check(shown["status"], response.get("final_message"), stats.get("model_calls", 0))
 
 
 def check(status: str, answer: str | None, model_calls: int | None) -> None:
-    """Refuse a turn that was not answered, or by a model, or whose command the house did not follow."""
+    """Raise RuntimeError if a turn has no answer, used a model, or if its command failed."""
     if status != "completed" or not answer or model_calls or "\n" in answer:
         raise RuntimeError(f"{status}, {model_calls} model calls: {answer}")
 
 
-def sentence(plan: Plan, client: int, n: int) -> str:
-    """Return what a client says in its nth turn: each is somewhere else in the talk."""
-    said = MIXED if plan.sessions else QUESTIONS
+def choose_sentence(plan: Plan, client: int, n: int) -> str:
+    """Return the sentence of a client's nth turn. Each client starts at another sentence."""
+    sentences = MIXED if plan.sessions else QUESTIONS
     on, off = (OWN_LIGHTS[client],) * 2 if client < len(OWN_LIGHTS) else (ALWAYS_ON, ALWAYS_OFF)
-    return said[(client + n) % len(said)].format(on=on, off=off)
+    return sentences[(client + n) % len(sentences)].format(on=on, off=off)
 
 
-async def talk(surface: Surface, sentences: Iterable[str], plan: Plan, measured: Measured) -> None:
-    """Say sentences one after the other, until time is up; the first error ends it."""
+async def run_client(surface: Surface, sentences: Iterable[str], plan: Plan, measured: Measured) -> None:
+    """Run a turn for each sentence until the time is up, or until the first error."""
     until = time.perf_counter() + plan.seconds
-    for said in sentences:
+    for sentence in sentences:
         await asyncio.sleep(plan.pause_s * random.uniform(0, 2))
         started = time.perf_counter()
         if started >= until:
             return
         try:
-            await surface.turn(said)
+            await surface.turn(sentence)
         except Exception as error:
             measured.errors.append(f"{type(error).__name__}: {error}")
             return
         measured.turns.append(time.perf_counter() - started)
 
 
-async def talk_all(surfaces: list[Surface], plan: Plan, said: slice, measured: Measured) -> None:
-    """Let all clients talk at once."""
+async def run_clients(surfaces: list[Surface], plan: Plan, turns: slice, measured: Measured) -> None:
+    """Run the turns of all clients at once."""
     measured.turns.clear()
     measured.requests.clear()
     started, cpu = time.perf_counter(), time.process_time()
-    talks = []
+    clients = []
     for client, surface in enumerate(surfaces):
-        numbers = itertools.islice(itertools.count(), said.start, said.stop)
-        sentences = (sentence(plan, client, n) for n in numbers)
-        talks.append(talk(surface, sentences, plan, measured))
-    await asyncio.gather(*talks)
+        numbers = itertools.islice(itertools.count(), turns.start, turns.stop)
+        sentences = (choose_sentence(plan, client, n) for n in numbers)
+        clients.append(run_client(surface, sentences, plan, measured))
+    await asyncio.gather(*clients)
     measured.seconds, measured.cpu_s = time.perf_counter() - started, time.process_time() - cpu
 
 
-def stop_at(line: str) -> None:
-    """Say that a point is reached, and do nothing until it goes on."""
+def wait_at(line: str) -> None:
+    """Print the line, and wait until the caller sends one."""
     print(line, flush=True)
     sys.stdin.readline()
 
 
 async def run(plan: Plan) -> Measured:
-    """Open the clients of a plan, and let them talk."""
+    """Open the clients of a plan and run their turns."""
     measured = Measured()
     async with AsyncExitStack() as stack:
-        surfaces = await make(plan, stack, measured)
+        surfaces = await make_surfaces(plan, stack, measured)
         for n, surface in enumerate(surfaces):
             if plan.sessions:
                 surface.session_id = plan.sessions[n]
             else:
                 await surface.start(f"conversation {n}")
-        stop_at("begun")
-        warm = plan.warm_turns
+        wait_at("started")
+        warm_turns = plan.warm_turns
         at_once = replace(plan, seconds=float("inf"), pause_s=0.0)
-        await talk_all(surfaces, at_once, slice(0, warm), measured)
-        stop_at("warm")
-        turns = slice(warm, None if plan.turns is None else warm + plan.turns)
-        await talk_all(surfaces, plan, turns, measured)
-        stop_at("over")
+        await run_clients(surfaces, at_once, slice(0, warm_turns), measured)
+        wait_at("warm")
+        turns = slice(warm_turns, None if plan.turns is None else warm_turns + plan.turns)
+        await run_clients(surfaces, plan, turns, measured)
+        wait_at("finished")
         for surface in surfaces:
             await surface.end()
     return measured
 
 
-async def make(plan: Plan, stack: AsyncExitStack, measured: Measured) -> list[Surface]:
-    """Return a surface for each client: with a runtime for all of them, or a connection each."""
+async def make_surfaces(plan: Plan, stack: AsyncExitStack, measured: Measured) -> list[Surface]:
+    """Return a surface for each client: all with one runtime, or each with its own connection."""
     if plan.surface in DIRECT:
-        settings = Settings(data=Path(plan.at))
+        settings = Settings(data=Path(plan.target))
         runtime = await stack.enter_async_context(make_runtime(settings))
         await runtime.home_ready()
         return [DIRECT[plan.surface](measured, runtime) for _ in range(plan.clients)]
-    connections = [Connection(plan.at) for _ in range(plan.clients)]
+    connections = [Connection(plan.target) for _ in range(plan.clients)]
     for connection in connections:
         await connection.open()
         stack.callback(connection.close)
@@ -378,7 +381,7 @@ async def make(plan: Plan, stack: AsyncExitStack, measured: Measured) -> list[Su
 
 def main() -> None:
     measured = uvloop.run(run(Plan(**json.loads(sys.argv[1]))))
-    print(json.dumps(measured.result()))
+    print(json.dumps(measured.to_json()))
 
 
 if __name__ == "__main__":

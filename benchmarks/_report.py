@@ -1,4 +1,4 @@
-"""What every benchmark shares: its arguments, its rows, its JSON file and its machine."""
+"""The arguments, the result rows, the JSON file and the machine's name, for all benchmarks."""
 
 import argparse
 import json
@@ -28,16 +28,16 @@ def arguments(description: str) -> argparse.Namespace:
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the rows to FILE")
     options = parser.parse_args()
     if options.json and not options.json.resolve().parent.is_dir():
-        parser.error(f"--json: there is no folder {options.json.resolve().parent}")
+        parser.error(f"--json: the folder {options.json.resolve().parent} does not exist")
     return options
 
 
 def write_json(rows: list[Row], file: Path | None) -> None:
-    """Write the rows, if a file was asked for."""
+    """Write the rows to a file; do nothing without a file."""
     if file is not None:
         file.write_text(json.dumps([asdict(row) for row in rows], indent=1) + "\n")
 
 
 def machine() -> str:
-    """Say what this was measured on."""
+    """Describe the machine that runs the benchmark."""
     return f"Python {platform.python_version()}, {os.cpu_count()} cores, {platform.machine()}"

@@ -1,9 +1,9 @@
-"""The same durable turn of three steps on Sash and its peers, each in a process of its own.
+"""Runs the same durable turn of three steps with Sash and its peers, each in its own process.
 
-Software cost is measured on tmpfs, where an fsync is free, and fsyncs are counted apart by strace. Bytes are
-those that the process wrote, on average of the 19 turns around turn 10 and around turn 200. Turns a second is
-50 sessions at once. The systems take turns for several rounds, as the machine's speed changes, and the median
-of the rounds counts.
+The software cost is measured on tmpfs, where an fsync is free. strace counts the fsyncs in separate runs.
+"Bytes" is the mean of the bytes that the process wrote in the 19 turns around turn 10 and around turn 200.
+"Turns per second" is measured with 50 sessions at once. The systems take turns for several rounds, because
+the machine's speed changes. The result is the median of the rounds.
 """
 
 import json
@@ -17,7 +17,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks._durable import AROUND, SYSTEMS
+from benchmarks._durable import NEIGHBOURS, SYSTEMS
 from benchmarks._report import Row, arguments, machine, write_json
 
 SESSIONS = 50
@@ -26,15 +26,15 @@ TMPFS = Path("/dev/shm")
 UNITS = {
     "median": "ms",
     "p95": "ms",
-    "turns a second": "1/s",
+    "turns per second": "",
     "import": "ms",
     "rss": "MiB",
-    "fsyncs a turn": "",
+    "fsyncs per turn": "",
 }
 
 
 def run(name: str, turns: int, sessions: int, *, traced: bool = False) -> dict[str, float]:
-    """Run one system and return what it measured; traced, only how often it synced."""
+    """Run one system and return its measurements; with `traced`, return only the number of fsyncs."""
     with tempfile.TemporaryDirectory(dir=TMPFS if TMPFS.is_dir() else None) as folder:
         trace = Path(folder) / "trace"
         strace = ["strace", "-f", "-qq", "-e", "trace=fsync,fdatasync", "-o", str(trace)] if traced else []
@@ -57,15 +57,15 @@ def run(name: str, turns: int, sessions: int, *, traced: bool = False) -> dict[s
         return results
 
 
-def fsyncs(name: str) -> float | None:
-    """Count the syncs of a turn: those of a longer run less those of a shorter one."""
+def count_fsyncs(name: str) -> float | None:
+    """Return the fsyncs per turn, from the difference of a long and a short run; None without strace."""
     if shutil.which("strace") is None:
         return None
     more, fewer = (run(name, turns, 1, traced=True)["syncs"] for turns in (40, 20))
     return (more - fewer) / 20
 
 
-def endure(mode: str, count: int) -> dict[str, float]:
+def run_endurance(mode: str, count: int) -> dict[str, float]:
     """Run one of the long measurements of Sash on SQLite."""
     with tempfile.TemporaryDirectory(dir=TMPFS if TMPFS.is_dir() else None) as folder:
         command = [sys.executable, "-m", "benchmarks._endurance", mode, folder, str(count)]
@@ -75,7 +75,7 @@ def endure(mode: str, count: int) -> dict[str, float]:
 
 
 def show(rows: list[Row], turns: int, console: Console) -> None:
-    """Print the table and whether each figure was reached."""
+    """Print the table, and for each target if it was reached."""
     of = {(row.system, row.metric): row.value for row in rows}
     metrics = list(dict.fromkeys(row.metric for row in rows))
     table = Table(title=f"a durable turn of three steps, {turns} turns in one session · {machine()}")
@@ -88,24 +88,24 @@ def show(rows: list[Row], turns: int, console: Console) -> None:
     console.print(table)
     sash, peers = "Sash, sqlite FULL", [name for name in SYSTEMS if not name.startswith("Sash")]
     cost = min(of[peer, "median"] for peer in peers) / of[sash, "median"]
-    speed = of[sash, "turns a second"] / max(of[peer, "turns a second"] for peer in peers)
-    grown = of[sash, "bytes at the end"] / of[sash, "bytes at turn 10"]
+    speed = of[sash, "turns per second"] / max(of[peer, "turns per second"] for peer in peers)
+    growth = of[sash, "bytes at the end"] / of[sash, "bytes at turn 10"]
     syncs = max(
-        (of[n, "fsyncs a turn"] for n in SYSTEMS if n.startswith("Sash") and (n, "fsyncs a turn") in of),
+        (of[n, "fsyncs per turn"] for n in SYSTEMS if n.startswith("Sash") and (n, "fsyncs per turn") in of),
         default=0,
     )
     for text, value, reached in (
-        ("fsyncs a turn, the most of Sash: at most 5", f"{syncs:.1f}", syncs <= 5),
+        ("fsyncs per turn, the maximum of Sash: at most 5", f"{syncs:.1f}", syncs <= 5),
         ("software cost against the nearest peer: at least 10 ×", f"{cost:.1f} ×", cost >= 10),
-        ("turns a second against the nearest peer: at least 10 ×", f"{speed:.1f} ×", speed >= 10),
-        ("bytes at the end against turn 10: at most 1.1 ×", f"{grown:.2f} ×", grown <= 1.1),
+        ("turns per second against the nearest peer: at least 10 ×", f"{speed:.1f} ×", speed >= 10),
+        ("bytes at the end against turn 10: at most 1.1 ×", f"{growth:.2f} ×", growth <= 1.1),
     ):
         console.print(f"{'[green]✓[/]' if reached else '[red]✗[/]'} {text}: [bold]{value}[/]")
 
 
 def main() -> None:
     options, console = arguments(__doc__ or ""), Console(width=150)
-    turns, rounds = (60, 1) if options.quick else (200 + AROUND, ROUNDS)
+    turns, rounds = (60, 1) if options.quick else (200 + NEIGHBOURS, ROUNDS)
     rows: list[Row] = []
     runs: dict[str, list[dict[str, float]]] = {name: [] for name in SYSTEMS}
     for n in range(rounds):
@@ -115,9 +115,9 @@ def main() -> None:
     for name, measured in runs.items():
         results = {metric: statistics.median(r[metric] for r in measured) for metric in measured[0]}
         with console.status(f"fsyncs of {name} …"):
-            counted = fsyncs(name)
+            counted = count_fsyncs(name)
         if counted is not None:
-            results["fsyncs a turn"] = counted
+            results["fsyncs per turn"] = counted
         params = {"turns": turns, "sessions": SESSIONS, "rounds": rounds, "tmpfs": TMPFS.is_dir()}
         rows += [
             Row("turns", name, metric, value, UNITS.get(metric, "B"), params)
@@ -131,9 +131,9 @@ def main() -> None:
 
 
 def show_endurance(sessions: int, turns: int, console: Console) -> list[Row]:
-    """Open a large store, run many turns through one session, and print both."""
-    with console.status("a large store, many turns …"):
-        opened, memory = endure("open", sessions), endure("memory", turns)
+    """Measure a large store and many turns in one session, and print both results."""
+    with console.status("a large store, and many turns …"):
+        opened, memory = run_endurance("open", sessions), run_endurance("memory", turns)
     name = "Sash, sqlite FULL"
     for text, value, reached in (
         (

@@ -1,9 +1,10 @@
 """Append one message and get the context within 4,000 tokens, at 100 to 100,000 messages.
 
-Each system holds N messages of a house's conversation, then the same step is timed many times over: append
-one new message, get what fits into 4,000 tokens. CPU time of this process, the best of several rounds (noise
-only adds); the systems take turns within a round, so that a noisy neighbour hits them all. A system that
-needs seconds for one step is timed once, and says so.
+Each system holds N messages of a conversation with a home. Then the same step is timed many times: append one
+new message, and get the messages that fit into 4,000 tokens. The result is the CPU time of this process in
+the best of several rounds, because noise can only add time. The systems take turns within a round, so that
+other load on the machine affects all of them. A system that needs seconds for one step is timed once; the
+output says so.
 """
 
 import asyncio
@@ -32,9 +33,9 @@ SIZES = (100, 1_000, 10_000, 100_000)
 ROUNDS = 7
 TOO_SLOW_S = 2.0
 
-# A message has 200 to 500 characters, as the architecture document assumes; the second size is a short one.
+# The architecture document assumes messages of 200 to 500 characters. Short messages are measured, too.
 CHARACTERS = (200, 500)
-SHORT = (100, 250)
+SHORT_CHARACTERS = (100, 250)
 
 ROOMS = ("kitchen", "hallway", "living room", "bedroom", "office", "cellar", "garden", "bathroom")
 SENTENCES = (
@@ -50,7 +51,7 @@ SENTENCES = (
 
 
 class System(Protocol):
-    """A memory to be measured: `step` appends one message and returns how many are in the context."""
+    """A memory to measure: `step` appends one message and returns the number of messages in the context."""
 
     name: str
 
@@ -62,7 +63,7 @@ class System(Protocol):
 
 
 def conversation(characters: tuple[int, int] = CHARACTERS) -> Iterator[tuple[str, str]]:
-    """Give the messages of a plausible house, none twice."""
+    """Yield messages about a home; no message occurs twice."""
     rng = random.Random(7)
     for n in itertools.count():
         length, text = rng.uniform(*characters), f"Note {n}."
@@ -90,7 +91,7 @@ class Sash:
 
 
 class LangChain:
-    """`trim_messages` as its documentation uses it: the newest messages that fit, opening on a human one."""
+    """`trim_messages` as its documentation uses it: the newest messages that fit, from a human message on."""
 
     name = "LangChain trim_messages, approximate"
 
@@ -132,7 +133,7 @@ class LangChainExact(LangChain):
 
 
 class OpenAIAgents:
-    """`SQLiteSession` on a file, with the limit by items that its users set: it knows no tokens."""
+    """`SQLiteSession` on a file, limited by items, because it does not count tokens."""
 
     name = "OpenAI Agents SQLiteSession, 75 items"
 
@@ -148,7 +149,7 @@ class OpenAIAgents:
 
 
 class PlainList:
-    """What people write first: a list of everything, recounted for each call and cut to what fits."""
+    """A simple first solution: a list of all messages, counted at each call and cut to the limit."""
 
     name = "plain list with recount"
 
@@ -171,7 +172,7 @@ class PlainList:
 
 
 class Counting:
-    """Not a memory: the cost of counting the new message's tokens, which nobody who is exact can avoid."""
+    """Not a memory: only counts the tokens of the new message, which every exact memory must do."""
 
     name = "counting the message alone"
 
@@ -189,7 +190,7 @@ SYSTEMS: tuple[type[System], ...] = (Counting, Sash, PlainList, OpenAIAgents, La
 
 
 def _encoder() -> Callable[[str], list[int]]:
-    """tiktoken's own function on the ranks that Sash ships, so that peers count exactly what Sash counts."""
+    """Return tiktoken's function with the ranks of Sash, so that all systems count the same."""
     return TokenCounter().load().encode_ordinary
 
 
@@ -200,26 +201,26 @@ async def measure(
     systems: tuple[type[System], ...],
     characters: tuple[int, int] = CHARACTERS,
 ) -> list[Row]:
-    """Time one step of each system that holds `size` messages."""
+    """Time one step of each system while it holds `size` messages."""
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder:
         source = conversation(characters)
         held = [next(source) for _ in range(size)]
-        running = []
+        timed_systems = []
         for kind in systems:
             system = kind(Path(folder))
             await system.fill(held)
             started = time.process_time()
             await system.step(*next(source))
-            once = time.process_time() - started
-            if once > TOO_SLOW_S:
-                console.print(f"  {system.name}: {once:.1f} s a step at {size:,} messages, timed once")
-                rows.append(_row(system.name, once * 1e6, size, characters))
+            took_s = time.process_time() - started
+            if took_s > TOO_SLOW_S:
+                console.print(f"  {system.name}: {took_s:.1f} s per step at {size:,} messages, timed once")
+                rows.append(_row(system.name, took_s * 1e6, size, characters))
                 continue
-            running.append((system, max(3, min(repeats, int(0.4 / max(once, 1e-6))))))
-        times: dict[str, list[float]] = {system.name: [] for system, _ in running}
+            timed_systems.append((system, max(3, min(repeats, int(0.4 / max(took_s, 1e-6))))))
+        times: dict[str, list[float]] = {system.name: [] for system, _ in timed_systems}
         for _ in range(ROUNDS):
-            for system, count in running:
+            for system, count in timed_systems:
                 batch = [next(source) for _ in range(count)]
                 gc.collect()
                 gc.disable()
@@ -232,7 +233,7 @@ async def measure(
 
 
 async def memory_per_message(count: int) -> list[Row]:
-    """Allocate `count` messages, with and without the transcript of what was evicted."""
+    """Measure the memory per message, with and without the transcript of evicted messages."""
     rows = []
     for keep in (True, False):
         source = conversation()
@@ -249,7 +250,7 @@ async def memory_per_message(count: int) -> list[Row]:
         tracemalloc.stop()
         name = "Sash" if keep else "Sash, keep_transcript=False"
         params = {"messages": count, "characters": round(text / count)}
-        rows.append(Row("window", name, "memory a message", used, "bytes", params))
+        rows.append(Row("window", name, "memory per message", used, "bytes", params))
     return rows
 
 
@@ -259,7 +260,7 @@ def _row(system: str, value: float, size: int, characters: tuple[int, int]) -> R
 
 
 def show(rows: list[Row], sizes: tuple[int, ...], console: Console) -> None:
-    """Print the table, the ratios and whether each figure was reached."""
+    """Print the table and the ratios, and for each target if it was reached."""
     timed = [row for row in rows if row.metric == "append + get"]
     of = {(r.system, r.params["messages"]): r.value for r in timed if r.params["characters"] == [*CHARACTERS]}
     table = Table(title=f"append + get within {BUDGET:,} tokens, CPU µs (× Sash) · {machine()}")
@@ -276,23 +277,23 @@ def show(rows: list[Row], sizes: tuple[int, ...], console: Console) -> None:
     peer = min(of[kind.name, 1_000] / of[Sash.name, 1_000] for kind in SYSTEMS[2:])
     for text, value, reached in (
         (
-            "flat, dearest size against cheapest: at most 1.5 ×",
+            "flat, slowest size against fastest: at most 1.5 ×",
             max(sash) / min(sash),
             max(sash) / min(sash) <= 1.5,
         ),
         ("against counting the message's tokens: at most 2 ×", counted, counted <= 2),
-        ("the nearest peer at 1,000 messages: at least 10 ×", peer, peer >= 10),
+        ("nearest peer at 1,000 messages: at least 10 ×", peer, peer >= 10),
     ):
         console.print(f"{'[green]✓[/]' if reached else '[red]✗[/]'} {text}: [bold]{value:.2f} ×[/]")
-    short = {r.system: r.value for r in timed if r.params["characters"] == [*SHORT]}
+    short = {r.system: r.value for r in timed if r.params["characters"] == [*SHORT_CHARACTERS]}
     console.print(
-        f"  with short messages ({SHORT[0]} to {SHORT[1]} characters): {short[Sash.name]:.1f} µs, "
-        f"[bold]{short[Sash.name] / short[Counting.name]:.2f} ×[/] the counting"
+        f"  with short messages ({SHORT_CHARACTERS[0]} to {SHORT_CHARACTERS[1]} characters): "
+        f"{short[Sash.name]:.1f} µs, [bold]{short[Sash.name] / short[Counting.name]:.2f} ×[/] the counting"
     )
     for row in rows:
-        if row.metric == "memory a message":
-            of_text = f"of a mean {row.params['characters']} characters"
-            console.print(f"  {row.metric} {of_text}, {row.system}: [bold]{row.value:,.0f}[/] {row.unit}")
+        if row.metric == "memory per message":
+            size = f"of {row.params['characters']} characters on average"
+            console.print(f"  {row.metric} {size}, {row.system}: [bold]{row.value:,.0f}[/] {row.unit}")
 
 
 def main() -> None:
@@ -302,8 +303,8 @@ def main() -> None:
     for size in sizes:
         with console.status(f"{size:,} messages …"):
             rows += asyncio.run(measure(size, repeats, console, SYSTEMS))
-    with console.status("short messages, memory a message …"):
-        rows += asyncio.run(measure(1_000, repeats, console, SYSTEMS[:2], SHORT))
+    with console.status("short messages, and memory per message …"):
+        rows += asyncio.run(measure(1_000, repeats, console, SYSTEMS[:2], SHORT_CHARACTERS))
         rows += asyncio.run(memory_per_message(2_000 if options.quick else 20_000))
     show(rows, sizes, console)
     write_json(rows, options.json)
