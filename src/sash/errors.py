@@ -224,7 +224,7 @@ class StoreUnavailable(SashError):
 
 
 class WriteRefused(StoreUnavailable):
-    """The store refused a write for good: a later attempt fails as well."""
+    """The store refused a write, and would refuse it again."""
 
 
 class ModelError(SashError):
@@ -281,7 +281,7 @@ class HomeError(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class HomeUnavailable(HomeError):
-    """The home is not connected, or not yet."""
+    """The home is not connected, or still connecting."""
 
     code = "home_unavailable"
 

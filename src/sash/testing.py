@@ -20,7 +20,7 @@ class FakeClock:
         return self._now
 
     def advance(self, seconds: float) -> None:
-        """Move the time by `seconds`; a negative number sets the clock back."""
+        """Move the clock by `seconds`. A negative number sets it back."""
         self._now += timedelta(seconds=seconds)
 
 
@@ -80,11 +80,11 @@ class FaultyStore:
         self._faults: dict[str, list[tuple[BaseException, bool]]] = {}
 
     def fail(self, verb: str, error: BaseException, *, times: int = 1, after: bool = False) -> None:
-        """Make the next calls of a verb fail."""
+        """Make the next `times` calls of the store's method `verb` raise `error`."""
         self._faults.setdefault(verb, []).extend([(error, after)] * times)
 
     def heal(self) -> None:
-        """Make all calls work again."""
+        """Make all methods work again."""
         self._faults.clear()
 
     def __getattr__(self, verb: str) -> Any:

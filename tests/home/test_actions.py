@@ -82,7 +82,7 @@ async def test_an_action_that_the_house_ignores_is_not_verified(room):
     room.home.ignore_next("light.turn_on")
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling"])
     assert acted.verified is False
-    assert "does not show that it has worked" in acted.result["note"]
+    assert "does not show the effect" in acted.result["note"]
 
 
 async def test_an_action_on_two_of_which_one_is_away_is_not_verified(room):
@@ -295,7 +295,7 @@ async def test_an_undo_that_fails_halfway_says_so(room):
     room.home.fail_next("fan.set_percentage", ServiceFailed("stuck"))
     _, undone = await room.take_back()
     assert undone.verified is False
-    assert "only a part of it was undone: stuck" in undone.result["note"]
+    assert "only a part of the action was undone: stuck" in undone.result["note"]
 
 
 @pytest.mark.parametrize(
@@ -357,7 +357,7 @@ async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
     acted = await room.do("light.turn_on", ["light.kitchen_ceiling", "light.living_room"])
     room.home.call_service = call
     assert acted.verified is False
-    assert "only a part of it has worked, say so: one bulb is broken" in acted.result["note"]
+    assert "only a part of the call worked, tell the user: one bulb is broken" in acted.result["note"]
     await room.take_back()
     assert room.state("light.kitchen_ceiling").state == "off"
 

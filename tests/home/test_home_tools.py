@@ -233,12 +233,12 @@ async def test_severity_leaves_out_what_is_below_it(demo):
         ("get_history", {"entity_ids": ["light.hallway"], "hours": 9999}, "hours"),
         ("get_history", {"entity_ids": ["light.hallway"], "until": "soon"}, "until must be a time"),
         ("get_history", {"entity_ids": ["light.hallway"], "until": "0001-01-01T00:00"}, "the year 1"),
-        ("remember", {"text": "x"}, "changes something"),
+        ("remember", {"text": "x"}, "cannot be called directly"),
         ("analyze_errors", {"timeframe": "2h"}, "timeframe"),
         ("search_index", {"query": 3}, "query"),
         ("search_index", {"limit": 10**6}, "limit"),
-        ("call_service", {"service": "light.turn_on"}, "changes something"),
-        ("undo_last_action", {}, "changes something"),
+        ("call_service", {"service": "light.turn_on"}, "cannot be called directly"),
+        ("undo_last_action", {}, "cannot be called directly"),
     ],
 )
 async def test_bad_arguments_are_refused(demo, name, arguments, says):

@@ -173,7 +173,7 @@ async def test_notes_are_checked(run):
     assert again[0] == again[1]
     for n in range(MAX_NOTES - 1):
         await runtime.remember(session.id, f"fact {n}")
-    with pytest.raises(InvalidInput, match="forget some"):
+    with pytest.raises(InvalidInput, match="remove some"):
         await runtime.remember(session.id, "one too many")
     assert len((await runtime.get_session(session.id)).memory.facts) == MAX_NOTES
 

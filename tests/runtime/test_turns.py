@@ -135,7 +135,7 @@ async def test_a_result_that_breaks_its_schema_is_passed_on_and_logged(run, capl
     session = await runtime.start_session()
     assert (await turn(runtime, session)).status == "completed"
     assert ("tool", '{"off": true}') in await transcript(runtime, session)
-    assert "lamp broke its output schema" in caplog.text
+    assert "the result of tool lamp violates its output schema" in caplog.text
     with pytest.raises(InvalidInput, match="output schema of tool lamp"):
         await run(tools=[tool("lamp", None, output_schema={"type": "nothing"})])
 

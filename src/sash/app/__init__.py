@@ -1,1 +1,1 @@
-"""Settings, assembly, access, schemas and the service of all surfaces. It does not import server or cli."""
+"""Settings, assembly, access, schemas, and the service of all surfaces. Imports neither server nor cli."""

@@ -31,7 +31,10 @@ _LOCK_PAUSE_S = 0.01
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner that a request acts for, and its scopes. A local caller without a token has all scopes."""
+    """The owner that a request acts for, and the scopes of the request.
+
+    A local caller without a token has all scopes.
+    """
 
     owner: str
     scopes: frozenset[Scope] = frozenset(SCOPES)
@@ -61,7 +64,10 @@ class Token:
 
 
 class Tokens:
-    """The tokens in a file. It is read again after each change, so that revoking takes effect at once."""
+    """The tokens in a file.
+
+    The file is read again after each change, so that revoking a token takes effect at once.
+    """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
@@ -80,7 +86,7 @@ class Tokens:
         requested = set(scopes)
         if not requested or not requested <= set(SCOPES):
             wrong = ", ".join(sorted(requested - set(SCOPES))) or "none"
-            raise InvalidInput(f"scopes are {', '.join(SCOPES)}, not {wrong}")
+            raise InvalidInput(f"scopes must be one or more of {', '.join(SCOPES)}, got {wrong}")
         token_id, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
         now = self._clock.now()
         token = Token(
@@ -101,7 +107,7 @@ class Tokens:
         with self._lock():
             tokens = dict(self._load())
             if token_id not in tokens:
-                raise TokenNotFound(f"no token {token_id!r:.40}: `sash token list` shows them")
+                raise TokenNotFound(f"there is no token {token_id!r:.40}: `sash token list` shows all tokens")
             revoked = tokens.pop(token_id)
             self._save(tokens)
         return revoked
@@ -121,12 +127,12 @@ class Tokens:
 
     @property
     def needed(self) -> bool:
-        """Return True if callers need a token: the first token creates the file, revoking keeps it."""
+        """Return True if callers need a token: a token was created, even if all were revoked since."""
         return self._path.exists()
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Lock the file for this process. Raise StoreUnavailable if another process holds it too long."""
+        """Lock the file for this process. Raise StoreUnavailable if another process keeps it locked."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
         for _ in range(_MAX_LOCK_TRIES):
@@ -158,7 +164,7 @@ class Tokens:
         return self._tokens
 
     def _save(self, tokens: dict[str, Token]) -> None:
-        """Replace the file atomically. Only its user may read it."""
+        """Replace the file atomically. Only the current user may read it."""
         text = json.dumps(
             adapter(tuple[Token, ...]).dump_python(tuple(tokens.values()), mode="json"), indent=1
         )
@@ -172,7 +178,7 @@ class Tokens:
 
 
 def _hash(secret: str) -> str:
-    """Hash a secret. It is long and random, so a slow hash would add nothing."""
+    """Hash a secret. Secrets are long and random, so a slow hash function would not make them safer."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -25,7 +25,7 @@ def make_runtime(
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
 ) -> Runtime:
-    """Return a closed runtime with the store, the model and the home of the settings."""
+    """Return a runtime that is not open yet, with the store, the model and the home of the settings."""
     clock = clock or SystemClock()
     home = make_home(settings, clock)
     vocabulary = None
@@ -70,7 +70,7 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
 
 
 def make_defaults(settings: Settings) -> Defaults:
-    """Return the defaults of new sessions: budgets, policy, window and the maximum number per owner."""
+    """Return the defaults of new sessions: budgets, policy, window, and the maximum of sessions per owner."""
     policy = SessionPolicy(
         allow_actuation=settings.allow_actuation,
         allowlisted_services=settings.allowlisted_services,

@@ -77,7 +77,7 @@ class Acknowledged:
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """A tool call that waits for an approval: the reason, and its effect for programs and in words."""
+    """A tool call that waits for an approval: the reason, and the effect of the call as JSON and in words."""
 
     call_id: str
     name: str
@@ -106,7 +106,7 @@ class ContinuationShown:
 
     @classmethod
     def of(cls, turn: Continuation | ContinuationResult) -> Self:
-        """Return the state of a turn. Only a ContinuationResult has steps, and calls that wait."""
+        """Return the state of a turn. Only a `ContinuationResult` shows steps and waiting calls."""
         result = turn if isinstance(turn, ContinuationResult) else ContinuationResult(turn, ())
         continuation = result.continuation
         return cls(

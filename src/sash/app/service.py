@@ -1,7 +1,7 @@
-"""Authorises callers: checks the scope, limits policy and budgets, and calls one verb of the runtime.
+"""Authorises callers: checks the scope, limits policy and budgets, and calls one method of the runtime.
 
-REST, MCP and the command line share it, and it imports none of them. It returns the runtime's own values;
-each surface encodes them with `app/schemas.py`.
+REST, MCP and the command line use this module, and it imports none of them. It returns the runtime's own
+values; each surface encodes them with `app/schemas.py`.
 """
 
 from collections.abc import AsyncIterator
@@ -22,7 +22,7 @@ T = TypeVar("T", int, float)
 
 
 class AgentService:
-    """The verbs of the runtime for callers with an owner and scopes.
+    """The methods of the runtime, for callers with an owner and scopes.
 
     `runtime` is public for what needs no authorisation, such as its defaults and its health.
     """
@@ -35,7 +35,10 @@ class AgentService:
         return await self.runtime.start(self._limit(caller, wanted), owner=caller.owner)
 
     async def open_session(self, caller: Caller, wanted: StartSession, *, reopen: bool = False) -> Session:
-        """Return the active session with the wanted name, or start it; with `reopen`, also an expired one."""
+        """Return the active session with the wanted name, or start one.
+
+        With `reopen`, an expired session of that name becomes active again instead.
+        """
         caller.need("converse")
         return await self.runtime.open_session(self._limit(caller, wanted), owner=caller.owner, reopen=reopen)
 
@@ -146,7 +149,7 @@ class AgentService:
         return await self.await_continuation(caller, asked.id, timeout_s=timeout_s)
 
     async def put_question(self, caller: Caller, question: Ask) -> Continuation:
-        """Ask without waiting. The caller must be able to read the answer."""
+        """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
         limited = replace(question, budgets=self._budgets(question.budgets))
@@ -157,7 +160,7 @@ class AgentService:
     ) -> Any:
         caller.need("read")
         if session_id is not None:
-            caller.need("converse")  # The tool may store an artifact in it.
+            caller.need("converse")  # The tool may store an artifact in the session.
         return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
@@ -214,7 +217,7 @@ class AgentService:
         return await self.runtime.erase(owner=caller.owner)
 
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
-        """Return a session's events after a cursor. An unknown session or cursor raises at once."""
+        """Return a session's events after a cursor. Raise at once if the session or the cursor is unknown."""
         caller.need("read")
         await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
@@ -258,14 +261,14 @@ class AgentService:
         return replace(session, policy=self._policy(caller, policy), budgets=self._budgets(session.budgets))
 
     async def _check_act(self, caller: Caller, session_id: str) -> None:
-        """Refuse a caller without the scope `act` in a session that allows actions."""
+        """Raise Forbidden if the session allows actions and the caller lacks the scope `act`."""
         if "act" in caller.scopes:
             return
         session = await self.runtime.get_session(session_id, owner=caller.owner)
         if session.policy.allow_actuation:
             raise Forbidden(
-                f"the agent of session {session_id} may act, and your token lacks the scope 'act': start a "
-                "session of your own",
+                f"session {session_id} allows actions, and your token lacks the scope 'act': start another "
+                "session, or use a token with that scope",
                 scope="act",
             )
 
@@ -276,7 +279,7 @@ class AgentService:
 
 
 def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
-    """Return the wanted policy with all restrictions of the default policy."""
+    """Return the wanted policy, and add all restrictions of the usual policy to it."""
     return replace(
         wanted,
         denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),

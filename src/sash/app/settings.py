@@ -1,4 +1,7 @@
-"""The settings of the programs that run Sash: one `sash.toml`, the environment over it, flags over both."""
+"""The settings of the programs that run Sash.
+
+Flags take precedence over environment variables, and variables over `sash.toml`.
+"""
 
 import os
 import tomllib
@@ -24,7 +27,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _refuse_bool(value: Any) -> Any:
-    """Refuse true and false, which Pydantic would read as 1 and 0."""
+    """Raise ValueError for true and false, which Pydantic would read as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value

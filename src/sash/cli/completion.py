@@ -33,7 +33,7 @@ def complete_turn(ctx: typer.Context, incomplete: str) -> Candidates:
 
 
 def _read_candidates(ctx: typer.Context) -> tuple[Candidates, Candidates]:
-    """Read sessions and turns from a store that several processes may open. Errors give no candidates."""
+    """Read sessions and turns from a store that several processes may open. If that fails, return none."""
     from sash.app.assembly import make_store_settings
     from sash.cli.local_service import run_with_service
     from sash.cli.options import LOCAL_OWNER, CommonOptions

@@ -28,7 +28,7 @@ Work = Callable[[AgentService, Caller], Awaitable[T]]
 
 @asynccontextmanager
 async def open_for_turns(settings: Settings) -> AsyncIterator[AgentService]:
-    """Open a service that runs turns, but recovers none."""
+    """Open a service that runs its own turns, and does not resume turns of other processes."""
     runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
     await _explain_locked_store(settings, runtime.open(recover=False))
     try:
@@ -63,12 +63,12 @@ def run_with_service(options: CommonOptions, work: Work[T], *, with_home: bool =
 
 
 async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) -> None:
-    """Await the opening of a store. If only one process may open it, an error also names the other way in."""
+    """Await the opening of a store. If only one process may open it, an error also mentions `sash serve`."""
     try:
         await opening
     except StoreUnavailable as error:
         if find_backend(settings.store).is_shared:
             raise
         raise StoreUnavailable(
-            f"{error.message}. If `sash serve` has it open, ask that server over HTTP"
+            f"{error.message}. If `sash serve` has the store open, send requests to that server over HTTP"
         ) from error

@@ -25,7 +25,7 @@ def log_to_stderr(settings: Settings) -> None:
 def log_if_configured(loaded: LoadedSettings) -> Settings:
     """Log to standard error only if `log_level` is set, and return the settings.
 
-    Commands print everything that their user needs to know.
+    By default there is no log, because commands print everything that their user needs to know.
     """
     if loaded.origins["log_level"] == "default":
         logging.getLogger().addHandler(logging.NullHandler())

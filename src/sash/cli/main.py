@@ -47,7 +47,7 @@ class Program(Group):
     """The group of all commands. It prints a SashError as one line and exits with the code of the error."""
 
     def invoke(self, ctx: Any) -> Any:
-        if sys.stdin is None:  # The caller closed it.
+        if sys.stdin is None:  # The parent process closed standard input.
             sys.stdin = Path(os.devnull).open()  # noqa: SIM115
         os.umask(0o077)  # Transcripts are private: only the user may read new files.
         try:
@@ -86,7 +86,7 @@ def options(
 
 @contextmanager
 def _exit_on_stop_signals() -> Iterator[None]:
-    """Turn a stop signal into SystemExit, so that clean-up code runs and a running turn is marked."""
+    """Turn a stop signal into SystemExit, so that clean-up code runs and interrupts a running turn."""
     received: list[SystemExit] = []
 
     def stop(number: int, _: object) -> None:

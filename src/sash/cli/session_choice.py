@@ -13,7 +13,7 @@ DEFAULT_NAME = "chat"
 
 @dataclass(frozen=True, slots=True)
 class SessionChoice:
-    """The session that the user asked for, by id or by name, and what it must be able to do."""
+    """The session that the user asked for, by id or by name, and the area and services that it must have."""
 
     session_id: str | None = None
     name: str | None = None
@@ -23,10 +23,10 @@ class SessionChoice:
     services: tuple[str, ...] = ()
 
     async def resolve(self, service: AgentService, caller: Caller) -> Session:
-        """Return the chosen session, or start one if there is none or its area or policy differs.
+        """Return the chosen session. Start a new one if there is none, or if its area or policy differs.
 
-        An expired session is reopened if its id or its name was given. Chats that start the same name at
-        the same time share one session.
+        An expired session is reopened if its id or its name was given. If several chats start a session of
+        the same name at the same time, they share that session.
         """
         if self.session_id is not None:
             session = await service.reopen_session(caller, self.session_id)

@@ -1,7 +1,8 @@
 """The daily patterns of the demo home: curves for measurements, periods and bursts for other states.
 
-A pattern returns the states of one day by seconds since midnight. The first one is at 0. It depends only on
-the date and a key: a day is always the same, and patterns with the same key happen at the same times.
+A pattern returns the states of one day, each with its seconds since midnight; the first state is at 0. A
+pattern depends only on the date and a key. So a date always has the same states, and patterns with the same
+key change at the same times.
 """
 
 import math
@@ -69,7 +70,7 @@ def make_daylight(noon_lux: float) -> DailyPattern:
 
 
 def make_load(base_watts: float, *loads: tuple[float, float, float]) -> DailyPattern:
-    """Return the power of a base load and of loads from one hour to another."""
+    """Return the power of a base load and of further loads, each given as start hour, end hour and watts."""
 
     def value(day: Day, hour: float) -> float:
         running = sum(watts for start, end, watts in loads if start <= hour < end)
@@ -92,7 +93,7 @@ def make_battery(anchor: datetime, percent: float, percent_a_day: float) -> Dail
 def make_periods(
     otherwise: str, *parts: tuple[float, float, str], key: str = "", days: Iterable[int] = _ALL_DAYS
 ) -> DailyPattern:
-    """Return a pattern of periods, each from about one hour to about another, with a state of its own."""
+    """Return a pattern of periods, each given as start hour, end hour and state. The hours vary a little."""
     on_days = frozenset(days)
 
     def pattern(day: Day) -> Iterator[TimedState]:
@@ -114,7 +115,10 @@ def make_periods(
 def make_bursts(
     rest: str, active: str, *parts: tuple[float, float, int], seconds: tuple[int, int], key: str = ""
 ) -> DailyPattern:
-    """Return a pattern of short active times: a number of them between two hours, each of some seconds."""
+    """Return a pattern of short active times.
+
+    A part is a start hour, an end hour, and the number of active times between them.
+    """
 
     def pattern(day: Day) -> Iterator[TimedState]:
         yield 0, rest

@@ -119,8 +119,8 @@ _LogLine = tuple[list[datetime], Literal["warning", "error"], str, str]
 class DemoHistory:
     """The changes of the demo home, from a week before its start and without an end.
 
-    `first_states` holds the states by entity id. Entities without a pattern keep them. `behind_bridge` holds
-    the ids of the entities behind the Zigbee bridge. `zone` is the time zone of the home.
+    `first_states` holds the initial states by entity id. An entity without a pattern keeps its initial state.
+    `behind_bridge` holds the ids of the entities behind the Zigbee bridge. `zone` is the home's time zone.
     """
 
     def __init__(
@@ -144,7 +144,7 @@ class DemoHistory:
         self._days: dict[tuple[str, date], list[HistoryPoint]] = {}
 
     def list_points(self, entity_id: str, start: datetime, end: datetime) -> list[HistoryPoint]:
-        """Return the state at `start`, or at the beginning of the past, and all changes until `end`."""
+        """Return the state at `start`, or at the beginning of the history, and all changes until `end`."""
         if entity_id not in self._first_states:
             return []
         start = max(start, self._find_midnight(self._first_day))
@@ -291,7 +291,7 @@ def _list_flickers(entity_id: str, at: datetime) -> Iterator[_Span]:
 
 
 def _overlay(points: list[HistoryPoint], span: _Span) -> list[HistoryPoint]:
-    """Replace the points within a span. After it, the entity returns to its pattern."""
+    """Replace the points within a span. After the span, the entity returns to its pattern."""
     before = [point for point in points if point.at < span.start]
     after = [point for point in points if point.at > span.end]
     back = points[len(points) - len(after) - 1].state

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 from sash.demo.logbook_messages import describe_change
 from sash.ports.home import UNKNOWN, HistoryPoint, LogbookEntry, LogRecord, State
 
-# The spans in which the first state is searched, shortest first.
+# The spans before now in which the newest change is searched, shortest first.
 _LOOK_BACK = (timedelta(days=1), timedelta(days=7))
 
 HistorySource = Callable[[str, datetime, datetime], Sequence[HistoryPoint]]
@@ -21,7 +21,7 @@ LogSource = Callable[[datetime], Sequence[LogRecord]]
 class DerivedState:
     """A state, or an attribute, that is computed from the states of other entities.
 
-    `compute` receives their states in the order of `uses`, and the present value.
+    `compute` receives the states of the entities in `uses`, in that order, and the current value.
     """
 
     entity_id: str
@@ -59,7 +59,7 @@ class RecordedPast:
 class HomeRecorder:
     """Returns the past of every entity for any time span.
 
-    An overridden entity follows its own changes from then on, and no longer the given history.
+    From its first `override` on, an entity follows its recorded changes, and no longer the given history.
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class HomeRecorder:
         return entity_id in self._overrides
 
     def find_latest(self, entity_id: str, now: datetime) -> HistoryPoint:
-        """Return the last change of an entity that was not overridden."""
+        """Return the newest change of an entity without overrides, or its initial state."""
         first = self._first[entity_id]
         for span in _LOOK_BACK:
             points = self._history(entity_id, now - span, now)
@@ -91,7 +91,7 @@ class HomeRecorder:
         return points[0] if points and points[0].state != first.state else first
 
     def list_own_changes(self, entity_id: str, after: datetime, until: datetime) -> list[HistoryPoint]:
-        """Return the changes of the given history after a time. Empty for an overridden entity."""
+        """Return the changes of the given history after a time. Return none for an overridden entity."""
         if entity_id in self._overrides:
             return []
         return [point for point in self._history(entity_id, after, until) if point.at > after]
@@ -125,7 +125,7 @@ class HomeRecorder:
         return [Change(at, value) for at, value in values.items()]
 
     def read_logbook(self, states: Iterable[State], start: datetime, end: datetime) -> list[LogbookEntry]:
-        """Return the given logbook, and the changes of these entities without sensors."""
+        """Return the given logbook, and the changes of the given entities, except measurements."""
         entries = list(self._logbook(start, end))
         known = {(entry.at, entry.entity_id) for entry in entries}
         for state in states:
@@ -175,7 +175,10 @@ def _clip(changes: Iterable[Change], start: datetime, end: datetime) -> list[Cha
 def _read_points(
     points: Mapping[str, Sequence[HistoryPoint]], first: Mapping[str, HistoryPoint]
 ) -> HistorySource:
-    """Return a history of stored points. It ends with the first state, unless a stored point is newer."""
+    """Return a history function over stored points.
+
+    The initial state of an entity becomes its newest point, unless a stored point is newer.
+    """
     changes = {key: [Change(point.at, point.state) for point in some] for key, some in points.items()}
     for key, point in first.items():
         if key in changes and (not changes[key] or changes[key][-1].at <= point.at):

@@ -81,7 +81,7 @@ def _set_state(state: str, **attributes: Any) -> ServiceEffect:
 
 
 def _choose(effect: ServiceEffect, otherwise: ServiceEffect, *states: str) -> ServiceEffect:
-    """Apply the first effect in the given states, and the other one in all other states."""
+    """Return an effect that applies `effect` in the given states, and `otherwise` in all other states."""
     return lambda entity, data: (effect if entity.state in states else otherwise)(entity, data)
 
 

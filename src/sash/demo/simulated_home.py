@@ -1,7 +1,7 @@
 """A home in memory, with working services, a past, and faults on request.
 
-If its history is a function, the states follow it as the clock advances, and every change is an event. An
-entity that was set or called keeps its state.
+If its history is a function, the states follow it as the clock advances, and every change is an event. After
+`set_state` or a service call, an entity keeps its state.
 """
 
 import asyncio
@@ -361,7 +361,7 @@ class SimulatedHome:
         return available
 
     def _call_own_service(self, verb: str, targets: list[str], cause: str) -> None:
-        """Call the service with this verb in the domain of each entity."""
+        """Call the service of this name in the domain of each entity: `light.turn_on` for a light."""
         by_domain: dict[str, list[str]] = defaultdict(list)
         for target in targets:
             by_domain[target.partition(".")[0]].append(target)

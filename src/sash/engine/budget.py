@@ -12,7 +12,7 @@ from sash.ports.store import Store, Turn
 from sash.values.sessions import ModelConfig
 from sash.values.stats import NO_STATS, Bill, Stats, sum_bills
 
-# A call that could write fewer tokens than the minimum is not made. Every model can write the maximum.
+# A call is not made if the money buys less output than the minimum. Every model can write the maximum.
 MIN_OUTPUT_TOKENS = 256
 MAX_OUTPUT_TOKENS = 4096
 _NO_LIMIT = 1 << 30
@@ -28,7 +28,7 @@ class BudgetReached(Exception):
 
 @dataclass(slots=True)
 class Spending:
-    """The spending of a runtime. `running` maps the turns under way to their owner and progress.
+    """The spending of a runtime. `running` maps the ids of running turns to their owner and progress.
 
     Money that is spent outside of turns is known to this process only, and only for the current day.
     """
@@ -41,7 +41,7 @@ class Spending:
     _outside_turns: dict[str, tuple[datetime, float]] = field(default_factory=dict)
 
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
-        """Return the bill of an answer. Our own token counts stand in if the provider reports none.
+        """Return the bill of an answer. If the provider reports no tokens, our own counts are used.
 
         `requested` is the name of the model that was asked; the provider may answer under another name.
         """
@@ -61,7 +61,7 @@ class Spending:
         )
 
     async def spent_today(self, owner: str, without: Progress | None = None) -> float:
-        """Return an owner's spending of the day in dollars, with the maximum cost of calls under way.
+        """Return the dollars that an owner has spent today, with the maximum cost of running model calls.
 
         The turn with the progress `without` does not count.
         """
@@ -145,13 +145,13 @@ class TurnBudget:
             self._progress.add_bill(self.lost_bills[-1])
 
     def running_stats(self) -> Stats:
-        """Return the cost of the running model call, if the turn is cancelled now."""
+        """Return the cost of the running model call, for the case that the turn is cancelled now."""
         if not self._reserved_tokens:
             return NO_STATS
         return sum_bills([self._spending.bill(self._names[0], Answer(), self._reserved_tokens)])
 
     def find_exceeded(self, cost_usd: float) -> str | None:
-        """Return the budget that a tool's cost would exceed, or None."""
+        """Return the name of the budget that a tool's cost would exceed, or None."""
         return next((budget for budget, usd in self._remaining().items() if cost_usd > usd), None)
 
     def _remaining(self) -> dict[str, float]:

@@ -4,8 +4,8 @@
     new notes · recalled turns · hints · the turn itself, which starts with the time
 
 The stable parts are byte-identical from turn to turn until the next eviction, so that a provider's prompt
-cache keeps hitting. Facts and pins that are newer than the last eviction stand behind the window until the
-next one. The time of a message stays in that message.
+cache keeps hitting. Facts and pins that are newer than the last eviction stand after the window until the
+next eviction. The time of a message stays in that message.
 """
 
 from collections import OrderedDict
@@ -81,10 +81,11 @@ class ContextBuilder:
         home: HomeBriefing | None = None,
         last_k: int | None = None,
     ) -> Context:
-        """Put the parts in order. `home` describes the home; `tail` are the changing parts by name.
+        """Put the parts of the prompt in order. `tail` has the name and text of each part that changes.
 
-        A model that answers this turn only has nothing in its cache. With `last_k` it sees the last messages
-        of the window word for word, and a digest of the others.
+        `last_k` is for a model that answers only this turn, because the provider has no cached prompt for
+        that model. It sees the last `last_k` messages of the window word for word, and a digest of the
+        earlier ones.
         """
         memory, notes = self._memory(session)
         parts = [
@@ -125,7 +126,7 @@ class ContextBuilder:
         return Part(name, (message,), self._count(text), stable)
 
     def _memory(self, session: Session) -> tuple[Part, Part]:
-        """Return the stable and the new part of a session's memory, cached while it is unchanged."""
+        """Return the stable and the new part of a session's memory, cached while the memory is unchanged."""
         memory, preferences = session.memory, session.preferences
         known = self._memories.get(session.id)
         if known is None or known[0] is not memory or known[1] is not preferences:
@@ -217,7 +218,10 @@ def _sections(*sections: tuple[str, list[str]]) -> str:
 
 
 def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry], list[MessageEntry]]:
-    """Split a window before its last `last_k` messages, at a user message and between whole groups."""
+    """Split the messages of a window into older and newer ones.
+
+    The newer ones are at least `last_k` messages. They start with a user message and have whole groups only.
+    """
     newer: list[list[MessageEntry]] = []
     older = list(split_groups(messages))
     while older and (sum(map(len, newer)) < last_k or (newer and newer[0][0].role != "user")):

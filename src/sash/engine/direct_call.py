@@ -33,7 +33,9 @@ class DirectToolCall:
         if spec is None:
             raise ToolNotFound(f"there is no tool {name!r}; the tools are: {', '.join(parts.tools.specs)}")
         if not spec.direct:
-            raise InvalidInput(f"{name} changes something: ask the agent for it in a session, by its policy")
+            raise InvalidInput(
+                f"{name} cannot be called directly: ask the agent in a session whose policy allows it"
+            )
         try:
             text = json.dumps(arguments)
         except (TypeError, ValueError) as error:
@@ -62,7 +64,7 @@ class DirectToolCall:
 
     async def _keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         if self.session_id is None:
-            raise InvalidInput("the result is stored in a session: pass a session_id")
+            raise InvalidInput("the tool stores its result in a session: pass a session_id")
         return await keep_artifact(
             self.parts.store, self.parts.new_id(), self.owner, self.session_id, data, kind, name
         )

@@ -1,6 +1,7 @@
 """The stored events of a session for many subscribers: each event is read from the store once.
 
-A feed keeps the newest events for subscribers that keep up. A slow or late subscriber reads the store itself.
+A feed keeps the newest events for subscribers that keep up. A subscriber that is slow or joins later reads
+the store itself.
 """
 
 import asyncio
@@ -63,13 +64,13 @@ class EventFeed:
         return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= POLL_S
 
     async def _read(self) -> None:
-        """Read new events from the store and drop the oldest."""
+        """Read new events from the store, and drop the oldest of the kept events."""
         self._news.clear()
         end = self._recent[-1].cursor if self._recent else self._start
         stored = await self._read_store(end)
         is_over = not stored and await self._is_session_over()
         if is_over:
-            stored = await self._read_store(end)  # Another process may have ended it between the two reads.
+            stored = await self._read_store(end)  # The last events may be newer than the first read.
         self._recent += [await self._make_event(item) for item in stored]
         while len(self._recent) > MAX_KEPT:
             self._start = self._recent.popleft().cursor
@@ -86,10 +87,10 @@ class EventFeed:
         return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
 
     async def _read_behind(self, cursor: int) -> list[StoredEvent]:
-        """Read the store for a subscriber that is behind the kept events."""
+        """Read the store for a subscriber whose cursor is before the kept events."""
         stored = await self._read_store(cursor)
         if not self._recent and len(stored) < _PAGE:
-            # The steps at the start of the feed were swept.
+            # A sweep has dropped the steps at the start of the feed.
             self._start = min(self._start, stored[-1].step.cursor if stored else cursor)
         return [await self._make_event(item) for item in stored]
 
@@ -113,7 +114,7 @@ class EventFeeds:
 
     @contextmanager
     def open(self, owner: str, session_id: str, cursor: int) -> Iterator[EventFeed]:
-        """Share the feed of a session until the context ends. The first reader's cursor is its start."""
+        """Share the feed of a session until the context ends. A new feed starts at `cursor`."""
         key = (owner, session_id)
         if key not in self._feeds:
             subscription = ExitStack()

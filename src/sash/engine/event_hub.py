@@ -16,7 +16,8 @@ MAX_PROGRESS = 100
 class Subscriber:
     """A subscriber of one session. `news` is set when there may be something to read.
 
-    `progress` are messages that it has not read. `read` counts the characters that it has read of each text.
+    `progress` has the messages that the subscriber has not read. `read` counts the characters that it has
+    read of each text.
     """
 
     news: asyncio.Event = field(default_factory=asyncio.Event)

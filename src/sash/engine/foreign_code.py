@@ -9,7 +9,7 @@ async def run_foreign(call: Any) -> Any:
     """Await a foreign call, or return its value if it is not awaitable.
 
     A `CancelledError` that the call raises by itself becomes a RuntimeError, so that it does not look like a
-    cancellation of our own task. Other exceptions pass.
+    cancellation of our own task. All other exceptions are raised unchanged.
     """
     try:
         return await call if isawaitable(call) else call

@@ -1,7 +1,7 @@
 """Finds answers that claim an action although no tool performed one.
 
 Correcting an honest answer is worse than missing a false one, so only a plain claim counts. Sentences that
-deny, ask, suppose or speak of another time pass, and so does every answer to a question.
+deny, ask, suppose or speak of another time do not count. An answer to a question is never corrected.
 """
 
 import re
@@ -110,7 +110,7 @@ def is_question(message: str) -> bool:
 
 
 def claim(answer: str, *, looked: bool = False) -> str | None:
-    """Return a correction in the answer's language if it claims an action of this turn, else None.
+    """Return a correction in the answer's language if the answer claims an action of this turn, else None.
 
     After a tool call (`looked`) an answer may report a state; it may never report an action that did not
     happen.

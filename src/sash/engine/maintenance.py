@@ -102,7 +102,7 @@ class Maintenance:
         while found := await self._store.messages(session.owner, session.id, after=after, limit=PAGE):
             turns = group_turns([m for m in found if not m.in_window])
             if len(found) == PAGE and len(turns) > 1:
-                turns.pop()  # The next page has the rest of it.
+                turns.pop()  # The rest of this turn is on the next page.
             whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]
             for n in range(0, len(whole), BATCH):
                 await self._embed_batch(embedder, session, whole[n : n + BATCH])

@@ -46,14 +46,14 @@ def memory_tools(
     yield ToolSpec(
         "forget",
         "Drop noted facts.",
-        _schema(about="The id of a fact, or words that all facts to be dropped have."),
+        _schema(about="The id of a fact, or words that the facts to drop all contain."),
         forget,
         safety="idempotent",
     )
     yield ToolSpec(
         "recall",
         "Find earlier turns of this conversation that are no longer shown to you, word for word.",
-        _schema(query="What was spoken of: the words to look for. Noted facts are found, too."),
+        _schema(query="The words to look for. Noted facts are found, too."),
         look_back,
         safety="idempotent",
     )

@@ -1,4 +1,4 @@
-"""The runtime's verbs for the notes of a session: facts, pins and preferences."""
+"""The runtime's methods for the notes of a session: facts, pins and preferences."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
 
 
 class NoteVerbs:
-    """Verbs for notes. A note is part of the context of every later turn."""
+    """Methods for notes. A note is part of the context of every later turn."""
 
     _notes: Notes
 
@@ -16,11 +16,14 @@ class NoteVerbs:
         return await self._notes.remember(owner, session_id, text)
 
     async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
-        """Drop a fact by its id, or all facts that have every word of `about`; return them."""
+        """Drop the fact with the id `about`, or all facts that contain every word of `about`.
+
+        Return the dropped facts.
+        """
         return await self._notes.forget(owner, session_id, about)
 
     async def drop_fact(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
-        """Drop a fact by its id and return it. An unknown id raises `NoteNotFound`."""
+        """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         return await self._notes.drop_fact(owner, session_id, fact_id)
 
     async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
@@ -34,5 +37,5 @@ class NoteVerbs:
     async def set_preferences(
         self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
     ) -> Session:
-        """Change a session's preferences; None removes one."""
+        """Change some preferences of a session. A preference with the value None is removed."""
         return await self._notes.prefer(owner, session_id, preferences)

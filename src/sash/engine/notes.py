@@ -1,4 +1,4 @@
-"""The notes of a session beside its transcript: facts, pins and preferences."""
+"""The notes that a session keeps outside of its transcript: facts, pins and preferences."""
 
 import json
 from collections.abc import Callable
@@ -42,7 +42,10 @@ class Notes:
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
     async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
-        """Drop a fact by its id, or all facts that have every important word of `about`; return them."""
+        """Drop the fact with the id `about`, or all facts that contain every important word of `about`.
+
+        Return the dropped facts.
+        """
         note = _check_note(about)
         wanted = extract_stems(note) or split_words(note)
         return await self._drop_facts(
@@ -50,10 +53,12 @@ class Notes:
         )
 
     async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
-        """Drop a fact by its id and return it."""
+        """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         gone = await self._drop_facts(owner, session_id, lambda fact: fact.id == fact_id)
         if not gone:
-            raise NoteNotFound(f"no fact {fact_id!r:.80} in session {session_id}", session_id=session_id)
+            raise NoteNotFound(
+                f"there is no fact {fact_id!r:.80} in session {session_id}", session_id=session_id
+            )
         return gone[0]
 
     async def _drop_facts(
@@ -87,13 +92,13 @@ class Notes:
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
             if len(left) == len(session.memory.pins):
-                raise NoteNotFound(f"no pin {pin_id} in session {session_id}", session_id=session_id)
+                raise NoteNotFound(f"there is no pin {pin_id} in session {session_id}", session_id=session_id)
             return replace(session, memory=replace(session.memory, pins=left))
 
         await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change preferences; None removes one."""
+        """Change some preferences of a session. A preference with the value None is removed."""
         new = check_json(preferences)
 
         def change(session: Session) -> Session:
@@ -111,12 +116,12 @@ def _has_all(text: str, wanted: list[str]) -> bool:
 
 
 def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
-    """Return preferences without secrets; refuse too many, because every prompt contains them."""
+    """Return preferences without secrets. Raise `InvalidInput` if they are too long for a prompt."""
     clean: dict[str, Any] = redact_json(check_json(preferences))
     size = len(json.dumps(clean))
     if size > MAX_PREFERENCES_BYTES:
         raise InvalidInput(
-            f"preferences may have {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
+            f"preferences may have at most {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
         )
     return clean
 
@@ -125,10 +130,10 @@ def _check_note(text: Any) -> str:
     if not isinstance(text, str) or not text.strip():
         raise InvalidInput("a note must be a text that is not empty")
     if len(text) > MAX_CHARS:
-        raise InvalidInput(f"a note may have {MAX_CHARS} characters, this one has {len(text)}: shorten it")
+        raise InvalidInput(f"a note may have at most {MAX_CHARS} characters, got {len(text)}: shorten it")
     return redact(check_text(text.strip()))
 
 
 def _check_room(what: str, notes: tuple[Any, ...]) -> None:
     if len(notes) >= MAX_NOTES:
-        raise InvalidInput(f"a session keeps {MAX_NOTES} {what}: forget some of them first")
+        raise InvalidInput(f"a session keeps at most {MAX_NOTES} {what}: remove some of them first")

@@ -66,7 +66,7 @@ class Parts:
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
 
     def clean_model(self, config: ModelConfig) -> ModelConfig:
-        """Return a configuration without secrets; refuse options that the model reserves."""
+        """Return a configuration without secrets. Raise `InvalidInput` if it has reserved options."""
         check_options(config.options, self.model.reserved_options)
         return replace(config, options=redact_json(config.options))
 
@@ -76,7 +76,7 @@ class Parts:
 
 
 def choose_model(turn: Turn) -> ModelConfig:
-    """Return the model of a turn: the message's own choice, completed by the session's."""
+    """Return the model of a turn. Fields that the message leaves out come from the session."""
     asked, config = turn.continuation.request.model, turn.session.model
     if asked is None:
         return config

@@ -1,4 +1,4 @@
-"""Decides about actions: the denylist wins, others must be allowed, and some need an approval."""
+"""Decides about actions: the denylist wins, all others need the allowlist, and some need an approval."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ class Verdict(NamedTuple):
 
 
 class ActionRateLimiter:
-    """Limits the actions of an owner per minute. It stops an agent that runs in circles."""
+    """Limits the actions of an owner per minute. It stops an agent that repeats itself without end."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -71,7 +71,7 @@ def _matches(service: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _may_match(service: str, patterns: tuple[str, ...]) -> bool:
-    """Return True if a pattern matches the service, or any service of its domain for `lock.*`."""
+    """Return True if a pattern matches the service. `lock.*` stands for any service of the domain."""
     domain, _, verb = service.partition(".")
     if verb != "*":
         return _matches(service, patterns)

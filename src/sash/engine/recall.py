@@ -57,7 +57,7 @@ class RecalledTurn:
 
 
 def find_missing(stems: Iterable[str], texts: Collection[str]) -> list[str]:
-    """Return the stems that occur in none of the texts, which are plain (see `words.plain`)."""
+    """Return the stems that occur in none of the texts. The texts are in normal form (`words.normalize`)."""
     return [stem for stem in stems if not any(stem in text for text in texts)]
 
 
@@ -81,8 +81,9 @@ async def recall_rare(
 ) -> list[RecalledTurn]:
     """Find the evicted turns that a query clearly means, by its words that the window does not contain.
 
-    A frequent word is a habit and points to no turn. Of several important words a turn must contain two, or
-    one that is long or a number. A repeated question wants a new answer, so its old turn is left out.
+    A frequent word does not point to a turn. If the query has several important words, a turn must contain
+    two of them, or one that is long or a number. If the user repeats a question, the turn of the old question
+    is left out.
     """
     hits = await store.recall(owner, session_id, unknown, limit=RARE + 1, skip_tools=True) if unknown else []
     counts = _count_stems({hit.position: split_words(hit.message.text) for hit in hits}, unknown)
@@ -108,7 +109,7 @@ async def _rank_hits(
     scores: dict[int, float],
     embedder: Embedder | None,
 ) -> list[RecalledTurn]:
-    """Read the messages around the hits, add similar turns of the embedder, and rank all."""
+    """Read the messages around the hits, add the turns of similar meaning, and rank all turns."""
     if embedder is not None:
         most = max(scores.values(), default=1.0)
         for position, alike in (await _find_similar(store, owner, session_id, query, embedder)).items():
@@ -126,7 +127,7 @@ async def _rank_hits(
 async def _extend_to_question(
     store: Store, owner: str, session_id: str, found: list[StoredMessage]
 ) -> list[StoredMessage]:
-    """Add the messages back to the user message, so that the turn is complete."""
+    """Add the messages before the first one, back to its user message, so that the turn is complete."""
     first = found[0].position
     after = max(0, first - 1 - LONGEST_TURN)
     before = (
@@ -139,7 +140,7 @@ async def _extend_to_question(
 async def _find_similar(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder
 ) -> dict[int, float]:
-    """Return the turns whose similarity stands out; none if there are few, or if the embedder fails."""
+    """Return the turns of unusual similarity. Return none if there are few vectors or the embedder fails."""
     vectors = [v for v in await store.vectors(owner, session_id) if v.model == embedder.name]
     if len(vectors) < FEWEST_VECTORS:
         return {}
@@ -149,14 +150,16 @@ async def _find_similar(
         asked = pack_vector(made)
         found = await asyncio.to_thread(lambda: {v.position: compare_vectors(asked, v.data) for v in vectors})
     except Exception as error:
-        _logger.warning("recall goes by words alone: %s", redact(str(error) or type(error).__name__))
+        _logger.warning(
+            "the embedder failed, so recall uses words only: %s", redact(str(error) or type(error).__name__)
+        )
         return {}
     limit = fmean(found.values()) + STANDS_OUT * pstdev(found.values())
     return {position: alike for position, alike in found.items() if alike > limit}
 
 
 def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[RecalledTurn]:
-    """Rank the turns of messages by their own scores and the scores around them."""
+    """Rank the turns of messages by their own scores and the scores of the turns around them."""
     turns = group_turns(messages)
     own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
     with_neighbours = []
@@ -244,7 +247,10 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> 
 
 
 def _weigh(stem: str) -> int:
-    """Return the weight of a word: long words and names with digits are seldom a coincidence."""
+    """Return the weight of a word.
+
+    Long words and names with digits weigh more, because they seldom match by coincidence.
+    """
     return 1 if len(stem) < LONG_STEM and stem.isalpha() else 2
 
 

@@ -83,7 +83,7 @@ def redact_json(value: Any) -> Any:
 
 
 def clean_object(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a JSON object without secrets; refuse one that is too large."""
+    """Return a JSON object without secrets. Raise `MessageTooLarge` if it is too large."""
     if not value:
         return value
     clean: dict[str, Any] = redact_json(value)
@@ -92,9 +92,9 @@ def clean_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean_label(name: str, label: str) -> str:
-    """Return a label; refuse one that looks like a secret, because labels are stored as they are."""
+    """Return a label. Raise `InvalidInput` if it looks like a secret, because labels are stored unchanged."""
     if redact(label) != label:
-        raise InvalidInput(f"the {name} looks like it has a secret in it: use another one")
+        raise InvalidInput(f"the {name} seems to contain a secret: use another {name}")
     return label
 
 

@@ -1,4 +1,4 @@
-"""The runtime's verbs that report: the context of a session, and the statistics of an owner."""
+"""The runtime's methods that report: the context of a session, and the statistics of an owner."""
 
 from contextlib import suppress
 from dataclasses import asdict
@@ -18,7 +18,7 @@ MAX_DAYS = 366
 
 
 class ReportVerbs(SessionVerbs):
-    """Verbs that only read."""
+    """Methods that only read."""
 
     async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Return the parts of the next model call, without the new message and its recalled turns.

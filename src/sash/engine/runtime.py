@@ -1,4 +1,4 @@
-"""The runtime: sessions and their turns on one store. Every surface calls its verbs and no other code."""
+"""The runtime: sessions and their turns on one store. Surfaces call the methods of `Runtime` only."""
 
 import asyncio
 import logging
@@ -55,7 +55,7 @@ class RuntimeOptions(TypedDict, total=False):
     """The optional parts and settings of a `Runtime`."""
 
     intents: Iterable[Intents]
-    """Intents answer sentences without a model, in their order. Default: memory, undo and the home's."""
+    """They answer sentences without a model, and are asked in this order. Default: memory, undo, home."""
     memory_tools: bool
     """Whether the agent has the tools `remember`, `forget` and `recall`. Default: True."""
     system_prompt: str
@@ -64,20 +64,20 @@ class RuntimeOptions(TypedDict, total=False):
     embedder: Embedder | None
     """Makes vectors, so that evicted turns are also found by their meaning."""
     home: Home | None
-    """A home brings its tools and the sentences about it."""
+    """The home. It adds tools, and sentences that need no model."""
     vocabulary: "Vocabulary | None"
     """The household's own words for things."""
     summaries: bool
     """Whether the model summarises evicted turns, outside of any turn. Default: False."""
     defaults: Defaults | None
-    """Budgets, policy and window of a session that names none."""
+    """Budgets, policy and window of a session that is started without them."""
     on_turn: Callable[[ContinuationResult], None] | None
     """Called for every turn that this process has ended."""
     time_zone: tzinfo | None
-    """Sets when a day begins and how times read. Default: the machine's zone."""
+    """The zone in which a day begins and times are shown. Default: the zone of the machine."""
     clock: Clock | None
     lease_s: float
-    """Seconds that a worker holds a turn without a sign of life. Default: 30."""
+    """Seconds until a lease expires that its worker does not renew. Default: 30."""
     partial_interval_s: float
     """Seconds between two events with partial text. Default: 0.5."""
     max_message_bytes: int
@@ -186,12 +186,12 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         await self.store.close()
 
     async def drain(self, *, grace_s: float = 0.0) -> None:
-        """Accept no more turns, wait `grace_s` for running ones, and mark the rest as interrupted."""
+        """Accept no more turns, wait at most `grace_s` for running ones, and mark the rest as interrupted."""
         await self._worker.close(grace_s)
         self._parts.hub.wake_all()
 
     async def check(self) -> None:
-        """Raise the error that a new turn would meet: the runtime is stopping, or the store fails."""
+        """Raise the error that a new turn would raise: the runtime is stopping, or the store fails."""
         self._worker.check_open()
         await self.store.last_id()
 
@@ -215,7 +215,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         return self._parts.hub.count_subscribers(session_id)
 
     async def heartbeat(self) -> None:
-        """Renew the leases of running turns now, and write the ends that are unwritten."""
+        """Renew the leases of running turns now, and write ends that the store could not write before."""
         await self._worker.heartbeat()
 
     async def wait_for_turns(self) -> None:
@@ -231,7 +231,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         await self._parts.maintenance.settled()
 
     async def home_ready(self, *, timeout_s: float | None = None) -> None:
-        """Wait until the home is connected and its sentences are understood.
+        """Wait until the home is connected and the grammar of its sentences is loaded.
 
         After `timeout_s`, raise `HomeUnavailable` if the home is not connected.
         """
@@ -265,7 +265,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         try:
             await self._home_intents.warm_up()
         except Exception as error:
-            _logger.warning("the sentences about the home are not warmed up: %s", error)
+            _logger.warning("could not load the sentences about the home in advance: %s", error)
         self._warmed_up.set()
 
     async def _repeat(self, interval_s: float, job: Callable[[], Awaitable[Any]]) -> None:
@@ -317,7 +317,7 @@ def _make_parts(
 def _load_home(
     home: LiveHome, vocabulary: "Vocabulary | None", clock: Clock, zone: tzinfo | None
 ) -> "tuple[HomeIntents, list[ToolSpec]]":
-    """Return the intents and the tools of a home. They need the packages of the `home` extra."""
+    """Return the intents and the tools of a home. Raise `InvalidConfig` without the `home` extra."""
     try:
         from sash.home.home_tools import build_home_tools
         from sash.intents.home_intents import HomeIntents

@@ -23,7 +23,7 @@ _WITH_TEXT = ("session", "continuations", "steps", "messages")
 def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bundle:
     """Read an export for an owner. Turns that were running or queued become interrupted."""
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
-        raise InvalidExport("not a session that this Sash exported: `format` or `version` is foreign")
+        raise InvalidExport("this is not a session that Sash can import: `format` or `version` is wrong")
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
         clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
@@ -47,28 +47,31 @@ def _adopted(continuation: Continuation, owner: str) -> Continuation:
 
 
 def _check(bundle: Bundle) -> None:
-    """Refuse invalid ids and parts that do not fit together."""
+    """Raise `InvalidExport` for invalid ids, and for parts that do not fit together."""
     session_id = bundle.session.id
     turns = [c.id for c in bundle.continuations]
     artifacts = [a.ref.id for a in bundle.artifacts]
     for key in (session_id, *turns, *artifacts):
         if not is_ulid(key):
-            raise InvalidExport(f"the export is damaged: {key!r:.80} is no id")
+            raise InvalidExport(f"the export is damaged: {key!r:.80} is not an id")
     known: set[str | None] = {*turns, None}
     for what, sound in (
-        ("an artifact of no known type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
-        ("an id stands twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
-        ("a continuation of another session", all(c.session_id == session_id for c in bundle.continuations)),
-        ("a step without its continuation", all(s.continuation_id in known for s in bundle.steps)),
-        ("a message of another session", all(m.session_id == session_id for m in bundle.messages)),
-        ("a message without its turn", all(m.continuation_id in known for m in bundle.messages)),
-        ("an artifact of another session", all(a.session_id == session_id for a in bundle.artifacts)),
-        ("messages out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
-        ("messages twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
-        ("steps twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
-        ("more than one turn that holds the session", _holders(bundle) <= 1),
+        ("an artifact has an unknown type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
+        ("an id occurs twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
         (
-            "numbers below 0",
+            "a continuation belongs to another session",
+            all(c.session_id == session_id for c in bundle.continuations),
+        ),
+        ("a step has no continuation", all(s.continuation_id in known for s in bundle.steps)),
+        ("a message belongs to another session", all(m.session_id == session_id for m in bundle.messages)),
+        ("the turn of a message is missing", all(m.continuation_id in known for m in bundle.messages)),
+        ("an artifact belongs to another session", all(a.session_id == session_id for a in bundle.artifacts)),
+        ("messages are out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
+        ("a message occurs twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
+        ("a step occurs twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
+        ("more than one turn holds the session", _holders(bundle) <= 1),
+        (
+            "a counter is negative",
             all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
         ),
     ):

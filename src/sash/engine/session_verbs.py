@@ -1,4 +1,4 @@
-"""The runtime's verbs for sessions: start, find, end, copy, move, search and erase."""
+"""The runtime's methods for sessions: start, find, end, copy, move, search and erase."""
 
 import asyncio
 from collections.abc import Callable
@@ -34,7 +34,7 @@ from sash.values.validation import check_count, check_label, check_limit
 
 
 class SessionVerbs:
-    """Verbs for sessions. Each verb acts on the records of one owner only."""
+    """Methods for sessions. Each method acts on the records of one owner only."""
 
     _parts: Parts
     _worker: Worker
@@ -73,7 +73,7 @@ class SessionVerbs:
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
     ) -> Session:
-        """Start a session that a request describes."""
+        """Start the session that a request describes."""
         await self._check_room(owner)
         session = replace(
             self._make_session(request, owner),
@@ -86,9 +86,10 @@ class SessionVerbs:
     async def open_session(
         self, request: StartSession, *, owner: str = DEFAULT_OWNER, reopen: bool = False
     ) -> Session:
-        """Return the active session with the request's name, or start it; with `reopen`, also an expired one.
+        """Return the active session with the name in the request, or start one.
 
-        This is one atomic write: callers that open the same name at the same time get the same session.
+        With `reopen`, an expired session of that name becomes active again instead. This is one atomic write:
+        callers that open the same name at the same time get the same session.
         """
         session = self._make_session(request, owner)
         named = None if session.name is None else await self._parts.store.find_session(owner, session.name)
@@ -117,11 +118,14 @@ class SessionVerbs:
         )
 
     async def _check_room(self, owner: str) -> None:
-        """Refuse a session above the owner's maximum. Sessions that start together may exceed it slightly."""
+        """Raise `TooManySessions` if the owner has the maximum number of active sessions.
+
+        Sessions that start at the same time may exceed the maximum slightly.
+        """
         limit = self.defaults.max_sessions
         if limit is not None and await self._parts.store.count_active(owner) >= limit:
             raise TooManySessions(
-                f"{owner} has {limit} active sessions, all that it may have: end some, or raise max_sessions",
+                f"{owner} has {limit} active sessions, the maximum: end some, or raise max_sessions",
                 limit=limit,
             )
 
@@ -145,7 +149,7 @@ class SessionVerbs:
         """List an owner's sessions, newest first. `status` and `name` filter them."""
         check_limit("limit", limit)
         if cursor is not None and not is_ulid(cursor):
-            raise InvalidInput(f"cursor is the next_cursor of the last page, not {cursor!r:.80}")
+            raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
         return await self._parts.store.list_sessions(
             owner, status=status, name=name, limit=limit, cursor=cursor
         )
@@ -164,7 +168,7 @@ class SessionVerbs:
         return session
 
     async def reopen_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Make an expired session active again; an ended one raises `SessionEnded`."""
+        """Make an expired session active again. Raise `SessionEnded` if the session was ended."""
 
         def reopen(session: Session) -> Session:
             if session.status == "expired":

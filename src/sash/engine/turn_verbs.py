@@ -1,4 +1,4 @@
-"""The runtime's verbs for turns: send, record, wait, cancel, resume, retry, approve, and listen to events."""
+"""The runtime's methods for turns: send, record, wait, cancel, resume, retry, approve, and read events."""
 
 import asyncio
 import json
@@ -36,7 +36,7 @@ from sash.values.validation import check_count, check_size, check_text
 
 
 class TurnVerbs(SessionVerbs):
-    """Verbs for turns. A turn runs on its own: a caller that goes away cancels nothing."""
+    """Methods for turns. A turn runs in its own task, so it continues if its caller goes away."""
 
     _feeds: EventFeeds
     _max_message_bytes: int
@@ -116,7 +116,7 @@ class TurnVerbs(SessionVerbs):
         )
 
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
-        """Refuse another model than the session's, if its policy demands that."""
+        """Raise `ModelFixed` if the session's policy forbids another model and `model` is another one."""
         session = await self._parts.store.get_session(owner, session_id)
         own_name = self._parts.model_name(session.model)
         if session.policy.enforce_fixed_model and model.name not in (None, own_name):
@@ -135,7 +135,7 @@ class TurnVerbs(SessionVerbs):
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> Continuation:
-        """Add a turn that another agent answered. Without an `ai_response`, `amend_turn` adds it later."""
+        """Add a turn that another agent answered. `amend_turn` can set a missing `ai_response` later."""
         request = self._clean(
             SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
         )
@@ -247,7 +247,7 @@ class TurnVerbs(SessionVerbs):
     async def put_question(
         self, question: Ask, *, owner: str = DEFAULT_OWNER, policy: SessionPolicy | None = None
     ) -> Continuation:
-        """Ask one question without waiting. Its session ends with the answer."""
+        """Start a turn with one question, without waiting. Its session ends with the answer."""
         sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
         request = StartSession(model=question.model, budgets=question.budgets, policy=policy)
         session = await self.start(request, owner=owner, is_one_question=True)
@@ -265,7 +265,7 @@ class TurnVerbs(SessionVerbs):
         owner: str = DEFAULT_OWNER,
         session_id: str | None = None,
     ) -> Any:
-        """Call a tool that only reads the home. A stored result, such as a plot, needs a session."""
+        """Call a tool that only reads the home. A tool that stores its result needs a `session_id`."""
         return await DirectToolCall(self._parts, owner, session_id).make(name, arguments or {})
 
     @property
@@ -309,21 +309,24 @@ class TurnVerbs(SessionVerbs):
                     raise
 
     async def check_cursor(self, session_id: str, cursor: int, *, owner: str = DEFAULT_OWNER) -> None:
-        """Refuse a cursor beyond the session's last one: it belongs to another session or a later backup."""
+        """Raise `CursorUnknown` if the cursor is greater than the session's last cursor.
+
+        Such a cursor belongs to another session, or was assigned before the store was restored from a backup.
+        """
         last = await self._parts.store.last_cursor(owner, session_id)
         if cursor > last:
             raise CursorUnknown(
-                f"session {session_id} has given no cursor {cursor}, its last is {last}: listen from there",
+                f"session {session_id} has no cursor {cursor}: continue from its last cursor, {last}",
                 session_id=session_id,
                 last_cursor=last,
             )
 
 
 def _check_key(new: Continuation, stored: Continuation) -> Continuation:
-    """Return the stored turn; refuse one with the same idempotency key and another message."""
+    """Return the stored turn. Raise `KeyReused` if its idempotency key belongs to another message."""
     if stored.id != new.id and stored.request.message != new.request.message:
         raise KeyReused(
-            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to another message, of "
+            f"the idempotency_key {new.request.idempotency_key!r:.80} belongs to the message of turn "
             f"{stored.id}: use a new key for each message",
             continuation_id=stored.id,
         )

@@ -55,7 +55,7 @@ class WindowCache:
         self._windows: OrderedDict[str, tuple[Session, CachedWindow]] = OrderedDict()
 
     def session(self, session_id: str) -> Session | None:
-        """Return the session whose window is cached, as of that window."""
+        """Return the session of a cached window, as it was when the window was cached, or None."""
         cached = self._windows.get(session_id)
         return None if cached is None else cached[0]
 
@@ -65,9 +65,9 @@ class WindowCache:
         return window if session is not None and session.version == version else None
 
     def take(self, turn: Turn, render: Render) -> CachedWindow | None:
-        """Remove and return the window of a turn's session: the turn's own, or the cached one if current.
+        """Remove and return the window of a turn: from the turn itself, or the cached one if it is current.
 
-        The turn changes the window, so it returns to the cache with `put` when the turn ends.
+        The turn changes the window. When the turn ends, `put` returns the window to the cache.
         """
         session, window = self._windows.pop(turn.session.id, (None, None))
         if turn.window is not None:

@@ -1,7 +1,7 @@
-"""The turns of this process: it begins or claims them, runs, cancels and awaits them, and renews leases.
+"""Runs the turns of this process: begins or claims them, cancels and awaits them, and renews their leases.
 
-A turn runs as a task of its own, never inside the call that started it: a caller that goes away cancels
-nothing.
+A turn runs as a task of its own, never inside the call that started it. So it continues if its caller goes
+away.
 """
 
 import asyncio
@@ -94,7 +94,7 @@ class Worker:
         self._draining = self.closing = self.closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
-        """Accept no more turns, wait `grace_s` for running ones, and mark the rest as interrupted."""
+        """Accept no more turns, wait at most `grace_s` for running ones, and mark the rest as interrupted."""
         if self.closing:
             return
         self._draining = True
@@ -170,7 +170,7 @@ class Worker:
         return lost
 
     async def _can_resume(self, continuation: Continuation) -> bool:
-        """Return True if an automatic resume may help: not after many failures, or a wrong key or model."""
+        """Return False if a resume cannot help: after many failures, or after a wrong key or model."""
         _, steps = await self._store.journal(continuation.owner, continuation.id)
         codes = [s.body.code for s in steps if isinstance(s.body, Interrupted) and s.body.code]
         return not codes or (codes[-1] not in NEEDS_OPERATOR and len(codes) < MAX_AUTO_RESUMES)
@@ -178,7 +178,7 @@ class Worker:
     async def _begin_and_run(
         self, new: Continuation, busy: BusyPolicy, accepted: asyncio.Future[Continuation]
     ) -> None:
-        """Begin a turn in the task that runs it, so that a caller that goes away stops neither."""
+        """Begin a turn in the task that runs it, so that it starts and runs even if the caller goes away."""
         committed: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._beginning.add(committed)
         try:
@@ -294,7 +294,7 @@ class Worker:
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
         """Wait until a turn has ended or needs an answer.
 
-        A turn of another process is polled. When the worker is closed, the present state is returned.
+        A turn of another process is polled. If the worker closes, return the current state.
         """
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
@@ -347,7 +347,9 @@ class Worker:
         except StoreUnavailable as error:
             if not isinstance(error, WriteRefused):
                 raise
-            _logger.error("the store refuses the end of turn %s for good: %s", continuation_id, error)
+            _logger.error(
+                "the end of turn %s is lost, because the store cannot write it: %s", continuation_id, error
+            )
         self._unwritten.pop(continuation_id, None)
         self._end(continuation_id, turn.session.id)
         await self.serve_next(turn.session.id)

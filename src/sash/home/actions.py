@@ -154,7 +154,7 @@ class HomeActions:
     async def _check_failed_call(
         self, call: ServiceCall, before: StatesById, error: ServiceFailed
     ) -> CallOutcome:
-        """Return an outcome if a failed call has changed something; else raise its error."""
+        """Return an outcome if the failed call has changed something; else raise the error of the call."""
         try:
             after = await self.read_states(call.entity_ids)
         except HomeError as lost:
@@ -185,9 +185,9 @@ def _build_result(call: ServiceCall, outcome: CallOutcome) -> dict[str, Any]:
     if len(call.entities) > MAX_SHOWN:
         result["more"] = len(call.entities) - MAX_SHOWN
     if outcome.error:
-        result["note"] = f"only a part of it has worked, say so: {outcome.error}"
+        result["note"] = f"only a part of the call worked, tell the user: {outcome.error}"
     elif outcome.verified is False:
-        result["note"] = "the call was made, but the house does not show that it has worked: say so"
+        result["note"] = "the call was made, but the house does not show the effect: tell the user"
     return result
 
 

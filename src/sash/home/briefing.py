@@ -1,6 +1,7 @@
 """The description of the home in the model's prompt, and the changes since it was written.
 
-Its size is limited for a home of any size. The model finds all other entities with `search_index`.
+The size of the description is limited, however large the home is. The model finds all other entities with
+`search_index`.
 """
 
 from collections import Counter, defaultdict
@@ -42,8 +43,8 @@ class HomeBriefing:
     """The state of the home as the model knows it.
 
     `text` is the description in the prompt. `states` holds the last reported state of each listed entity, and
-    `known_ids` all entities that existed then. `changed_tokens` is the size of the changes that are still in
-    the window.
+    `known_ids` all entities that the home had when it was described. `changed_tokens` is the size of the
+    changes that are still in the window.
     """
 
     text: str
@@ -86,7 +87,7 @@ def write_briefing(
 def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = "") -> str:
     """List what changed since the briefing, and entities that the message mentions. Update the briefing.
 
-    Changes above `MAX_CHANGES` are listed with the next message. Empty if nothing changed.
+    Changes above `MAX_CHANGES` are listed with the next message. Return an empty text if nothing changed.
     """
     changed = [
         key

@@ -18,7 +18,7 @@ DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 EMPTY_PERCENT = 10.0
 LOW_PERCENT = 20.0
-# A light or switch flickers if it changes this often, each time within `FLICKER_GAP` of the last change.
+# A light or switch flickers if it changes this often, each time within `FLICKER_GAP` of the change before.
 MIN_FLICKERS = 6
 FLICKERING_DOMAINS = frozenset({"light", "switch"})
 FLICKER_GAP = timedelta(seconds=30)
@@ -79,7 +79,7 @@ class EntityFacts:
 
     @property
     def quick_changes(self) -> list[datetime]:
-        """The times of changes that came too soon after the last one to be made by a person."""
+        """The times of changes that followed the change before too quickly to be made by a person."""
         changes = [p.at for n, p in enumerate(self.points) if n and p.state != self.points[n - 1].state]
         return [at for n, at in enumerate(changes) if n and at - changes[n - 1] <= FLICKER_GAP]
 

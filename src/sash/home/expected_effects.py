@@ -1,4 +1,4 @@
-"""The effect that a service should have on an entity, to check afterwards whether it worked."""
+"""The effect that a service should have on an entity, to check after a call whether the call worked."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -110,11 +110,11 @@ class HomeQueries:
 
     @_query_tool(
         "Find entities and their states by words, area or domain; typing mistakes do not matter. Use it when "
-        "you do not know the id of what the user speaks of. Without arguments it lists the areas.",
+        "you do not know the id of an entity. Without arguments it lists the areas.",
         arguments_of(
             query={"type": "string", "description": "Words of a name, an alias, an area, a kind of device."},
             area={"type": "string", "description": "Name or id of an area."},
-            state={"type": "string", "description": "Only those in this state: on, open, unavailable, …"},
+            state={"type": "string", "description": "Only entities in this state: on, open, unavailable, …"},
             domain={"type": "string", "description": "light, sensor, cover, …"},
             limit=positive_integer(MAX_SEARCH_RESULTS),
         ),
@@ -153,7 +153,7 @@ class HomeQueries:
         return result | ({"unmatched": unmatched} if unmatched else {})
 
     @_query_tool(
-        "Read the present states of entities, with their attributes and since when they are so.",
+        "Read the current states of entities, with their attributes and the time of the last change.",
         arguments_of(("entity_ids",), entity_ids=entity_ids(MAX_STATES)),
         object_of(
             {"not_found": array_of(TEXT)},
@@ -177,14 +177,14 @@ class HomeQueries:
         return {"entities": entities} | ({"not_found": not_found} if not_found else {})
 
     @_query_tool(
-        "Read how entities were over time: least, greatest, mean and course of numbers; how long each other "
-        "state lasted and when it changed.",
+        "Read the history of entities: minimum, maximum, mean and course of numbers; for other states, how "
+        "long each lasted and when it changed.",
         arguments_of(
             ("entity_ids",),
             entity_ids=entity_ids(MAX_HISTORIES),
             hours=positive_integer(MAX_HOURS),
-            until={"type": "string", "description": "The end, as an ISO time; now if it is left out."},
-            plot={"type": "boolean", "description": "Also draw it for the user, as a picture."},
+            until={"type": "string", "description": "The end as an ISO time; the default is now."},
+            plot={"type": "boolean", "description": "Also draw the history for the user, as a picture."},
         ),
         object_of(
             {"plot": object_of(artifact=TEXT, type=TEXT)},
@@ -240,7 +240,7 @@ class HomeQueries:
         return result
 
     @_query_tool(
-        "Read what happened in the house or to some entities, and what made it happen.",
+        "Read what happened in the house or to some entities, and why.",
         arguments_of(
             entity_ids=entity_ids(MAX_STATES),
             hours=positive_integer(MAX_HOURS),
@@ -308,10 +308,10 @@ class HomeQueries:
         return await diagnose_entity(self._live_home, arguments["entity_id"], self._clock.now(), self._zone)
 
     @_query_tool(
-        "Sum up what went wrong in the house lately: incidents, which of them came of which, and what to do.",
+        "Summarize recent problems in the house: incidents, which incident caused which, and what to do.",
         arguments_of(
             timeframe={"enum": list(TIMEFRAMES)},
-            severity={"enum": list(SEVERITIES), "description": "The least to report."},
+            severity={"enum": list(SEVERITIES), "description": "The minimum severity to report."},
         ),
         object_of(
             timeframe={"enum": list(TIMEFRAMES)},
@@ -361,7 +361,7 @@ class HomeQueries:
         except ValueError as error:
             raise InvalidInput(f"until must be a time such as 2026-01-31T18:00, not {text!r:.40}") from error
         if not 1970 < at.year < 3000:
-            raise InvalidInput(f"there is no history of the year {at.year}")
+            raise InvalidInput(f"until must be in the years 1971 to 2999, got the year {at.year}")
         at = at.astimezone() if at.tzinfo is None and self._zone is None else at
         return min(at.replace(tzinfo=self._zone) if at.tzinfo is None else at, now)
 

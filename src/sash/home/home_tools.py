@@ -31,7 +31,7 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
     yield ToolSpec(
         "call_service",
         "Change something in the house, only when the user asks for it. The state is read back afterwards: "
-        "tell the user what the result says, also if it was refused or not verified.",
+        "tell the user the result, also if the call was refused or not verified.",
         arguments_of(
             ("service",),
             service={"type": "string", "description": "light.turn_on, cover.open_cover, …"},
@@ -39,9 +39,9 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
             areas={
                 "type": "array",
                 "items": {"type": "string"},
-                "description": "Instead of entity_ids: all in these areas that the service can be done to.",
+                "description": "Instead of entity_ids: all entities of these areas that the service accepts.",
             },
-            data={"type": "object", "description": 'What else the service takes: {"brightness_pct": 40}.'},
+            data={"type": "object", "description": 'Other arguments of the service: {"brightness_pct": 40}.'},
         ),
         actions.call,
         safety="verify",
@@ -52,8 +52,8 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
     )
     yield ToolSpec(
         "undo_last_action",
-        "Bring back what was before the last action of this session, unless it was changed since. Again: the "
-        "action before that.",
+        "Restore the states from before the last action of this session, unless they changed since. Call it "
+        "again to undo the action before that.",
         arguments_of(),
         undo.invoke,
         action=True,

@@ -190,7 +190,7 @@ def _merge_repetitions(incidents: Iterable[Incident]) -> list[Incident]:
 def _find_cascades(index: HomeIndex, incidents: Sequence[Incident]) -> list[tuple[Incident, list[Incident]]]:
     """Return each root incident with its consequences: related incidents that started soon after it.
 
-    An incident belongs to the first root that fits.
+    An incident that fits several roots belongs to the earliest one.
     """
     cascades: list[tuple[Incident, list[Incident]]] = []
     taken: set[int] = set()

@@ -15,7 +15,7 @@ def array_of(items: Schema) -> Schema:
 
 
 def object_of(optional: Schema | None = None, **required: Schema) -> Schema:
-    """Return the schema of an object without other properties."""
+    """Return the schema of an object with these properties and no others."""
     return {
         "type": "object",
         "properties": {**required, **(optional or {})},

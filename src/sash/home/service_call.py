@@ -25,7 +25,7 @@ _TARGET_ARGUMENTS = frozenset(
 _GENERIC_DOMAIN = "homeassistant"
 # Each script is a service of its own. These are the services that act on scripts.
 _SCRIPT_VERBS = frozenset({"turn_on", "turn_off", "toggle", "reload"})
-# Services that can have the effect of another one. A policy that denies the other also denies them.
+# Services that can have the effect of other services. A policy that denies one of those denies them, too.
 _IMPLIED_VERBS = {
     "toggle": ("*",),
     "set_cover_position": ("open_cover", "close_cover"),

@@ -67,7 +67,7 @@ class ActionUndo:
         entities = outcome.describe_entities({e.id: e for call in calls for e in call.entities}.values())
         result: dict[str, Any] = {"undone": action_key, "entities": entities, "verified": outcome.verified}
         if outcome.error:
-            result["note"] = f"only a part of it was undone: {outcome.error}"
+            result["note"] = f"only a part of the action was undone: {outcome.error}"
         return ActionOutcome(result, outcome.verified, undoes=action_key)
 
     async def _plan(self, context: ToolContext) -> tuple[str, list[ServiceCall]]:
@@ -118,7 +118,7 @@ class ActionUndo:
             now = SavedState.from_state(state) if state is not None else None
             if now is None or not after[key].is_unchanged_in(now):
                 raise InvalidInput(
-                    f"{entities[key].name} has changed since: {name} left it {after[key]}, and now it is "
+                    f"{entities[key].name} has changed since {name}: it was {after[key]}, and now it is "
                     f"{now or 'gone'}. Nothing was undone"
                 )
             for call in plan_restore(key.partition(".")[0], before[key], now):

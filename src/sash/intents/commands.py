@@ -154,7 +154,7 @@ def plan_calls(
 
 
 def find_shopping_list(index: HomeIndex) -> tuple[Entity, ...]:
-    """Return Home Assistant's own shopping list, or else the only to-do list. Empty if it is ambiguous."""
+    """Return Home Assistant's own shopping list, or else the only to-do list. Empty if several would do."""
     lists = [entity for entity in index.entities.values() if entity.domain == "todo"]
     own = [e for e in lists if e.platform == _SHOPPING_LIST or e.id == f"todo.{_SHOPPING_LIST}"]
     return tuple(own or lists) if len(own or lists) == 1 else ()

@@ -27,12 +27,12 @@ MAX_INLINE_CHARS = 80
 TOOL = "call_service"
 MAX_UNAVAILABLE_NAMES = 5
 _COMMAND_DOMAINS = {intent: rule.domains for intent, rule in COMMANDS.items()}
-# The grammar takes "all lights off" for a question. It is one only with a sign of a question.
+# The grammar takes "all lights off" for a question. It counts as one only with a sign of a question.
 _AMBIGUOUS_RESPONSES = frozenset({"any", "any_short", "all"})
 
 
 class IndexSource(Protocol):
-    """Provides the current index of a home: `LiveHome` is one."""
+    """Provides the current index of a home. `LiveHome` implements it."""
 
     @property
     def index(self) -> HomeIndex:
@@ -71,7 +71,7 @@ class HomeIntents:
         return tuple(self._writers)
 
     async def warm_up(self, language: str | None = None) -> None:
-        """Load a grammar and the names in advance. The default is the language of the home."""
+        """Load the grammar of a language, and the names, in advance. None is the language of the home."""
         try:
             index: HomeIndex | None = self._source.index
         except HomeUnavailable:
@@ -149,7 +149,7 @@ class HomeIntents:
         return make_local_answer(text)
 
     async def _load_language(self, language: str) -> ReplyWriter:
-        """Load a language. If there are too many, the oldest one is dropped."""
+        """Load a language. If too many are loaded, drop the one that was loaded first."""
         if (writer := self._writers.get(language)) is not None:
             return writer
         async with self._load_lock:
@@ -162,7 +162,7 @@ class HomeIntents:
         return writer
 
     async def load_names(self, index: HomeIndex) -> HomeNames:
-        """Return the names of an index. They are built again only for a new index."""
+        """Return the names of an index. They are built again only if the index is a new one."""
         if self._names is None or self._names.index is not index:
             async with self._load_lock:
                 if self._names is None or self._names.index is not index:
@@ -227,7 +227,7 @@ def _report_results(
 ) -> Answer | None:
     """Answer a command from the results of its calls, because the index may not be updated yet.
 
-    Returns None if a call was refused, failed or could not be verified. The model explains it then.
+    Returns None if a call was refused, failed or could not be verified. Then the model explains the result.
     """
     changed: dict[str, SpokenState] = {}
     for result in results:
@@ -259,7 +259,7 @@ def _read_states(content: dict[str, Any], index: HomeIndex, writer: ReplyWriter)
 
 
 def _read_slots(interpretation: Interpretation, index: HomeIndex) -> dict[str, Any]:
-    """Return the slots for the template. Entities, areas and floors have their names in the home."""
+    """Return the slots for the template, with the names that entities, areas and floors have in the home."""
     slots: dict[str, Any] = {name: slot.text or slot.value for name, slot in interpretation.slots.items()}
     if isinstance(named := interpretation.get_value("name"), NamedEntities):
         slots["name"] = named.name

@@ -9,7 +9,7 @@ from sash.ports.model import Answer
 
 
 class _Language(NamedTuple):
-    """The patterns of both requests, and the templates of the answers."""
+    """The patterns of the requests to remember and to forget, and the templates of the answers."""
 
     remember_pattern: str
     remembered: str

@@ -87,7 +87,9 @@ def _read_synonyms(path: Path, table: Any) -> dict[str, str]:
     for phrase, meaning in table.items():
         if not isinstance(meaning, str) or not meaning.strip() or not phrase.strip():
             _raise_invalid(
-                path, f"synonym {phrase!r} is not a text for a text", 'write it as: "telly" = "TV"'
+                path,
+                f"synonym {phrase!r} is not a text, or its replacement is not one",
+                'write it as: "telly" = "TV"',
             )
     return table
 

@@ -2,8 +2,8 @@
 
 The digest is extractive: nothing is rephrased. A line has the turn's first words. Then it lists every further
 error code, path, host, entity id, number with its unit and quoted string. Of a JSON result it lists only the
-first names among the values. If the digest exceeds its budget, its oldest lines are dropped; the transcript
-still has them.
+first few names among the values. If the digest exceeds its budget, its oldest lines are dropped; the
+transcript still has them.
 """
 
 import json
@@ -94,7 +94,7 @@ def build_digest(
     count_text: Callable[[str], int],
     max_tokens: int = DIGEST_TOKENS,
 ) -> str:
-    """Return a line for each turn, made from its evicted messages: the newest that fit into `max_tokens`.
+    """Return one line for each turn, made from its evicted messages. Keep the newest within `max_tokens`.
 
     Raises:
         InvalidLimit: `max_tokens` is too small for one line.

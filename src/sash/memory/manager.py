@@ -148,7 +148,7 @@ class ConversationMemoryManager:
         tool_call_id: str | None = None,
         name: str | None = None,
     ) -> Added:
-        """Add a message and slide the window. A refused message changes nothing.
+        """Add a message and slide the window. If this raises, nothing has changed.
 
         `tool_calls` has OpenAI's format. A `conversation_id` of None starts a new conversation if the manager
         was built with `auto_create_conversation_id`.
@@ -245,7 +245,7 @@ class ConversationMemoryManager:
         return new_id
 
     async def fork(self, conversation_id: str, new_conversation_id: str | None = None) -> str:
-        """Copy a conversation and return the id of the copy. Later changes affect one of the two only."""
+        """Copy a conversation and return the id of the copy. Later changes of one do not affect the other."""
         source = self._get(conversation_id)
         new_id = str(uuid4()) if new_conversation_id is None else check_conversation_id(new_conversation_id)
         async with self._hold(new_id):
@@ -363,7 +363,7 @@ class ConversationMemoryManager:
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         if conversation is None:
             raise ConversationNotFound(
-                f"no conversation {conversation_id!r}: get_all_conversations() lists the existing ones",
+                f"there is no conversation {conversation_id!r}: get_all_conversations() lists all ids",
                 conversation_id=conversation_id,
             )
         return conversation
@@ -371,7 +371,7 @@ class ConversationMemoryManager:
     def _check_id_is_free(self, conversation_id: str) -> None:
         if conversation_id in self._conversations:
             raise ConversationExists(
-                f"conversation {conversation_id!r} exists: reset it first, or choose another id",
+                f"conversation {conversation_id!r} already exists: reset it first, or choose another id",
                 conversation_id=conversation_id,
             )
 
@@ -424,7 +424,7 @@ class ConversationMemoryManager:
 
 
 def _set_token_count(message: MessageEntry, count: int) -> None:
-    """Complete a message that is not shared yet."""
+    """Set the token count of a message. Messages are frozen, so this is safe only before others see it."""
     object.__setattr__(message, "token_count", count)
 
 

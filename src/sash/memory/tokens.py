@@ -81,8 +81,8 @@ def find_encoding(model: str) -> str | None:
 class TokenCounter:
     """Counts text, messages and tool schemas for one model.
 
-    The first use loads the rank file, which takes a fraction of a second. In an event loop, call `load` in a
-    thread before (`is_loaded` is True afterwards).
+    The first use loads the rank file, which takes a fraction of a second. In an event loop, first call `load`
+    in a thread (`is_loaded` is True afterwards).
     """
 
     def __init__(self, model: str | None = None) -> None:
@@ -213,11 +213,11 @@ def _load_encoding(name: str) -> tiktoken.Encoding:
 @cache
 def _read_encoding(name: str) -> tiktoken.Encoding:
     if name not in _ENCODINGS:
-        raise UnknownEncoding(f"no encoding {name!r}: use one of {', '.join(_ENCODINGS)}")
+        raise UnknownEncoding(f"there is no encoding {name!r}: use one of {', '.join(_ENCODINGS)}")
     pattern, checksum = _ENCODINGS[name]
     packed = files("sash").joinpath("data", f"{name}.tiktoken.gz").read_bytes()
     data = gzip.decompress(packed)
     if hashlib.sha256(data).hexdigest() != checksum:
-        raise UnknownEncoding(f"the rank file of {name} is damaged: reinstall sash")
+        raise UnknownEncoding(f"the token table of the encoding {name} is damaged: reinstall sash")
     ranks = {base64.b64decode(token): int(rank) for token, rank in map(bytes.split, data.splitlines())}
     return tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})

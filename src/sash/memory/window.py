@@ -5,11 +5,14 @@ count, evictions come out. Adding costs O(1), reading O(window).
 
 The unit of eviction is a *group*: one message, or an assistant message that calls tools together with
 the results of those calls. Groups wait in three queues, and leave in this order: `ephemeral` oldest
-first, ordinary oldest first, `important` oldest first. In no queue, and so never evicted, are system
-messages (while `preserve_system`), `pinned` groups (a pinned answer with its question), and the turn being
-added: its groups are queued when the next turn begins. A limit by turns evicts whole turns, in that order.
-With a low-water mark, and by turns, the window then opens on a question: some providers refuse a prompt that
-starts with an answer.
+first, ordinary oldest first, `important` oldest first. A limit by turns evicts whole turns in that order.
+
+Three kinds of groups are in no queue, so they are not evicted: system messages (with `preserve_system`),
+`pinned` groups (a pinned answer with its question), and the turn that is being added. Its groups are queued
+when the next turn begins.
+
+After an eviction by turns, or with a low-water mark, the window starts with a question, because some
+providers refuse a prompt that starts with an answer.
 """
 
 from collections import OrderedDict
@@ -142,7 +145,7 @@ class Window:
         return 100 * self.tokens / limit if limit else 0.0
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
-        """Add a message and return the evictions that it caused. A refused message changes nothing."""
+        """Add a message and return the evictions that it caused. If this raises, nothing has changed."""
         evicted: list[Eviction] = []
         self._insert(message, evicted)
         limits = self.limits
@@ -210,7 +213,7 @@ class Window:
 
     @staticmethod
     def _keep(kept: list[_Group], turn: _Turn) -> None:
-        """Exclude groups from eviction, an answer with its question: a window must not open on an answer."""
+        """Exclude groups from eviction, and with an answer its question, so that no window starts with it."""
         if any(group.messages[0].role == "assistant" for group in kept):
             kept += [group for group in turn.groups if group.messages[0].id == turn.question]
         for group in kept:
@@ -232,7 +235,7 @@ class Window:
                 self._evict(queue.popitem(last=False)[0], "max_tokens", evicted)
 
     def _shed_leading_answers(self, reason: Reason, evicted: list[Eviction]) -> None:
-        """Evict leading answers, so that the window opens on a question."""
+        """Evict leading answers, so that the window starts with a question."""
         while True:
             preserved = self.limits.preserve_system
             first = next((m for m in self if not (preserved and m.role == "system")), None)

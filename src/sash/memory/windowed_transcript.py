@@ -46,7 +46,10 @@ class WindowedTranscript:
 
 
 def find_messages(newest_first: list[MessageEntry], words: list[str], limit: int) -> list[MessageEntry]:
-    """Return the first messages that contain every word, also in tool calls. Words are casefolded."""
+    """Return the first `limit` messages that contain every word, in their text or in their tool calls.
+
+    The words must be casefolded.
+    """
     found: list[MessageEntry] = []
     for message in newest_first:
         calls = (f"{c['function']['name']} {c['function']['arguments']}" for c in message.tool_calls)

@@ -54,20 +54,20 @@ class ModelFacts:
 
 
 class Catalog:
-    """Facts about models: the caller's own first, then those of the package `genai-prices`."""
+    """Facts about models: those of the caller first, then those of the package `genai-prices`."""
 
     def __init__(self, known: Mapping[str, ModelFacts] | None = None) -> None:
         self._known = dict(known or {})
 
     def load(self) -> None:
-        """Load the list of prices. This takes a moment the first time."""
+        """Load the prices of `genai-prices`. This takes a moment the first time."""
         _find_listed("gpt-4o")
 
     def price(self, usage: Usage, *models: str | None) -> float | None:
         """Return the price of a call in US dollars, or None if it is unknown.
 
         A provider may answer under a longer name than the requested one. Pass both names, the provider's
-        first. The caller's own facts about any of the names count before the list.
+        first. The caller's own facts about any of the names take precedence over `genai-prices`.
         """
         names = [model for model in models if model]
         if any(name == OFFLINE or name.endswith(":free") for name in names[:1]):
@@ -101,7 +101,7 @@ def _strip_router(model: str) -> str:
 
 
 def _find_listed(model: str) -> Any:
-    """Return the list's entry of a model, or None. Without the package no model is listed."""
+    """Return the entry of a model in `genai-prices`, or None. Without that package there are no entries."""
     try:
         import genai_prices
     except ImportError:

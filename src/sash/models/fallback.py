@@ -1,4 +1,4 @@
-"""A model that asks other models in turn until one answers."""
+"""A model that asks other models one after the other until one answers."""
 
 import logging
 from collections.abc import AsyncIterator, Sequence

@@ -49,7 +49,8 @@ def create_model(settings: ModelSettings) -> Model:
         module = import_module(provider.module)
     except ImportError as error:
         raise InvalidConfig(
-            f"a model needs more packages: pip install 'sash[{provider.extra}]' ({error})", option="model"
+            f"the model {name} needs more packages: pip install 'sash[{provider.extra}]' ({error})",
+            option="model",
         ) from error
     model: Model = module.create_model(name, settings)
     return model

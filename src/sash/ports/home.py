@@ -142,7 +142,7 @@ class ServiceField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service such as `light.turn_on`. `target` describes the accepted entities; None if it takes none."""
+    """A service such as `light.turn_on`. `target` describes the entities that it accepts; None means none."""
 
     name: str
     description: str = ""

@@ -106,7 +106,7 @@ class Model(Protocol):
 
     @property
     def name(self) -> str | None:
-        """The model that answers when a session names none. None, the default, if it has no name."""
+        """The name of the model that answers if a session names none. The default is None: it has no name."""
         return None
 
     @property

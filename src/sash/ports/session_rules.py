@@ -14,7 +14,7 @@ MAX_ATTEMPTS = 20
 
 
 def check_active(session: Session) -> None:
-    """Refuse a turn in a session that has ended."""
+    """Raise `SessionEnded` if the session is not active."""
     if session.status != "active":
         raise SessionEnded(
             f"session {session.id} is {session.status}: start a new one, or fork it",
@@ -27,7 +27,7 @@ async def change_session(
 ) -> Session:
     """Read a session, change it and save it. If `change` returns the same object, nothing is saved.
 
-    If another caller changes the session meanwhile, read it and call `change` again.
+    If another caller changes the session meanwhile, read it again and repeat `change`.
     """
 
     async def attempt() -> Session:
@@ -46,5 +46,5 @@ async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) 
         except SessionChanged:
             await asyncio.sleep(0.001 * n)
     raise SessionChanged(
-        f"session {session_id} is changed by others all the time: try again", session_id=session_id
+        f"other callers keep changing session {session_id}: try again", session_id=session_id
     )

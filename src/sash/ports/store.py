@@ -1,13 +1,15 @@
-"""The store contract: the verbs of a store and the values that they take and return.
+"""The store contract: the methods of a store and the values that they take and return.
 
-Every backend makes these promises, and one test suite checks them for all backends:
+A continuation is the execution of one turn. Every backend makes these promises, and one test suite checks
+them for all backends:
 
 * A write is atomic, and it is durable when its call returns.
 * Every record has an owner. A call for another owner's record raises the matching "not found" error.
 * A session has at most one continuation that is running or awaiting approval (`SessionBusy`). An owner has at
   most one active session of a name (`SessionExists`). Both hold across processes.
-* A worker holds a continuation by a lease, on the store's clock. `epoch` grows with every claim and every
-  release. A write under an old epoch, or to a deleted session, raises `LeaseLost` and changes nothing.
+* A worker holds a continuation by a lease, which expires by the store's clock. `epoch` grows with every claim
+  and every release. A write with an old epoch, or to a deleted session, raises `LeaseLost` and changes
+  nothing.
 * The steps of a session have cursors 1, 2, 3, … without a gap, in the order in which they became visible.
 * A failure of the driver raises `StoreUnavailable`. Nothing is half written, and the store works again when
   the cause is gone.
@@ -170,7 +172,7 @@ class TurnEnd:
 
 @dataclass(frozen=True, slots=True)
 class EndWritten:
-    """The last steps of an ended continuation. `next_waits` is True if the session has a pending one."""
+    """The last steps of an ended continuation. `next_waits` is True if the session has a pending turn."""
 
     steps: tuple[Step, ...]
     next_waits: bool
@@ -250,7 +252,7 @@ class Page:
 
 
 class Store(Protocol):
-    """The verbs of every backend. The module's docstring says what all of them promise."""
+    """The methods of every backend. The module's docstring says what all of them promise."""
 
     async def open(self) -> None:
         """Open the store, unless it is open. Migrate data of an older version."""
@@ -291,7 +293,7 @@ class Store(Protocol):
         """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it."""
 
     async def delete_session(self, owner: str, session_id: str) -> None:
-        """Delete a session to its last byte. A late write does not restore it."""
+        """Delete a session and every record of it. A write that arrives later does not restore it."""
 
     async def erase(self, owner: str) -> int:
         """Delete all data of an owner, and return the number of deleted sessions."""
@@ -330,7 +332,7 @@ class Store(Protocol):
     async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.
 
-        A session for one question (`is_one_question`) ends with it. So it does by `cancel`.
+        A session for one question (`is_one_question`) ends, too. `cancel` also ends such a session.
         """
 
     async def record(
@@ -378,7 +380,7 @@ class Store(Protocol):
         """List a session's continuations, oldest first. With `open_only`, omit those with a final status."""
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
-        """Return a continuation with its steps."""
+        """Return a continuation with its steps, in the order in which they were written."""
 
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
@@ -422,7 +424,7 @@ class Store(Protocol):
         """Return a session's vectors by position. An export omits them: they can be computed again."""
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        """Return the end time and the stats of each of the owner's turns that ended since then."""
+        """Return the end time and the stats of each of the owner's turns that ended at `since` or later."""
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10

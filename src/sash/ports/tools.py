@@ -129,9 +129,9 @@ class ToolRegistry:
         return registry
 
     def register(self, spec: ToolSpec) -> None:
-        """Add a tool; refuse a name that is taken or a schema that is invalid."""
+        """Add a tool. Raise `InvalidInput` if its name is taken or a schema is invalid."""
         if spec.name in self.specs:
-            raise InvalidInput(f"there is a tool {spec.name} already")
+            raise InvalidInput(f"there is already a tool {spec.name}: use another name")
         self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
         if spec.output_schema is not None:
             self._check_output[spec.name] = _compile(spec.name, "output", spec.output_schema)
@@ -146,7 +146,7 @@ class ToolRegistry:
         self.schemas.append({"type": "function", "function": function})
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
-        """Parse and check the arguments of a call; the error message is for the model."""
+        """Parse and check the arguments of a call. Raise `InvalidInput` with a message for the model."""
         try:
             arguments = json.loads(text or "{}")
             self._check_input[spec.name](arguments)
@@ -159,7 +159,7 @@ class ToolRegistry:
         except ValueError as error:
             raise InvalidInput(f"the arguments for {spec.name} are not JSON: {error}") from error
         if not isinstance(arguments, dict):
-            raise InvalidInput(f"the arguments for {spec.name} must be an object")
+            raise InvalidInput(f"the arguments for {spec.name} must be a JSON object")
         return arguments
 
     def check_output(self, spec: ToolSpec, result: Any) -> None:
@@ -168,14 +168,18 @@ class ToolRegistry:
             if check := self._check_output.get(spec.name):
                 check(result)
         except fastjsonschema.JsonSchemaValueException as error:
-            _logger.warning("tool %s broke its output schema: %s", spec.name, error.message)
+            _logger.warning(
+                "the result of tool %s violates its output schema and is used anyway: %s",
+                spec.name,
+                error.message,
+            )
 
 
 def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:
     try:
         check: Callable[[Any], Any] = fastjsonschema.compile(schema)
     except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
-        raise InvalidInput(f"the {which} schema of tool {name} is wrong: {error}") from error
+        raise InvalidInput(f"the {which} schema of tool {name} is invalid: {error}") from error
     return check
 
 

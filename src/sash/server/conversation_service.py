@@ -171,7 +171,8 @@ class ConversationService:
         turns = [] if found is None else await self.runtime.list_turns(found.id, owner=caller.owner)
         if all(turn.id != turn_id for turn in turns):
             raise ContinuationNotFound(
-                f"no turn {turn_id} in the window of conversation {conversation_id}", continuation_id=turn_id
+                f"there is no turn {turn_id} in the window of conversation {conversation_id}",
+                continuation_id=turn_id,
             )
         await self._service.amend_turn(caller, turn_id, ai_response)
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
@@ -193,7 +194,7 @@ class ConversationService:
         language: str | None = None,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        """Send a message to the agent, after turns under way, and wait for the answer.
+        """Send a message to the agent and wait for the answer. Earlier turns of the session end first.
 
         If a turn waits for an approval, a "yes" or "no" answers it. Any other text repeats the question.
         """
@@ -209,7 +210,7 @@ class ConversationService:
                 turn = await self._answer_approvals(caller, waiting, parse_approval(text))
         except ContinuationNotFound as error:
             raise SessionChanged(
-                f"conversation {conversation_id} was cleared while the agent answered: send it again"
+                f"conversation {conversation_id} was cleared while the agent answered: send the message again"
             ) from error
         return {
             "response_text": _write_reply(turn),
@@ -255,9 +256,9 @@ class ConversationService:
         return await self._retry(conversation_id, send)
 
     async def _replace_session(self, caller: Caller, name: str) -> Session | None:
-        """End the last session of a conversation and open a new one. Return None if there is none.
+        """End the newest session of a conversation and open a new one. Return None if it has no session.
 
-        The new session counts the turns before the old one is deleted, so a crash loses no count.
+        The new session stores the count of turns before the old one is deleted, so a crash loses no count.
         """
         found = await self.runtime.find_session(name, owner=caller.owner)
         if found is None:
@@ -282,7 +283,10 @@ class ConversationService:
     async def _record_turn(
         self, caller: Caller, conversation_id: str, user_message: str, ai_response: str | None, **options: Any
     ) -> Continuation:
-        """Add a turn, after the turn under way. Raise SessionBusy if that takes longer than `answer_s`."""
+        """Add a turn when the running turn has ended.
+
+        Raise SessionBusy if that takes longer than `answer_s`.
+        """
         deadline = asyncio.get_running_loop().time() + self._answer_s
 
         async def record() -> Continuation:
@@ -330,7 +334,7 @@ class ConversationService:
         return await self._retry(conversation_id, read)
 
     async def _retry(self, conversation_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Repeat an attempt whose session another caller has cleared in the meantime."""
+        """Repeat an attempt if another caller cleared the conversation meanwhile."""
         for _ in range(MAX_TRIES):
             with suppress(SessionNotFound, SessionEnded):
                 return await attempt()

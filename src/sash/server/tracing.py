@@ -26,7 +26,7 @@ class Tracing:
             from opentelemetry.sdk.trace.export import BatchSpanProcessor
         except ImportError as error:
             raise InvalidConfig(
-                f"spans need more packages: pip install 'sash[otel]' ({error})", option="otel_endpoint"
+                f"tracing needs more packages: pip install 'sash[otel]' ({error})", option="otel_endpoint"
             ) from error
         self._provider = TracerProvider(resource=Resource.create({"service.name": SERVICE_NAME}))
         exporter = OTLPSpanExporter(endpoint=endpoint.rstrip("/") + "/v1/traces", timeout=timeout_s)

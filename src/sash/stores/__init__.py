@@ -1,1 +1,1 @@
-"""Backends of the store contract, and their shared rules. They never import the engine or each other."""
+"""Backends of the store contract, and rules that they share. No backend imports the engine or another one."""

@@ -1,7 +1,7 @@
 """The rules of the store contract, once for all backends: pure functions without I/O.
 
 A backend reads a state, calls the rule, and writes the change that the rule returns, all in one transaction.
-A rule that refuses raises the contract's error, before the backend has written anything.
+If a call is not allowed, the rule raises the contract's error, before the backend has written anything.
 
 A query may leave out rows that a rule would reject, but the rule decides. If a statement has to repeat a
 rule, the rule's docstring names the statement.
@@ -66,25 +66,25 @@ def choose_named(sessions: Iterable[Session]) -> Session | None:
 
 
 def is_name_taken(session: Session, named: Session | None) -> bool:
-    """Return True if `named`, the session that has the name now, keeps `session` from taking it."""
+    """Return True if `session` reserves its name, but `named` is another active session with that name."""
     if get_reserved_name(session) is None or named is None:
         return False
     return named.status == "active" and named.id != session.id
 
 
 def check_name(session: Session, named: Session | None) -> None:
-    """Refuse a name that another active session has."""
+    """Raise `SessionExists` if another active session has the name."""
     if is_name_taken(session, named):
         raise SessionExists(
-            f"an active session is named {session.name!r} already: go on with that one, or end it first"
+            f"an active session already has the name {session.name!r}: continue that session, or end it first"
         )
 
 
 def open_session(session: Session, named: Session | None, reopen: bool) -> OpenChange:
     """Return the session that opens a name, given `named`, the session that has the name now.
 
-    That is `named` if it is active, `named` made active again if it has expired and `reopen` is set, else
-    `session`, which counts the turns before it.
+    An active `named` is returned. An expired `named` becomes active again if `reopen` is set. Otherwise
+    `session` is returned, and it counts the turns of the sessions before it.
     """
     if named is None:
         return OpenChange(session, "insert")
@@ -101,7 +101,7 @@ def prepare_import(session: Session, named: Session | None) -> Session:
 
 
 def save_session(stored: Session, changed: Session, named: Session | None, now: datetime) -> Session:
-    """Return the changed session with its next version."""
+    """Return the changed session with a new version."""
     check_version(stored.version, changed)
     check_name(changed, named)
     return touch_session(changed, now)
@@ -113,16 +113,16 @@ def touch_session(session: Session, now: datetime) -> Session:
 
 
 def check_version(stored_version: int, session: Session) -> None:
-    """Refuse a session that has changed since the caller read it."""
+    """Raise `SessionChanged` if the stored session has changed since the caller read `session`."""
     if stored_version != session.version:
         raise SessionChanged(
-            f"session {session.id} was changed meanwhile: read it again and repeat the change",
+            f"session {session.id} has changed since it was read: read it again and repeat the change",
             session_id=session.id,
         )
 
 
 def check_free(session_id: str, holder_id: str | None) -> None:
-    """Refuse a turn in a session that another continuation holds."""
+    """Raise `SessionBusy` if a continuation holds the session."""
     if holder_id is not None:
         raise SessionBusy(
             f"session {session_id} is busy with {holder_id}: await or cancel it, or send with "
@@ -185,7 +185,7 @@ def claim(
     steps: Sequence[StepBody],
     now: datetime,
 ) -> TurnChange:
-    """Claim a continuation that waits. Only an awaited approval may hold the session itself."""
+    """Claim a continuation that waits. Raise `SessionBusy` if another continuation holds the session."""
     check_open(continuation)
     if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
         check_free(continuation.session_id, holder_id)
@@ -206,14 +206,14 @@ def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | No
 def append(
     lease: Lease, turn: TurnState | None, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> AppendChange:
-    """Append steps under a worker's lease, and release the lease if the continuation waits from now on."""
+    """Append steps, and with `release` give the lease back. Raise `LeaseLost` if the worker lost it."""
     held = check_lease(lease, turn)
     after = held.lease if release is None else held.lease.release()
     return AppendChange(number_steps(held, steps, now), after)
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
-    """Return the writes of a worker that ends the turn under its lease."""
+    """Return what to write when a worker ends its turn. Raise `LeaseLost` if the worker lost the lease."""
     if state is None:
         raise_lease_lost(lease)
     check_lease(lease, state.turn)
@@ -221,7 +221,7 @@ def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) ->
 
 
 def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
-    """Return the writes at the end of a turn."""
+    """Return what to write at the end of a turn."""
     steps = number_steps(state.turn, end.steps, now)
     return EndChange(
         steps,
@@ -242,7 +242,7 @@ def record(
     end: TurnEnd,
     now: datetime,
 ) -> tuple[Continuation, EndChange | None]:
-    """Record a turn that is over. Return the existing continuation of its key without a change."""
+    """Record a turn that has ended. If `existing` has its idempotency key, return that one unchanged."""
     if existing is not None:
         return existing, None
     check_version(state.version, session)
@@ -262,7 +262,7 @@ def amend(
     token_count: int,
     now: datetime,
 ) -> AmendChange:
-    """Amend the answer of a completed turn. `answer` is the last message that the turn left."""
+    """Amend the answer of a completed turn. `answer` is the last message of the turn."""
     if continuation.status != "completed":
         message = (
             f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
@@ -272,7 +272,7 @@ def amend(
             raise ContinuationFinal(message, continuation_id=continuation.id)
         raise InvalidInput(message)
     if answer is None or answer.role != "assistant" or answer.tool_calls:
-        raise InvalidInput(f"continuation {continuation.id} has left no answer that could be amended")
+        raise InvalidInput(f"continuation {continuation.id} has no answer that can be amended")
     response = replace(continuation.response or ContinuationResponse(""), final_message=text)
     return AmendChange(
         touch_session(session, now),
@@ -289,7 +289,7 @@ def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
 
 
 def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Take a running continuation from a worker that lost its lease."""
+    """Interrupt a running continuation whose worker lost the lease."""
     interrupted = replace(continuation, status="interrupted", updated_at=now)
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
@@ -302,7 +302,7 @@ def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnCh
 
 
 def check_open(continuation: Continuation) -> None:
-    """Refuse a change of a continuation that has ended."""
+    """Raise `ContinuationFinal` if the continuation has ended."""
     if continuation.is_final:
         raise ContinuationFinal(
             f"continuation {continuation.id} is {continuation.status}: retry it to run the turn again",
@@ -324,7 +324,7 @@ def _with_status(continuation: Continuation, status: Status) -> Continuation:
 
 
 def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
-    """Refuse a write under a lease that has been released, expired or replaced."""
+    """Return the turn. Raise `LeaseLost` if its lease was released or replaced, or the turn was deleted."""
     if turn is None or (turn.lease.worker, turn.lease.epoch) != (lease.worker, lease.epoch):
         raise_lease_lost(lease)
     return turn
@@ -392,28 +392,28 @@ def expire_session(session: Session) -> Session:
 
 
 def raise_session_not_found(session_id: str) -> NoReturn:
-    """Refuse a call for a session that the owner does not have."""
-    raise SessionNotFound(f"no session {session_id}", session_id=session_id)
+    """Raise `SessionNotFound`: the owner has no session with this id."""
+    raise SessionNotFound(f"there is no session {session_id}", session_id=session_id)
 
 
 def raise_continuation_not_found(continuation_id: str) -> NoReturn:
-    """Refuse a call for a continuation that the owner does not have."""
-    raise ContinuationNotFound(f"no continuation {continuation_id}", continuation_id=continuation_id)
+    """Raise `ContinuationNotFound`: the owner has no continuation with this id."""
+    raise ContinuationNotFound(f"there is no continuation {continuation_id}", continuation_id=continuation_id)
 
 
 def raise_artifact_not_found(artifact_id: str) -> NoReturn:
-    """Refuse a call for an artifact that the owner does not have."""
-    raise ArtifactNotFound(f"no artifact {artifact_id}")
+    """Raise `ArtifactNotFound`: the owner has no artifact with this id."""
+    raise ArtifactNotFound(f"there is no artifact {artifact_id}")
 
 
 def raise_session_exists(session_id: str) -> NoReturn:
-    """Refuse a new session whose id is taken."""
-    raise SessionExists(f"session {session_id} exists already", session_id=session_id)
+    """Raise `SessionExists`: the id of a new session is taken."""
+    raise SessionExists(f"session {session_id} already exists", session_id=session_id)
 
 
 def raise_parts_exist(session_id: str) -> NoReturn:
-    """Refuse an import with ids of continuations or artifacts that another session has."""
+    """Raise `SessionExists`: another session has continuations or artifacts with the ids of the import."""
     raise SessionExists(
-        f"parts of session {session_id} exist already in another session: fork that one instead",
+        f"parts of session {session_id} already exist in another session: fork that session instead",
         session_id=session_id,
     )

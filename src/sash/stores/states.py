@@ -19,7 +19,7 @@ class LeaseState(NamedTuple):
     epoch: int = 0
 
     def release(self) -> "LeaseState":
-        """Return the state after a release. The new epoch fences out the old worker."""
+        """Return the state after a release. Its new epoch makes writes of the old worker fail."""
         return LeaseState(epoch=self.epoch + 1)
 
 
@@ -94,7 +94,7 @@ class AppendChange(NamedTuple):
 
 
 class EndChange(NamedTuple):
-    """The writes at the end of a turn, beside the continuation and the cut: see `TurnEnd`."""
+    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
 
     steps: tuple[Step, ...]
     lease: LeaseState

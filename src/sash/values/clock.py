@@ -1,4 +1,4 @@
-"""The source of the time, which tests replace."""
+"""The current time, from a clock that tests can replace."""
 
 from datetime import UTC, datetime
 from typing import Protocol

@@ -1,4 +1,4 @@
-"""Converts dataclasses to JSON and back, by their annotations."""
+"""Converts dataclasses to JSON and back, according to their annotations."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

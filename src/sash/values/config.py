@@ -38,5 +38,5 @@ class AgentConfig:
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
         """Read the options from a mapping, which may have other keys as well."""
         if not isinstance(data, Mapping):
-            raise InvalidConfig(f"options must be a mapping, got {type(data).__name__}")
+            raise InvalidConfig(f"the options of AgentConfig must be a mapping, got {type(data).__name__}")
         return cls(**{f.name: whole(data[f.name]) for f in fields(cls) if f.name in data})

@@ -198,8 +198,9 @@ class MessageEntry:
 class ConversationWindow:
     """The messages that a model still sees, and the limits of the window.
 
-    `messages` are the kept ones: the cut is part of the value and is never recomputed. `turn_starts` are the
-    ids of messages that open a turn because the user message before them was evicted.
+    `messages` are the messages that were not evicted. A restored window has exactly these, because the limits
+    are not applied again. `turn_starts` are the ids of messages that are now the first of their turn, because
+    the user message of that turn was evicted.
     """
 
     conversation_id: str

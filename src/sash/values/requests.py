@@ -1,4 +1,4 @@
-"""The input of the runtime's verbs, defined once for the library, REST, MCP and the command line."""
+"""The input of the runtime's methods, defined once for the library, REST, MCP and the command line."""
 
 from typing import Annotated, Any, Literal
 
@@ -92,7 +92,7 @@ class StartSession:
 class SendMessage:
     """A message that starts a turn. `stream` has no effect: every turn sends events.
 
-    `model` answers this turn only. `attachments` are images and audio as OpenAI's content parts. `metadata`
+    `model` answers only this turn. `attachments` are images and audio as OpenAI's content parts. `metadata`
     is stored with the turn and never shown to a model.
     """
 
@@ -131,7 +131,7 @@ class Approve:
 
 @validated(kw_only=True, example={"reason": "taking too long"})
 class Why:
-    """The reason for an end."""
+    """The reason for ending a session or cancelling a turn."""
 
     reason: Label | None = None
 

@@ -70,10 +70,10 @@ class ModelConfig:
 
 @validated()
 class Budgets:
-    """The limits of one turn, and of all turns of the owner's day. None is no limit.
+    """The limits of one turn, and of all turns of an owner in one day. None means no limit.
 
-    A turn that reaches a limit ends with what is known. Money counts for calls with a known price; when the
-    money of the day is spent, no model is asked.
+    A turn that reaches a limit ends with an answer from what is known so far. Only calls with a known price
+    count towards the limits in dollars. When the limit of the day is reached, no model is asked.
     """
 
     max_steps: Count = 8
@@ -127,7 +127,7 @@ class SessionMemory:
     """The memory of a session outside of its window: facts, pins, and a digest of evicted turns.
 
     The `digest` has a line for each evicted turn. If a model has written a `summary`, the digest covers the
-    turns after it. `cut_at` is the time of the last eviction. A model that answers one turn only sees the
+    turns after it. `cut_at` is the time of the last eviction. A model that answers only one turn sees the
     last `last_k` messages word for word.
     """
 
@@ -141,7 +141,7 @@ class SessionMemory:
 
 @validated(error=InvalidLimit)
 class WindowLimits:
-    """The limits of a session's window. `evict_to` is the low-water mark: an eviction goes down to it."""
+    """The limits of a session's window. `evict_to` is the low-water mark: an eviction stops there."""
 
     max_tokens: Limit | None = 4000
     max_turns: Limit | None = None
@@ -213,7 +213,7 @@ class Session:
     @model_validator(mode="before")
     @classmethod
     def _read_older_form(cls, data: Any) -> Any:
-        """Read a session whose `context` still holds the area and the other fields of its own."""
+        """Read a session of the older form, whose `context` holds fields such as the area."""
         context = data.get("context") if isinstance(data, dict) else None
         if not isinstance(context, dict):
             return data

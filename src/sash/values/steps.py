@@ -17,7 +17,7 @@ StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_ev
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None if local."""
+    """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None without a model."""
 
     type: ClassVar[StepType] = "plan"
 

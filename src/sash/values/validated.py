@@ -1,4 +1,4 @@
-"""Values that check their own fields, by their annotations, when they are constructed or parsed."""
+"""Values that check their own fields against their annotations when they are constructed or parsed."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, dataclass_transform
@@ -17,9 +17,9 @@ MAX_FAULTS = 5
 def validated(
     *, kw_only: bool = False, error: type[InvalidInput] = InvalidInput, example: Any = None
 ) -> Callable[[type[T]], type[T]]:
-    """Make a class a frozen dataclass whose constructor raises `error` for a wrong field.
+    """Make a class a frozen dataclass whose constructor raises `error` for a wrong or unknown field.
 
-    Unknown fields are refused. `example` becomes part of the JSON schema.
+    `example` becomes part of the JSON schema.
     """
     config = ConfigDict(extra="forbid")
     if example is not None:

@@ -32,7 +32,7 @@ def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) ->
 
 
 def check_text(text: str) -> str:
-    """Return the text; refuse lone surrogates, which UTF-8 cannot encode."""
+    """Return the text. Raise `InvalidText` for lone surrogates, which UTF-8 cannot encode."""
     if not text.isascii():
         try:
             text.encode()
@@ -45,12 +45,12 @@ def check_text(text: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Return the text with lone surrogates replaced, for text that must not be refused."""
+    """Return the text with lone surrogates replaced, where raising an error would not help."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
 def check_size(size: int, limit: int) -> None:
-    """Refuse a message of more than `limit` bytes."""
+    """Raise `MessageTooLarge` if a message has more than `limit` bytes."""
     if size > limit:
         raise MessageTooLarge(
             f"the message has {size:,} bytes, more than the {limit:,} allowed: shorten it, keep it as a file "
@@ -66,14 +66,14 @@ def whole(value: Any) -> Any:
 
 
 def check_limit(name: str, value: Any) -> int:
-    """Refuse a limit that is not a whole number of at least 1."""
+    """Return a limit. Raise `InvalidLimit` if it is not a whole number of at least 1."""
     if type(value) is not int or value < 1:
         raise InvalidLimit(f"{name} must be a whole number of at least 1, got {value!r}", limit=name)
     return value
 
 
 def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
-    """Refuse invalid limits of a window."""
+    """Raise `InvalidLimit` if a limit of a window is invalid."""
     for name, value in (("max_tokens", max_tokens), ("max_turns", max_turns)):
         if value is not None:
             check_limit(name, value)
@@ -84,28 +84,28 @@ def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> int:
-    """Refuse a count that is not a whole number of at least 0."""
+    """Return a count. Raise `InvalidInput` if it is not a whole number of at least 0."""
     if type(value) is not int or value < 0:
         raise InvalidInput(f"{name} must be a whole number of at least 0, got {value!r}")
     return value
 
 
 def check_amount(name: str, value: Any) -> float | None:
-    """Refuse an amount of money that is not a number of at least 0; None means no amount."""
+    """Return an amount of money, or None. Raise `InvalidInput` if it is not a number of at least 0."""
     if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MAX_DOLLARS):
         raise InvalidInput(f"{name} must be a number from 0 to {_MAX_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Refuse a value that is not a bool: the string "false" would count as true."""
+    """Return a bool. Raise `InvalidInput` for other values: the string "false" would count as true."""
     if type(value) is not bool:
         raise InvalidInput(f"{name} must be True or False, got {value!r:.80}")
     return value
 
 
 def check_label(name: str, value: Any) -> str:
-    """Refuse a name or id that is empty, too long or not a string."""
+    """Return a name or id. Raise `InvalidInput` if it is empty, too long or not a string."""
     if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
         raise InvalidInput(
             f"{name} must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}"
@@ -114,7 +114,7 @@ def check_label(name: str, value: Any) -> str:
 
 
 def check_conversation_id(value: Any) -> str:
-    """Refuse a conversation id that is empty, too long or not a string."""
+    """Return a conversation id. Raise `InvalidConversationId` if it is empty, too long or not a string."""
     if type(value) is not str or not value.strip() or len(value) > _MAX_LABEL_CHARS:
         raise InvalidConversationId(
             f"conversation_id must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}: "
@@ -124,34 +124,39 @@ def check_conversation_id(value: Any) -> str:
 
 
 def check_tags(tags: Any) -> frozenset[str]:
-    """Refuse tags that are not a set of strings: a single string would become its letters."""
+    """Return tags as a frozen set. Raise `InvalidInput` if they are not a set of strings.
+
+    A single string is an error, too, because its letters would become the tags.
+    """
     if isinstance(tags, str | bytes | Mapping) or not isinstance(tags, Iterable):
         raise InvalidInput(f"tags must be a set of strings, got {type(tags).__name__}")
     checked = frozenset(check_label("a tag", tag) for tag in tags)
     if len(checked) > _MAX_TAGS:
-        raise InvalidInput(f"a message can have {_MAX_TAGS} tags, got {len(checked)}")
+        raise InvalidInput(f"a message can have at most {_MAX_TAGS} tags, got {len(checked)}")
     return checked
 
 
 def check_parts(content: Any) -> tuple[dict[str, Any], ...]:
-    """Return OpenAI content parts, frozen; refuse other values."""
+    """Return OpenAI content parts, frozen. Raise `InvalidInput` for other values."""
     if not isinstance(content, list | tuple):
         raise InvalidInput(
             f"content must be a string or a list of content parts, got {type(content).__name__}"
         )
     for part in content:
         if not isinstance(part, Mapping) or type(part.get("type")) is not str:
-            raise InvalidInput(f"a content part is an object with a 'type', got {type(part).__name__}")
+            raise InvalidInput(
+                f"a content part must be an object with a field 'type', got {type(part).__name__}"
+            )
         if not isinstance(part.get("text", ""), str):
             raise InvalidInput(f"a content part's text must be a string, got {type(part['text']).__name__}")
         image = part.get("image_url", "")
         if not isinstance(image.get("url") if isinstance(image, Mapping) else image, str):
-            raise InvalidInput("image_url must be a URL, or an object with the URL as its 'url'")
+            raise InvalidInput("image_url must be a URL, or an object with the URL in its field 'url'")
     return tuple(freeze(copy_json(content)))
 
 
 def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
-    """Return tool calls, frozen; refuse those without OpenAI's form."""
+    """Return tool calls, frozen. Raise `InvalidToolCall` if they do not have OpenAI's form."""
     if not isinstance(calls, list | tuple):
         raise InvalidToolCall(f"tool_calls must be a list, got {type(calls).__name__}")
     ids = set()
@@ -163,7 +168,7 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
             or type(function.get("arguments")) is not str
         ):
             raise InvalidToolCall(
-                "a tool call has the form {'id': …, 'type': 'function', 'function': "
+                "a tool call must have the form {'id': …, 'type': 'function', 'function': "
                 "{'name': …, 'arguments': '<JSON text>'}}"
             )
         call_id = call.get("id")
@@ -174,7 +179,7 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
-    """Return a frozen copy of a call. A call of the usual form is copied without a detour through JSON."""
+    """Return a frozen copy of a call. A call of the usual form is copied without JSON, which is faster."""
     function = call["function"]
     if len(call) == 3 and len(function) == 2 and type(call.get("type")) is str:
         said = FrozenDict(name=check_text(function["name"]), arguments=check_text(function["arguments"]))
@@ -184,29 +189,31 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
 
 
 def check_json(value: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a JSON object; refuse values that are not JSON, or are nested too deep."""
+    """Return a copy of a JSON object. Raise `InvalidInput` for other values or too deep nesting."""
     copied: dict[str, Any] = copy_json(value)
     return copied
 
 
 def copy_json(value: Any) -> Any:
-    """Return a deep copy of JSON values; refuse other values."""
+    """Return a deep copy of JSON values. Raise `InvalidInput` for other values or too deep nesting."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         copied = json.loads(check_text(text))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(f"only JSON values can be kept: {error}") from error
+        raise InvalidInput(f"only JSON values can be stored: {error}") from error
     check_depth(copied)
     return copied
 
 
 def check_depth(value: Any) -> None:
-    """Refuse JSON values that are nested too deeply: recursive code would fail on them later."""
+    """Raise `InvalidInput` if JSON values are nested so deep that recursive code would fail on them."""
     waiting = [(value, 1)]
     while waiting:
         value, depth = waiting.pop()
         if depth > _MAX_JSON_DEPTH:
-            raise InvalidInput(f"JSON values may be nested {_MAX_JSON_DEPTH} deep: flatten them")
+            raise InvalidInput(
+                f"JSON values may be nested at most {_MAX_JSON_DEPTH} levels deep: flatten them"
+            )
         if isinstance(value, dict):
             waiting += [(item, depth + 1) for item in value.values()]
         elif isinstance(value, list):
@@ -214,20 +221,20 @@ def check_depth(value: Any) -> None:
 
 
 def check_message(text: str) -> str:
-    """Refuse a message that is blank."""
+    """Return a message. Raise `InvalidInput` if it is blank."""
     if not text.strip():
         raise InvalidInput("message must be a non-empty string")
     return check_text(text)
 
 
 def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
-    """Refuse a content part that is not an image or a recording."""
+    """Return a content part. Raise `InvalidInput` if it is neither an image nor audio."""
     [checked] = check_parts([part])
     kind = checked["type"]
     if kind not in ATTACHMENTS:
-        raise InvalidInput(f"an attachment is a part of type {' or '.join(ATTACHMENTS)}, not {kind!r:.80}")
+        raise InvalidInput(f"an attachment must be of type {' or '.join(ATTACHMENTS)}, got {kind!r:.80}")
     if not checked.get(kind):
-        raise InvalidInput(f"an attachment of type {kind} needs its {kind}")
+        raise InvalidInput(f"an attachment of type {kind} needs the field {kind}")
     if kind == "input_audio" and not isinstance(checked["input_audio"], Mapping):
-        raise InvalidInput("input_audio is an object with the recording as its 'data'")
+        raise InvalidInput("input_audio must be an object with the recording in its field 'data'")
     return checked

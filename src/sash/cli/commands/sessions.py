@@ -37,4 +37,6 @@ def sessions(
         return
     print_sessions(make_console(), found.sessions)
     if found.next_cursor is not None:
-        print_text(make_console(stderr=True), f"There are more than {limit}: --limit shows them.", "dim")
+        print_text(
+            make_console(stderr=True), f"There are more than {limit} sessions: --limit shows more.", "dim"
+        )

@@ -23,7 +23,9 @@ def show(
         str,
         typer.Argument(metavar="ID", help="A session or a continuation.", autocompletion=complete_session),
     ],
-    messages: Annotated[int, typer.Option(min=0, max=MAX_LIMIT, help="The number of last messages.")] = 10,
+    messages: Annotated[
+        int, typer.Option(min=0, max=MAX_LIMIT, help="How many of the last messages to show.")
+    ] = 10,
     context: Annotated[
         bool, typer.Option("--context", help="Show the parts of the next model call.")
     ] = False,

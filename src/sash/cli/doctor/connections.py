@@ -14,7 +14,7 @@ from sash.values.sessions import ModelConfig
 
 MODEL_TIMEOUT_S = 15.0
 HOME_TIMEOUT_S = 10.0
-# More than one word needs: reasoning tokens count towards the same limit.
+# More tokens than one word needs, because reasoning tokens count towards the same limit.
 MAX_OUTPUT_TOKENS = 64
 
 

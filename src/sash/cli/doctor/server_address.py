@@ -12,7 +12,7 @@ from sash.errors import SashError
 
 
 def check_server_address(settings: Settings) -> Finding:
-    """Check that the server could listen on its address, and that clients could get in."""
+    """Check that the server could listen on its address, and that clients could get access."""
     address = f"{settings.host}:{settings.port}"
     try:
         tokens = Tokens(settings.folder / TOKENS_FILE).list()

@@ -112,7 +112,7 @@ class ChatLoop:
         self._follow(sent.id)
 
     def _follow(self, continuation_id: str, waiting: ContinuationShown | None = None) -> None:
-        """Follow a turn; ask for the approval of a `waiting` one first. Ctrl-C cancels the turn."""
+        """Follow a turn to its end. If it is `waiting`, first ask for the approval. Ctrl-C cancels it."""
         follower = self._follower
         try:
             if waiting is not None:
@@ -120,7 +120,7 @@ class ChatLoop:
             else:
                 turn = follower.follow(self.session.id, continuation_id)
         except KeyboardInterrupt:
-            with suppress(KeyboardInterrupt):  # A second Ctrl-C only cuts the cancelling short.
+            with suppress(KeyboardInterrupt):  # A second Ctrl-C only stops the wait for the cancellation.
                 self._cancel(continuation_id)
             return
         self._view.show_end(turn)

@@ -1,4 +1,4 @@
-"""Tables that fit the console: a narrow one drops columns, a very narrow one stacks the cells of a row."""
+"""Tables that fit the console: a narrow console gets fewer columns, a very narrow one stacked cells."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Column:
 
 
 def print_table(console: Console, columns: Sequence[Column], rows: Sequence[Row]) -> None:
-    """Print a table with as many columns as fit, or stacked rows if even the first does not fit."""
+    """Print a table with as many columns as fit, or stacked rows if even the first column does not fit."""
     for rank in sorted({column.rank for column in columns}, reverse=True):
         kept = [n for n, column in enumerate(columns) if column.rank <= rank]
         table = _make_table(console, [columns[n] for n in kept], [[row[n] for n in kept] for row in rows])
@@ -73,7 +73,7 @@ def format_cost(usd: float) -> str:
 
 
 def _make_table(console: Console, columns: Sequence[Column], rows: Iterable[Row]) -> Table:
-    """Return a table with a rule below its header; in a pipe it has no rule."""
+    """Return a table with a line under its header. In a pipe there is no line."""
     lines, gap = (box.SIMPLE_HEAD, 1) if console.is_terminal else (None, 2)
     table = Table(box=lines, padding=(0, gap, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
     rows = list(rows)

@@ -33,12 +33,12 @@ class TurnFollower:
         self._cursors: dict[str, int] = {}
 
     def get_turn(self, continuation_id: str) -> ContinuationShown:
-        """Return the present state of a turn."""
+        """Return the current state of a turn."""
         turn = call(self._portal, self._service.await_continuation(self._caller, continuation_id))
         return ContinuationShown.of(turn)
 
     def skip_events(self, session_id: str, continuation_id: str | None) -> None:
-        """Treat the session's events up to the last step of this turn as seen; None means no events."""
+        """Do not show the session's events up to the last step of this turn. None skips no events."""
         steps = self.get_turn(continuation_id).steps if continuation_id is not None else ()
         self._cursors[session_id] = max((step.cursor for step in steps), default=0)
 
@@ -82,7 +82,7 @@ class TurnFollower:
         return True
 
     def _answer(self, turn: ContinuationShown) -> bool:
-        """Ask the user to approve the first waiting call. Return False if there is no answer."""
+        """Ask the user to approve the first waiting call. Return False if the user gives no answer."""
         waiting = next(iter(turn.waiting_calls), None)
         approved = None if waiting is None else self._confirm(waiting)
         if waiting is None or approved is None:

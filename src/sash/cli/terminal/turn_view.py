@@ -90,7 +90,7 @@ class TurnView:
         self._partial_text = ""
 
     def show_step(self, body: StepBody) -> None:
-        """Print a step on one dim line. Steps without news for the user print nothing."""
+        """Print a step on one dim line. Print nothing for a step that does not matter to the user."""
         match body:
             case Plan(content=content):
                 if content and self._shows_text:
@@ -99,7 +99,7 @@ class TurnView:
                 arguments = "" if body.arguments == "{}" else body.arguments
                 self._print_dim(pick_symbol(self._console, "→", ">"), f"{body.name} {arguments}")
             case ToolResult():
-                # `show_actions` prints the reason of an undone action at the end of the turn.
+                # `show_actions` prints at the end of the turn why an action was not done.
                 if not (self._shows_text and _is_undone(body)):
                     self._print_dim(pick_symbol(self._console, "←", "<"), f"{body.name} {body.content}")
             case Recalled(query=query):
@@ -116,7 +116,7 @@ class TurnView:
     def show_actions(self, turn: ContinuationShown) -> None:
         """Print the actions of a turn, and whether their effect was verified.
 
-        An undone action shows its reason, unless the user refused it.
+        For an action that was not done, print the reason, unless the user refused the action.
         """
         refused = {
             step.body.call_id

@@ -1,8 +1,8 @@
-"""The journal of one turn: the turn's steps, artifacts and end, written under its lease without secrets.
+"""The journal of one turn: its steps, its artifacts and its end, without secrets.
 
-Steps are written behind the turn: the model and repeatable tools run while the disk works. One write runs
-at a time, so a crash leaves the beginning of the turn in the journal, without gaps. `flush` waits for the
-disk.
+All writes need the turn's lease. Steps are written in the background: the model, and tools that may run
+twice, do not wait for the disk. One write runs at a time, so a crash leaves the beginning of the turn in the
+journal, without gaps. `flush` waits until all steps are on the disk.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ MAX_TURNS = 50
 
 
 class Journal:
-    """Writes the steps of one turn to the store and applies them to its progress."""
+    """Writes the steps of one turn to the store and applies them to the turn's progress."""
 
     def __init__(
         self, store: Store, turn: Turn, progress: Progress, hub: EventHub, new_id: Callable[[], str]
@@ -37,7 +37,7 @@ class Journal:
         self._flushing: asyncio.Task[None] | None = None
 
     def write(self, *steps: StepBody) -> None:
-        """Apply steps to the progress, and write them soon."""
+        """Apply steps to the progress, and write them in the background."""
         for step in self._queue(steps):
             self._progress.apply(step)
 
@@ -47,12 +47,12 @@ class Journal:
             await asyncio.shield(flushing)
 
     async def check(self) -> None:
-        """Raise the error of a failed write, before the turn does more."""
+        """Raise the error of a failed write, so that the turn does not continue."""
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
     async def hand_back(self, steps: Sequence[StepBody], status: WaitingStatus, stats: Stats) -> None:
-        """Write the last steps and give the lease back; the continuation waits with this status."""
+        """Write the remaining steps and release the lease; the continuation then waits with this status."""
         if self._flushing is not None:
             await self.flush()
         self._queue(steps)
@@ -72,7 +72,7 @@ class Journal:
         return written
 
     async def stop(self) -> None:
-        """Wait for the running write. If it fails, drop the steps behind it."""
+        """Wait for the running write. If it fails, drop the steps that wait to be written."""
         if self._flushing is not None:
             await asyncio.gather(self._flushing, return_exceptions=True)
         if self._flushing is not None:

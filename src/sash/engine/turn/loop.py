@@ -1,7 +1,7 @@
 """The loop of one turn: get an answer, run the tools it calls, repeat until the answer calls none.
 
-The loop writes every step through the journal. After a crash it is given the steps that were written and goes
-on from the first that is missing.
+The loop writes every step through the journal. After a crash, a new loop gets the written steps and continues
+with the first missing step.
 """
 
 import asyncio
@@ -175,9 +175,9 @@ class Loop:
         return None
 
     def _plan(self, answer: Answer, bill: Bill | None) -> None:
-        """Write the answer and its tool calls as one plan.
+        """Write the answer as a `Plan` step, and a `ToolCall` step for each of its tool calls.
 
-        Call ids become unique within the turn: some models give none, or the same one again.
+        Call ids are made unique within the turn, because some models give none, or the same id again.
         """
         taken, calls = set(self._progress.call_ids), []
         for call in answer.tool_calls:
@@ -209,7 +209,7 @@ class Loop:
     def _correct(self, answer: Answer) -> str | None:
         """Return a true sentence if the answer claims an action that no tool performed, else None.
 
-        Without a tool that acts, such words claim nothing.
+        If the runtime has no tool that acts, no answer is corrected.
         """
         is_checked = self._session.policy.grounded_answers and self._parts.tools.can_act and not answer.local
         if not is_checked or self._progress.has_acted or is_question(self._request.message):
@@ -222,7 +222,7 @@ class Loop:
         return f"{correction} ({'; '.join(tried)})" if correction and tried else correction
 
     def _stop(self, budget: str) -> Answered:
-        """End the turn with what is known, and name the budget."""
+        """Return a final answer that names the reached budget, with what the model has said so far."""
         known = [m["content"] for m in self._progress.messages if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
         if budget == "max_cost_per_day_usd":

@@ -1,4 +1,4 @@
-"""The state of a turn: a fold over its steps. A resumed turn reads its steps and continues from there."""
+"""The state of a turn, computed from its steps. A resumed turn reads its steps and continues from there."""
 
 from dataclasses import dataclass, field
 from datetime import datetime

@@ -27,14 +27,14 @@ class Recorder:
     async def record(self, new: Continuation, answer: str | None) -> tuple[Continuation, tuple[Step, ...]]:
         """Add a turn with its answer, or without one. Turns of one session are added one at a time.
 
-        A turn that exists under the same idempotency key is returned without steps.
+        If a turn with the same idempotency key exists, return that turn without its steps.
         """
         lock = self._locks.setdefault(new.session_id, asyncio.Lock())
         async with lock:
             return await retry_on_change(new.session_id, lambda: self._record(new, answer))
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Replace the answer of a turn, or give it its first one."""
+        """Set or replace the answer of a turn."""
         parts = self._parts
         shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
         tokens = parts.counter.count_message(shown["content"])

@@ -1,4 +1,4 @@
-"""Runs one turn and writes its end: its answer, the messages that join the window, and what they evict."""
+"""Runs one turn and writes its end: the answer, the messages for the window, and the evicted messages."""
 
 import logging
 import traceback
@@ -69,7 +69,7 @@ class TurnRunner:
             self.unwritten, self.has_next = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
         except SashError as error:
-            _logger.error("turn %s could not be written: %s", turn.continuation.id, error)
+            _logger.error("the end of turn %s could not be written: %s", turn.continuation.id, error)
         finally:
             spending.running.pop(turn.continuation.id, None)
             await self.journal.stop()
@@ -90,7 +90,7 @@ class TurnRunner:
         except LeaseLost:
             return  # The turn has ended, waits for an approval, or was cancelled.
         except SashError as error:
-            _logger.error("turn %s could not be marked: %s", self._turn.continuation.id, error)
+            _logger.error("turn %s could not be marked as interrupted: %s", self._turn.continuation.id, error)
 
     async def _run(self) -> None:
         parts, turn = self._parts, self._turn
@@ -139,7 +139,7 @@ class TurnRunner:
             await self._fail(error.code, error.message)
             return
         message = redact(error.message)
-        _logger.warning("turn %s is interrupted: %s", self._turn.continuation.id, message)
+        _logger.warning("turn %s was interrupted and can be resumed: %s", self._turn.continuation.id, message)
         step = Interrupted(error.code, message, tuple(self._budget.lost_bills))
         await self.journal.hand_back([step], "interrupted", self._stats(errors={error.code: 1}))
         self.has_next = True
@@ -250,8 +250,8 @@ def _make_entry(
 def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntry]) -> str:
     """Return the session's digest with lines for the evicted turns.
 
-    A full digest drops its older half at once: dropping a few lines each time would move the head of the
-    prompt more often than the cut does.
+    A full digest drops its older half at once. Dropping a few lines each time would change the beginning of
+    the prompt more often.
     """
     count_text = parts.counter.count_text
     new = build_digest(turns(evicted), count_text)

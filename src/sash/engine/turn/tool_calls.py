@@ -92,7 +92,7 @@ class ToolCalls:
         for call in calls:
             await self._run_call(call)
             if call.id in self._progress.open_calls:
-                return  # It waits for an approval, and so do the calls after it.
+                return  # This call waits for an approval, and so do the calls after it.
 
     async def _run_call(self, call: OpenCall) -> None:
         """End one call with a result, or prepare its approval request."""
@@ -130,7 +130,10 @@ class ToolCalls:
             call.approval = ApprovalRequested(call.id, call.name, verdict.reason, would)
 
     async def _is_as_approved(self, checked: "_CheckedCall") -> bool:
-        """Return True if the call would still do what was approved. A suspect call may have done it."""
+        """Return True if the effect of the call is still the approved effect.
+
+        A suspect call counts as approved: it may have changed the home already.
+        """
         approval = checked.call.approval
         if checked.call.is_suspect or approval is None:
             return True
@@ -152,7 +155,7 @@ class ToolCalls:
         )
 
     async def _judge(self, checked: "_CheckedCall") -> Verdict:
-        """Decide whether a call may run, by the request, the budgets and the policy."""
+        """Decide whether a call may run, according to the request, the budgets and the policy."""
         call, spec = checked.call, checked.spec
         if not self._continuation.request.allow_tools:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
@@ -164,7 +167,7 @@ class ToolCalls:
             return Verdict("deny", SECRET_LOST)
         if spec.cost and (budget := self._budget.find_exceeded(spec.cost)):
             return Verdict(
-                "deny", f"it costs ${spec.cost:.2f}, which would pass this turn's money ({budget})"
+                "deny", f"it costs ${spec.cost:.2f}, which is more than the budget allows ({budget})"
             )
         call.cost_usd = spec.cost
         return await self._judge_action(checked) if spec.action else Verdict("allow")
@@ -188,7 +191,11 @@ class ToolCalls:
         return verdict
 
     async def _invoke(self, checked: "_CheckedCall") -> None:
-        """Run a call. The disk has the call before it starts, and the result after, if it must run once."""
+        """Run a call.
+
+        A call that must not run twice is on the disk before it starts, and its result is on the disk when
+        this returns.
+        """
         runs_once = _runs_once(checked.spec)
         if runs_once:
             await self._journal.flush()

@@ -70,7 +70,7 @@ class TurnContext:
         )
 
     def _describe_home(self) -> str:
-        """Brief the model about the home once, then about changes. Return a message if the home is away."""
+        """Describe the home to the model once, then only changes. Return the reason if it is unavailable."""
         parts, window = self._parts, self._window
         if parts.home is None:
             return ""
@@ -98,7 +98,7 @@ class TurnContext:
         return f"It is now {self._parts.local_time.format(now)}."
 
     async def _recall(self) -> None:
-        """Bring back evicted turns about words of the message that the window does not contain."""
+        """Bring back evicted turns that contain words of the message which the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return
@@ -111,7 +111,7 @@ class TurnContext:
                 parts.store, session.owner, session.id, message, unknown, parts.embedder
             )
         except SashError as error:
-            _logger.warning("nothing was recalled: %s", error.message)
+            _logger.warning("recall failed: %s", error.message)
             return
         limit = (window.limits.max_tokens or DIGEST_TOKENS) // PART_FOR_RECALL
         text, shown = render(

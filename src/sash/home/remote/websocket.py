@@ -83,7 +83,7 @@ def check_token(token: str) -> str:
 
 
 def raise_unavailable(name: str, reason: str, cause: Exception | None = None) -> NoReturn:
-    """Raise `HomeUnavailable` with the name of the home in its message and the plain `reason` beside it."""
+    """Raise `HomeUnavailable`. Its message names the home; its field `reason` has the reason alone."""
     raise HomeUnavailable(f"{name} cannot be reached: {reason}", reason=reason) from cause
 
 
@@ -286,7 +286,7 @@ class HomeAssistantSocket:
                 future.exception()
 
     def _dispatch(self, message: Any) -> None:
-        """Pass on a message. Under load, Home Assistant sends several messages as one list."""
+        """Give a message to its listener or request. Under load, Home Assistant sends several as one list."""
         for part in message if isinstance(message, list) else (message,):
             number = part.get("id")
             if part.get("type") == "event" and number in self._listeners:

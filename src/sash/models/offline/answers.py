@@ -149,7 +149,7 @@ def _compose_unavailable(sentence: Sentence, outputs: list[ToolOutput], phrases:
 
 
 def _compose_batteries(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the low batteries, or all. A battery without a level now is listed with its last one."""
+    """List the low batteries, or all. A battery without a current level is listed with its last level."""
     last = {e["entity_id"]: e for o in outputs if o.tool == "get_history" for e in get_entities(o.value)}
     read = next((get_entities(o.value) for o in outputs if o.tool == "get_states"), [])
     low: list[str] = []
@@ -188,7 +188,7 @@ def _join(items: list[str], phrases: Phrases) -> str:
 
 
 def _compose_logbook(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the logbook's entries, newest last."""
+    """List the entries of the logbook, oldest first."""
     if outputs[-1].tool != "get_logbook":
         # The current state would not answer a question about the past.
         return _describe_closest(sentence, outputs, phrases) or ""

@@ -58,9 +58,10 @@ def _rank(subject: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _select_best(subject: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the entities that match as many names as the first one, or exactly have the subject's name.
+    """Return the entities that match the same names as the first one, or those with the subject's exact name.
 
-    The search may have found the first entity by an alias that is not visible here. Then it is the only one.
+    If the first entity matches no name, the search may have found it by an alias, which is not visible here.
+    Then a subject of several names means only the first entity.
     """
     names = extract_names(subject)
     best = _find_matches(names, entities[0]) if entities else frozenset()

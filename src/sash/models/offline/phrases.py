@@ -261,7 +261,7 @@ GERMAN = Phrases(
             r"Niemand weiß, ob die letzte Aktion (\1) ausgeführt wurde.",
         ),
         (
-            r"failed: (.+?) has changed since: .*Nothing was undone",
+            r"failed: (.+?) has changed since .*Nothing was undone",
             r"\1 hat sich seitdem geändert: Es wurde nichts rückgängig gemacht.",
         ),
         (r"not done: actions are off", "Nicht getan: In dieser Sitzung sind Aktionen nicht erlaubt."),

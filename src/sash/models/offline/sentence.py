@@ -209,7 +209,7 @@ def _trim_subject(text: str) -> str:
 
 
 def _match(kind: Kind, pattern: re.Pattern[str]) -> Rule:
-    """Return a rule that applies wherever the pattern is found."""
+    """Return a rule that recognizes a sentence of this kind if the pattern is found anywhere in the text."""
 
     def apply(text: str) -> Sentence | None:
         found = pattern.search(text)
@@ -219,7 +219,7 @@ def _match(kind: Kind, pattern: re.Pattern[str]) -> Rule:
 
 
 def _match_with_subject(kind: Kind, pattern: re.Pattern[str]) -> Rule:
-    """Return a rule that applies if the pattern is found and its subject may name a thing."""
+    """Return a rule like `_match` that applies only if the subject of the sentence may name a thing."""
     match = _match(kind, pattern)
 
     def apply(text: str) -> Sentence | None:

@@ -26,7 +26,7 @@ _KEY_REFUSED = "refused the key: check api_key"
 
 
 class _SdkRule(NamedTuple):
-    """A rule for an exception of the SDK. Without codes it applies to every code."""
+    """A rule for an exception of the SDK. Without `codes` it applies to all error codes of the provider."""
 
     caught: type[Exception]
     codes: tuple[str, ...]
@@ -136,7 +136,10 @@ def raise_model_error(error: Exception, model: str) -> NoReturn:
 
 
 def raise_provider_error(model: str, code: str, reason: str, *, cause: Exception | None = None) -> NoReturn:
-    """Raise the model error for a provider's code and message. Few providers use OpenAI's codes."""
+    """Raise the model error for a provider's code and message.
+
+    Few providers use OpenAI's codes, so the words of the message are compared, too.
+    """
     for rule in _PROVIDER_RULES:
         if code in rule.codes or rule.words.search(reason):
             raise rule.raised(f"model {model} {rule.text}") from cause

@@ -27,14 +27,14 @@ ARGUMENT_DESCRIPTIONS = {
     "planner_hints": "Hints for the agent, such as entities that matter.",
     "allow_tools": "Whether the agent may use its tools.",
     "time_budget_ms": "The maximum duration of the turn.",
-    "idempotency_key": "A message that is sent again with the same key is answered once.",
-    "stream": "It has no effect: the events of a turn are always available at /events/{session_id}.",
+    "idempotency_key": "If a message is sent again with the same key, it is answered only once.",
+    "stream": "This has no effect: the events of a turn are always available at /events/{session_id}.",
     "busy": "If another turn is running: reject this one, wait for the other, or cancel the other.",
-    "timeout_ms": "The maximum time to wait. Then the result is the state so far; nothing is lost.",
+    "timeout_ms": "The maximum time to wait. After it, the result is the state so far; nothing is lost.",
     "call_id": "The call that needs an approval, from waiting_calls.",
     "approved": "The user's answer. Never approve for the user.",
     "reason": "The reason, for the record.",
-    "policy": "What the agent may do in the house. Without it, nothing is changed.",
+    "policy": "What the agent may do in the house. Without a policy it changes nothing.",
     "name": "A name to find the session by.",
     "area": "The area of the house where the user is.",
 }
@@ -149,8 +149,8 @@ async def ask(context: ToolContext, question: Question) -> str:
 @agent_tool(
     "ha_agent_start_session",
     "Start a session",
-    "Start a conversation with the home agent. It lasts for weeks and remembers what was said. Returns the "
-    "session_id to send messages with. Without a policy that allows it, nothing in the house is changed.",
+    "Start a conversation with the home agent. It lasts for weeks, and the agent remembers what was said. "
+    "Returns the session_id to send messages with. The agent changes the house only if the policy allows it.",
 )
 async def start_session(context: ToolContext, options: StartSession) -> SessionStarted:
     session = await context.service.start_session(context.caller, options)
@@ -160,8 +160,8 @@ async def start_session(context: ToolContext, options: StartSession) -> SessionS
 @agent_tool(
     "ha_agent_send_message",
     "Send a message",
-    "Send a message to the agent in a session. It returns a continuation_id immediately, and the agent "
-    "works in the background. Get the answer with ha_agent_await_continuation.",
+    "Send a message to the agent in a session. Returns a continuation_id immediately; the agent works in "
+    "the background. Get the answer with ha_agent_await_continuation.",
     is_destructive=True,
     is_open_world=True,
 )
@@ -173,8 +173,8 @@ async def send_message(context: ToolContext, message: SessionMessage) -> Acknowl
 @agent_tool(
     "ha_agent_await_continuation",
     "Wait for an answer",
-    "Wait for the agent's answer to a message. If the time is up first, it returns the state so far: call "
-    "it again. It is safe to wait twice, or not at all.",
+    "Wait for the agent's answer to a message. If the time is up first, the result is the state so far: "
+    "call this tool again. It is safe to wait twice, or not at all.",
     waits_for_turn=True,
     is_read_only=True,
     is_idempotent=True,
@@ -187,7 +187,7 @@ async def await_continuation(context: ToolContext, turn: TurnWait) -> str:
     "ha_agent_approve",
     "Approve or deny a call",
     "Tell the agent whether it may make a call that needs an approval, such as unlocking a door. Ask the "
-    "user first. Then it waits for the agent's answer.",
+    "user first. Then this tool waits for the agent's answer.",
     waits_for_turn=True,
     is_destructive=True,
     is_open_world=True,
@@ -214,7 +214,7 @@ async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
     "ha_agent_resume",
     "Resume a turn",
     "Continue a turn that was interrupted, for example by a restart. Finished steps are not repeated. Then "
-    "it waits for the agent's answer.",
+    "this tool waits for the agent's answer.",
     waits_for_turn=True,
     is_destructive=True,
     is_open_world=True,

@@ -33,7 +33,7 @@ def _make_handler(name: str, home_wait_s: float) -> Handler:
     async def call_home_tool(context: ToolContext, arguments: dict[str, Any]) -> Any:
         session_id = arguments.pop("session_id", None)
         if not isinstance(session_id, str | None):
-            raise InvalidInput("session_id: it must be a string, the id of a session")
+            raise InvalidInput("session_id must be a string, the id of a session")
         call = partial(context.service.call_tool, context.caller, name, arguments, session_id)
         try:
             return await call()
@@ -46,7 +46,7 @@ def _make_handler(name: str, home_wait_s: float) -> Handler:
 
 def _add_session_id(spec: ToolSpec) -> dict[str, Any]:
     """Return the input schema with an optional session, in which the tool stores images."""
-    description = "The session in which to store an image; only needed if there is one."
+    description = "The session in which to store an image. Only a call that draws an image needs it."
     session_id = {"type": "string", "description": description}
     properties = {**spec.input_schema.get("properties", {}), "session_id": session_id}
     return {**spec.input_schema, "type": "object", "properties": properties}

@@ -85,7 +85,7 @@ class _StdioRelay:
         self._last_line = ""
 
     async def read_lines(self, descriptor: int) -> AsyncIterator[str]:
-        """Yield the non-empty lines of the client. The next is read after the last was forwarded."""
+        """Yield the non-empty lines of the client. Each line is read after the one before was forwarded."""
         async for line in _read_lines(descriptor):
             if line.strip():
                 self._last_line = line

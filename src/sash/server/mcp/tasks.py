@@ -129,7 +129,7 @@ class TaskHandlers:
 
 
 def _check_name_header(ctx: Context, task_id: str) -> None:
-    """Refuse a header that names another task: a proxy may have authorized the request by it."""
+    """Raise MCPError if the header names another task, for which a proxy may have authorized the request."""
     if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != task_id:
         raise MCPError(t.HEADER_MISMATCH, "the Mcp-Name header is not the taskId of the request")
 

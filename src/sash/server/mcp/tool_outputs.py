@@ -9,13 +9,13 @@ from sash.values.continuations import ArtifactRef, ContinuationError, Continuati
 from sash.values.sessions import ModelConfig, SessionStatus
 
 NEXT_CALL: dict[str, str] = {
-    "pending": "It waits for an earlier turn. Call ha_agent_await_continuation with this continuation_id.",
-    "running": "It is still running. Call ha_agent_await_continuation with this continuation_id.",
-    "streaming": "It is writing its answer. Call ha_agent_await_continuation with this continuation_id.",
-    "awaiting_approval": "It needs an approval. Ask the user about each of waiting_calls, then call "
+    "pending": "The turn waits for another. Call ha_agent_await_continuation with this continuation_id.",
+    "running": "The turn is still running. Call ha_agent_await_continuation with this continuation_id.",
+    "streaming": "The turn writes its answer. Call ha_agent_await_continuation with this continuation_id.",
+    "awaiting_approval": "The turn needs an approval. Ask the user about each of waiting_calls, then call "
     "ha_agent_approve.",
-    "interrupted": "It was interrupted. Call ha_agent_resume with this continuation_id to continue it.",
-    "expired": "It waited too long. Call ha_agent_retry with this continuation_id to start again.",
+    "interrupted": "The turn was interrupted. Call ha_agent_resume with this continuation_id to continue it.",
+    "expired": "The turn waited too long. Call ha_agent_retry with this continuation_id to start again.",
 }
 
 

@@ -21,7 +21,7 @@ from sash.values.steps import (
 )
 
 MAX_MESSAGE_CHARS = 120
-WRITING = "It is writing its answer"
+WRITING = "The agent is writing its answer"
 
 Report = Callable[[str], Awaitable[None]]
 
@@ -123,9 +123,9 @@ def describe_step(body: StepBody) -> str:
         case Recalled():
             return "Recalled earlier messages"
         case ApprovalRequested(name=name):
-            return f"It needs an approval: {name}"
+            return f"The turn needs an approval: {name}"
         case Interrupted():
-            return "It was interrupted"
+            return "The turn was interrupted"
         case AnswerSentBack():
-            return "It is checking its answer again"
+            return "The agent is checking its answer again"
     return ""

@@ -1,4 +1,4 @@
-"""Refuses requests by their Host and Origin headers, against DNS rebinding and pages of other sites."""
+"""Checks the Host and Origin headers, against DNS rebinding and against pages of other sites."""
 
 import ipaddress
 import re
@@ -58,11 +58,13 @@ class HostGuard:
             raise HostRefused(f"this server is not called {name!r:.80}: add the name to allowed_hosts")
 
     def _check_origin(self, headers: Headers) -> None:
-        """Refuse a page of another origin; programs send no Origin header."""
+        """Raise OriginRefused for a web page of another origin. Programs send no Origin header."""
         for origin in headers.getlist("origin"):
             _, _, host = origin.lower().partition("://")
             if host != headers["host"].lower() and origin.lower().rstrip("/") not in self._origins:
-                raise OriginRefused(f"pages of {origin!r:.80} may not call: add it to allowed_origins")
+                raise OriginRefused(
+                    f"web pages of {origin!r:.80} may not call this server: add it to allowed_origins"
+                )
 
 
 def _parse_host(host: str) -> str:

@@ -47,7 +47,9 @@ async def list_sessions(
     limit: Limit = 50,
     cursor: Annotated[
         str | None,
-        Query(pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$", description="The `next_cursor` of the last page."),
+        Query(
+            pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$", description="The `next_cursor` of the previous page."
+        ),
     ] = None,
 ) -> Response:
     """List your sessions, newest first."""
@@ -153,7 +155,7 @@ async def list_messages(
     caller: CurrentCaller,
     session_id: Id,
     limit: Limit = 100,
-    cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the last page.")] = 0,
+    cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the previous page.")] = 0,
 ) -> Response:
     """List the transcript, oldest first."""
     # One message more than the page shows whether another page follows.

@@ -80,7 +80,7 @@ class FileLedgers(Ledgers):
         self._lock.release()
 
     def run(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job. A failure of the disk is a `StoreUnavailable`."""
+        """Run a job. Raise `StoreUnavailable` if the disk fails."""
         try:
             return job(self)
         except OSError as error:
@@ -279,7 +279,7 @@ class FileLedgers(Ledgers):
         try:
             yield cast(Ledger, ledger)
         except SashError:
-            raise  # refused before any change
+            raise  # the rules raised it before any change
         except Exception:
             self._ledgers.pop(session_id, None)
             if again := self._load(session_id):
@@ -292,7 +292,7 @@ class FileLedgers(Ledgers):
         if version > LAYOUT_VERSION:
             self._lock.release()
             raise StoreUnavailable(
-                f"the folder was written by a newer Sash (layout {version}): install that one"
+                f"the folder was written by a newer Sash (layout {version}): install the newer Sash"
             )
         disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 

@@ -1,7 +1,8 @@
 """Reads a session from its files and replays its logs.
 
 The logs may have later changes than the other files, and any file may be damaged. A damaged turn file is
-restored from its log. A turn that has ended by its file has ended, even if its log lost the end.
+restored from its log. A turn that has ended according to its file has ended, even if the last lines of its
+log are lost.
 """
 
 import os
@@ -31,7 +32,7 @@ class LoadedSession(NamedTuple):
 
 
 class _LateChange(NamedTuple):
-    """The end of a turn, or its amended answer, that `session.json` or the turn's file does not have."""
+    """The end or amended answer of a turn, if it is newer than `session.json` or than the turn's file."""
 
     cursor: int
     turn_id: str
@@ -77,9 +78,10 @@ class SessionReader:
     def _replay(
         self, entries: dict[str, Entry], files: dict[str, TurnFile], path: Path, cursor: int
     ) -> list[_LateChange]:
-        """Add the steps of a log to its entry. Return the changes after the session's `cursor`.
+        """Add the steps of a log to the entry of its turn. Return the changes that the other files lack.
 
-        A turn that is final by its file stays final, even if its log lost the end.
+        `cursor` is the cursor of `session.json`. A turn that has ended according to its file stays ended,
+        even if the last lines of its log are lost.
         """
         lines, late, file = self._read_log(path), [], files.get(path.stem)
         if not lines:
@@ -124,7 +126,8 @@ class SessionReader:
     def _read_log(self, path: Path) -> list[LogLine]:
         """Read a log up to its last commit, and remove the rest of the file.
 
-        The rest is an incomplete write. If it is longer than that, the file is damaged, and a copy is kept.
+        The rest is one incomplete write. If it has several lines after an unreadable one, the file is
+        damaged, and a copy is kept.
         """
         data = path.read_bytes()
         lines: list[LogLine] = []
@@ -141,10 +144,13 @@ class SessionReader:
             if data.count(b"\n", readable_size) > 1:
                 shutil.copyfile(path, path.with_suffix(".damaged"))
                 self._report.add(
-                    path, "damaged in the middle: the lines before it are used, a copy of the file is kept"
+                    path,
+                    "the log is damaged: the lines before the damage are used, and a copy of it is kept",
                 )
             else:
-                self._report.add(path, "a crash tore off the last lines: they are removed")
+                self._report.add(
+                    path, "a crash left an incomplete write at the end of the log: it is removed"
+                )
             os.truncate(path, committed_size)
         return lines[:committed_count]
 
@@ -152,7 +158,7 @@ class SessionReader:
 def _find_ends_without_log(
     files: dict[str, TurnFile], late: list[_LateChange], cursor: int
 ) -> Iterator[_LateChange]:
-    """Find the ends of turns that only the turn's file has: not the session, and no log."""
+    """Find the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
     known = _turns_ended_late(late)
     for file in files.values():
         turn = file.continuation
@@ -166,7 +172,7 @@ def _turns_ended_late(late: Iterable[_LateChange]) -> set[str]:
 
 
 def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
-    """Apply a change that `session.json`, which is as of `cursor`, or the turn's file does not have."""
+    """Apply a change that is newer than `session.json`, whose cursor is `cursor`, or than the turn's file."""
     if isinstance(item.change, TurnEnd):
         ledger.apply_end(item.turn_id, item.change, item.at)
         return
@@ -180,7 +186,10 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
 def _add_transcript(
     ledger: Ledger, record: SessionFile, folder: Path, files: dict[str, TurnFile], late_turns: set[str]
 ) -> None:
-    """Add the imported messages, then the messages of the turns by position, except the late turns."""
+    """Add the imported messages, then the messages of the turns in the order of their positions.
+
+    The messages of `late_turns` are left out here; `_apply_late` adds them.
+    """
     imported = folder / "turns" / "imported.ndjson"
     for line in imported.read_bytes().splitlines() if imported.exists() else ():
         ledger.add_message(decode(MessageEntry, line), None)

@@ -21,7 +21,7 @@ from sash.values.messages import MessageEntry
 
 
 class SessionWriter:
-    """Writes ledgers below a folder. `outdated` has the sessions whose logs have more than their files."""
+    """Writes ledgers below a folder. `outdated` has the ids of sessions with logs newer than their files."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -40,7 +40,7 @@ class SessionWriter:
         amended: MessageEntry | None = None,
         new: bool = False,
     ) -> None:
-        """Append the last `count` steps of an entry to its log, as one commit. 0 writes only its status."""
+        """Append the last `count` steps of an entry to its log, as one commit. With 0, write the status."""
         self.outdated.add(ledger.session.id)
         continuation = entry.continuation
         lines = [encode_step(step) for step in entry.steps[-count:]]
@@ -50,7 +50,7 @@ class SessionWriter:
         disk.append(self._log_path(ledger, entry), lines, new=new)
 
     def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
-        """Write a turn's file unless the disk refuses. The log has everything, and a sweep tries again."""
+        """Write a turn's file. Ignore a failure: the log has everything, and a sweep tries again."""
         with suppress(OSError):
             self.write_turn(ledger, entry)
 
@@ -98,7 +98,7 @@ class SessionWriter:
         self.write_session(ledger)
 
     def update_files(self, ledgers: Iterable[Ledger]) -> None:
-        """Write the files of outdated sessions."""
+        """Write the files of all sessions whose logs are newer than their files."""
         for ledger in ledgers:
             if ledger.session.id in self.outdated:
                 for entry in ledger.entries.values():
@@ -107,7 +107,7 @@ class SessionWriter:
                 self.write_session(ledger)
 
     def drop_swept_logs(self, ledgers: Iterable[Ledger]) -> None:
-        """Delete the logs of ended turns that have no steps any more."""
+        """Delete the logs of ended turns whose steps a sweep has dropped."""
         for ledger in ledgers:
             for entry in ledger.entries.values():
                 if entry.continuation.is_final and not entry.steps:

@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class FilesStore(LedgerStore):
-    """Sessions as files. A second process is refused."""
+    """Sessions as files. `open` raises `StoreUnavailable` if another process has the folder open."""
 
     is_durable: ClassVar[bool] = True
     is_shared: ClassVar[bool] = False

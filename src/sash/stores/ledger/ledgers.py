@@ -1,4 +1,4 @@
-"""The ledgers of all sessions, and the verbs of the store contract on them, without `async`."""
+"""The ledgers of all sessions, with the methods of the store contract. They are not thread-safe."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -297,7 +297,7 @@ class Ledgers:
         self._note_name(ledger.session)
 
     def _note_name(self, session: Session) -> None:
-        """Note the name of a session. A later change of the name does not remove the note."""
+        """Add a session to the index of names. It stays there if the session gets another name later."""
         if session.name is not None:
             self._named.setdefault((session.owner, session.name), set()).add(session.id)
 
@@ -309,7 +309,7 @@ class Ledgers:
                 del self._named[key]
 
     def _find_named(self, session: Session) -> Session | None:
-        """Return the session that has the name now, if `session` needs the name."""
+        """Return the session that has the name of `session` now; None if `session` does not need it."""
         name = rules.get_reserved_name(session)
         return None if name is None else self.find_session(session.owner, name)
 

@@ -1,7 +1,7 @@
 """The records of one session in memory.
 
-The verbs check everything by `rules` before they change anything, so that a refused call leaves the ledger as
-it was.
+The methods check everything with `rules` before they change anything, so that a call that raises leaves the
+ledger as it was.
 """
 
 from collections.abc import Iterable, Sequence
@@ -113,7 +113,7 @@ class Ledger:
     def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
         entry = self.entries.get(lease.continuation_id)
         change = rules.finish(lease, None if entry is None else self._end_state(entry), end, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         self._end(entry, end, change, now)
         return EndWritten(change.steps, change.next_waits)
 

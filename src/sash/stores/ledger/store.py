@@ -1,4 +1,4 @@
-"""A store whose sessions are ledgers: the verbs of `Ledgers`, made `async`."""
+"""The async methods of the store contract, for a backend that keeps ledgers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine

@@ -12,7 +12,7 @@ _KEY_LENGTH = 4
 
 
 class WordIndex:
-    """Positions of a transcript by prefixes of their words."""
+    """Finds the positions of messages in a transcript by prefixes of their words."""
 
     def __init__(self) -> None:
         self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
@@ -31,7 +31,7 @@ class WordIndex:
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
 
     def find_newest(self, prefix: str, limit: int) -> set[int]:
-        """Return the last positions that have a word with this prefix: up to `limit` for each group."""
+        """Return the newest positions that have a word with this prefix: at most `limit` for each group."""
         prefix = normalize(prefix)
         first = prefix[:_KEY_LENGTH]
         is_short = len(first) < _KEY_LENGTH

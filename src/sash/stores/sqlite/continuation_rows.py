@@ -25,7 +25,7 @@ from sash.values.sessions import SESSION_IDLE_DAYS
 from sash.values.stats import Stats
 from sash.values.steps import Step
 
-# A turn that ended after some time began at most this long before it, or it would have expired.
+# The maximum time between the start and the end of a turn: an older turn has expired.
 MAX_TURN_AGE = timedelta(days=SESSION_IDLE_DAYS + 1)
 
 
@@ -55,7 +55,7 @@ def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> t
 
 
 def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState | None]:
-    """Return the key of a continuation's session, and its state. Both are 0 and None if it is deleted."""
+    """Return the key of a continuation's session, and the turn's state; 0 and None if it was deleted."""
     row = db.execute(SQL["turn_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None
@@ -145,7 +145,7 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
 
 
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
-    """Return the open continuations that have waited since before this time."""
+    """Return the open continuations that have been waiting since before this time."""
     found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
     waiting = ((LeaseState(worker), read_continuation(row)) for worker, *row in found)
     return [
@@ -242,7 +242,7 @@ def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> lis
 
 
 def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
-    """Drop the steps of continuations that ended before this time. Their cursors are not assigned again."""
+    """Drop the steps of continuations that ended before this time. No later step gets a dropped cursor."""
     dropped = 0
     found = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
     for status, updated_at, *row in found:

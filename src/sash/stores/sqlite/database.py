@@ -1,8 +1,8 @@
 """One SQLite file: a writer thread, reader threads, and the migrations.
 
 The writer thread owns one connection. It commits all waiting jobs together, with one fsync (group commit).
-Each job has a savepoint, so that a refused job does not affect the others. Readers have connections of their
-own and never wait for the writer (WAL).
+Each job has a savepoint, so that a job that fails does not affect the others. Readers have connections of
+their own and never wait for the writer (WAL).
 """
 
 import asyncio
@@ -45,7 +45,7 @@ class _PendingJob:
 
 
 class _File:
-    """The file that was opened. A write into a moved or deleted file would be lost."""
+    """The file that was opened. If the file is moved or deleted, later writes into it would be lost."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -57,7 +57,7 @@ class _File:
         self._identity = (found.st_dev, found.st_ino)
 
     def check(self) -> None:
-        """Refuse to use a file that was moved, deleted or replaced."""
+        """Raise FileNotFoundError if the file was moved, deleted or replaced."""
         if self._is_gone():
             raise FileNotFoundError(self.path)
 
@@ -66,10 +66,11 @@ class _File:
         start = f"the store {self.path.name} cannot be used"
         # SQLite reports a missing file in several ways, so the file itself is checked again.
         if self._is_gone():
-            return f"{start}: the file that was opened is not there any more: put it back, or start again"
+            return f"{start}: the file that was opened is not there any more: put it back, or restart"
         if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
             advice = (
-                "It is damaged, or no database: put a backup in its place, or try `sqlite3 FILE .recover`"
+                "The file is damaged or is not a database: put a backup in its place, "
+                "or try `sqlite3 FILE .recover`"
             )
         else:
             advice = (
@@ -279,7 +280,7 @@ def migrate(db: sqlite3.Connection) -> None:
     if version > SCHEMA_VERSION:
         raise StoreUnavailable(
             f"the database was written by a newer Sash (schema {version}, this one knows {SCHEMA_VERSION}): "
-            "install the newer one"
+            "install the newer Sash"
         )
     for number in range(version + 1, SCHEMA_VERSION + 1):
         script = read_script(f"{number:04}")

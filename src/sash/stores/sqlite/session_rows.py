@@ -147,7 +147,7 @@ def read_time(timestamp: float) -> datetime:
 
 
 def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name now, if `session` needs the name."""
+    """Return the session that has the name of `session` now; None if `session` does not need it."""
     name = rules.get_reserved_name(session)
     return None if name is None else find_session(db, session.owner, name)
 

@@ -1,4 +1,4 @@
-"""The verbs of a turn on SQLite. Each one reads a state, applies its rule, and writes the change.
+"""The methods of the store for turns, on SQLite. Each reads a state, applies its rule, and writes the change.
 
 Every function is one job of the writer thread, and runs in one transaction.
 """
@@ -140,7 +140,7 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
-    """Expire the continuations that have waited since before this time, and return their number."""
+    """Expire the continuations that have been waiting since before this time. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
     for continuation in forgotten:
         key, turn = _read_turn(db, continuation.id)
