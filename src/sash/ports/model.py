@@ -10,6 +10,7 @@ from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
 MAX_TOKENS = 1 << 40
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 # Options with these names would contradict the fields of a request.
 RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "temperature", "max_output_tokens"})
 
@@ -62,8 +63,8 @@ class Usage:
 
     def __post_init__(self) -> None:
         """Replace impossible values: servers send fractions, negative counts and nulls."""
-        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
-            count = getattr(self, name)
+        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        for name, count in zip(_COUNTS, counts, strict=True):
             if type(count) is not int or not 0 <= count < MAX_TOKENS:
                 object.__setattr__(self, name, _to_count(count))
         if self.cached_tokens > self.input_tokens:

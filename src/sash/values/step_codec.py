@@ -104,7 +104,18 @@ def _encode_fields(value: Any) -> Detail:
 
 
 def _encode_bill(bill: Bill | None) -> Detail | None:
-    return None if bill is None else _encode_fields(bill)
+    if bill is None:
+        return None
+    return {
+        "model": bill.model,
+        "input_tokens": bill.input_tokens,
+        "cached_tokens": bill.cached_tokens,
+        "output_tokens": bill.output_tokens,
+        "reasoning_tokens": bill.reasoning_tokens,
+        "counted_tokens": bill.counted_tokens,
+        "estimated": bill.estimated,
+        "cost_usd": bill.cost_usd,
+    }
 
 
 def _decode_bill(usage: Detail | None) -> Bill | None:
@@ -143,7 +154,7 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
     if interrupted.code is not None:
         detail |= {"code": interrupted.code, "message": interrupted.message}
     if interrupted.lost_bills:
-        detail["lost"] = [_encode_fields(bill) for bill in interrupted.lost_bills]
+        detail["lost"] = [_encode_bill(bill) for bill in interrupted.lost_bills]
     return detail
 
 
