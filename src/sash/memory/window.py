@@ -109,7 +109,7 @@ class Window:
         return window
 
     def snapshot(self, conversation_id: str) -> ConversationWindow:
-        """Return the window as a value."""
+        """Return a frozen copy of the window; `restore` reads it."""
         limits = self.limits
         return ConversationWindow(
             conversation_id,
@@ -213,7 +213,7 @@ class Window:
 
     @staticmethod
     def _keep(kept: list[_Group], turn: _Turn) -> None:
-        """Exclude groups from eviction, and with an answer its question, so that no window starts with it."""
+        """Exclude groups from eviction. A kept answer keeps its question: no window starts with an answer."""
         if any(group.messages[0].role == "assistant" for group in kept):
             kept += [group for group in turn.groups if group.messages[0].id == turn.question]
         for group in kept:
@@ -261,7 +261,7 @@ class Window:
             evicted.append(Eviction(message, reason))
 
     def find_turn_starts(self) -> Iterator[str]:
-        """Return the id of the first remaining message of each turn that has lost its user message."""
+        """Yield the id of the first remaining message of each turn that has lost its user message."""
         for queue in self._turns:
             for turn in queue:
                 if turn.question is not None and turn.question not in self._messages:

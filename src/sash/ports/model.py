@@ -61,7 +61,7 @@ class Usage:
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Replace impossible values: servers send fractions, negative counts and nulls."""
+        """Correct wrong counts of a server: cut off fractions, and replace negative or missing ones by 0."""
         for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
             count = getattr(self, name)
             if type(count) is not int or not 0 <= count < MAX_TOKENS:
@@ -121,7 +121,7 @@ class Model(Protocol):
 
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Answer a request. Raise a `ModelError` if that fails."""
+        """Answer a request as a stream of deltas. Raise a `ModelError` if that fails."""
         ...
 
     async def close(self) -> None:
@@ -161,7 +161,7 @@ def check_options(options: Iterable[str], reserved_options: frozenset[str]) -> N
 
 
 def extract_text(message: dict[str, Any]) -> str:
-    """Return the text of a message. Images and recordings have none."""
+    """Return the text of a message in OpenAI form; empty if it has only images or recordings."""
     content = message["content"]
     if isinstance(content, str):
         return content
