@@ -24,10 +24,10 @@ class MessageRenderer:
         return self.fill_empty(rendered)
 
     def render_question(self, content: Any, sent_at: datetime) -> Any:
-        """Return the content of a user message with its time."""
+        """Return the content of a user message with the time `sent_at` before it."""
         return prepend_time(content, sent_at, self._zone)
 
     def fill_empty(self, message: dict[str, Any]) -> dict[str, Any]:
-        """Return the message; an empty answer gets a placeholder."""
+        """Return the message, with a placeholder for an answer that has neither text nor tool calls."""
         is_empty = message["role"] == "assistant" and not message["content"] and not message.get("tool_calls")
         return message | {"content": NO_ANSWER} if is_empty else message

@@ -125,7 +125,7 @@ class ConversationMemoryManager:
 
     @classmethod
     def from_config(cls, config: AgentConfig, **options: Any) -> Self:
-        """Build a manager from the agent's configuration. `options` go to the constructor unchanged."""
+        """Build a manager from the agent's configuration. `options` are more arguments of the constructor."""
         if not isinstance(config, AgentConfig):
             raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(

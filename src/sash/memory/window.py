@@ -176,7 +176,7 @@ class Window:
         self.tokens += message.token_count
 
     def _add_result(self, result: MessageEntry) -> None:
-        """Add a tool result to the group of its call. Only the last group can have open calls."""
+        """Add a tool result to the last group. Raise `OrphanToolResult` if the group lacks its open call."""
         group = self._last
         if group is None or not group.unanswered or result.tool_call_id not in group.unanswered:
             raise OrphanToolResult(
