@@ -139,7 +139,7 @@ class TurnBudget:
         self._reserved_tokens, self._progress.reserved_usd = 0, 0.0
 
     def write_off(self, written: str = "") -> None:
-        """Bill a call that gave no answer. `written` is the text that had arrived."""
+        """Add the bill of a call without answer to `lost_bills`. `written` is the text that had arrived."""
         if self._reserved_tokens:
             self.lost_bills.append(self.settle(Answer(written)))
             self._progress.add_bill(self.lost_bills[-1])

@@ -37,5 +37,5 @@ class NoteVerbs:
     async def set_preferences(
         self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
     ) -> Session:
-        """Change some preferences of a session. A preference with the value None is removed."""
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
         return await self._notes.prefer(owner, session_id, preferences)

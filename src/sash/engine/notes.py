@@ -98,7 +98,7 @@ class Notes:
         await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change some preferences of a session. A preference with the value None is removed."""
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
         new = check_json(preferences)
 
         def change(session: Session) -> Session:

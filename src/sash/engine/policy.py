@@ -62,7 +62,7 @@ def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
 
 
 def _matches(service: str, patterns: tuple[str, ...]) -> bool:
-    """Match a service against services (`light.turn_on`), domains (`lock`) and wildcards (`light.*`)."""
+    """Return True if a pattern is the service (`light.turn_on`), its domain (`light`) or a wildcard."""
     service = service.lower()
     domain = service.partition(".")[0]
     return any(

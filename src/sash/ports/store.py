@@ -444,4 +444,8 @@ class Store(Protocol):
         """Write a whole session and return it. Its id must be free; a name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones."""
+        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones.
+
+        A session expires if it has not changed since `idle_before`, a waiting continuation if it has not
+        changed since `ended_before`. The steps of continuations that ended before `ended_before` are dropped.
+        """
