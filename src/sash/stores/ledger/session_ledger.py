@@ -155,7 +155,7 @@ class Ledger:
         return entry.continuation
 
     def expire_forgotten(self, before: datetime, now: datetime) -> int:
-        """Expire the continuations that have waited since `before` or longer, and return their number."""
+        """Expire continuations without a worker that have not changed since `before`; return their number."""
         waiting = list(self._open.values())
         forgotten = [e for e in waiting if rules.is_forgotten(e.continuation, e.lease, before)]
         for entry in forgotten:
