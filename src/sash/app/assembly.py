@@ -47,7 +47,7 @@ def make_runtime(
 
 
 def make_store_settings(settings: Settings, clock: Clock | None = None) -> StoreSettings:
-    """Return the settings of the store."""
+    """Return those of the settings that a store needs."""
     return StoreSettings(settings.store, settings.folder, clock or SystemClock())
 
 

@@ -262,7 +262,7 @@ class HomeAssistantSocket:
     async def _wait(
         self, future: asyncio.Future[Any], kind: str, timeout_s: float | None = None, text: str = ""
     ) -> Any:
-        """Send the text, if any, and wait for the future."""
+        """Send the text, if any, and return the future's result. Raise `HomeUnavailable` after a timeout."""
         if self._lost_reason is not None:
             raise_unavailable(self._name, self._lost_reason)
         limit_s = timeout_s or self._timing.response_s
