@@ -52,7 +52,7 @@ def make_store_settings(settings: Settings, clock: Clock | None = None) -> Store
 
 
 def make_home(settings: Settings, clock: Clock) -> Home | None:
-    """Return the home of the settings, or None."""
+    """Return the home of the settings, or None. Raise `InvalidConfig` if its packages are not installed."""
     if settings.home_url is None and settings.home == "none":
         return None
     try:

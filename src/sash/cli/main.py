@@ -86,7 +86,7 @@ def options(
 
 @contextmanager
 def _exit_on_stop_signals() -> Iterator[None]:
-    """Turn a stop signal into SystemExit, so that clean-up code runs and interrupts a running turn."""
+    """Raise `SystemExit` at a stop signal, so that clean-up code runs and interrupts a running turn."""
     received: list[SystemExit] = []
 
     def stop(number: int, _: object) -> None:
@@ -105,7 +105,7 @@ def _exit_on_stop_signals() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Send the rest of standard output to /dev/null, so that Python does not fail again at exit."""
+    """Send the rest of standard output to /dev/null, so that Python does not fail at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

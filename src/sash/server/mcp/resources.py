@@ -108,7 +108,7 @@ async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.Read
 
 
 async def _load_session(service: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
-    """Return a session with its newest `MAX_TURNS` turns."""
+    """Return a session with its newest `MAX_TURNS` turns, as JSON values."""
     session = await service.get_session(caller, session_id)
     shown = SessionShown.of(session, await service.open_continuations(caller, session_id))
     turns = await service.list_turns(caller, session_id, limit=MAX_TURNS)
