@@ -132,7 +132,7 @@ class Tokens:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Lock the file for this process. Raise StoreUnavailable if another process keeps it locked."""
+        """Lock the file for this process. Raise `StoreUnavailable` if another process keeps it locked."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
         for _ in range(_MAX_LOCK_TRIES):

@@ -252,7 +252,6 @@ class Export:
 
 
 def _waiting_calls(turn: ContinuationResult) -> Iterator[WaitingCall]:
-    """Yield the calls of a turn that wait for an approval."""
     if turn.status == "awaiting_approval":
         progress = Progress.from_steps(turn.continuation.request.message, turn.steps)
         for call in progress.open_calls.values():

@@ -27,7 +27,7 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _refuse_bool(value: Any) -> Any:
-    """Raise ValueError for true and false, which Pydantic would read as 1 and 0."""
+    """Raise `ValueError` for true and false, which Pydantic would read as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
@@ -119,7 +119,7 @@ class Settings:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The allowed origins, as a browser writes them."""
+        """The allowed origins as browsers send them: in lower case and without a final slash."""
         return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
 
     @property

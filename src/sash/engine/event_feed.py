@@ -87,7 +87,7 @@ class EventFeed:
         return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
 
     async def _read_behind(self, cursor: int) -> list[StoredEvent]:
-        """Read the store for a subscriber whose cursor is before the kept events."""
+        """Return events from the store, for a subscriber whose cursor is before the kept events."""
         stored = await self._read_store(cursor)
         if not self._recent and len(stored) < _PAGE:
             # A sweep has dropped the steps at the start of the feed.

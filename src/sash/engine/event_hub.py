@@ -64,7 +64,7 @@ class EventHub:
                 del self._subscribers[session_id]
 
     def count_subscribers(self, session_id: str | None = None) -> int:
-        """Return the number of subscribers, of one session or of all."""
+        """Return the number of subscribers in this process, of one session or of all."""
         if session_id is None:
             return sum(map(len, self._subscribers.values()))
         return len(self._subscribers.get(session_id, ()))
@@ -75,7 +75,6 @@ class EventHub:
             subscriber.news.set()
 
     def wake_all(self) -> None:
-        """Wake the subscribers of all sessions."""
         for session_id in self._subscribers:
             self.wake(session_id)
 

@@ -259,7 +259,7 @@ def _weigh(stem: str) -> int:
 
 
 def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
-    """Return True if a user message has nearly the same words as the present question."""
+    """Return True if a user message has nearly the same stems as the new question (`asked`)."""
     if hit.message.role != "user":
         return False
     said = set(extract_stems(hit.message.text))

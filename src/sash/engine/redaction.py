@@ -136,7 +136,7 @@ def _redact_item(key: str, item: Any) -> Any:
 
 
 def _redact_arguments(text: str) -> str:
-    """Redact the arguments of a tool call: JSON text, which stays valid JSON."""
+    """Return the arguments of a tool call without secrets: JSON text, which stays valid JSON."""
     try:
         arguments = json.loads(text)
     except ValueError:

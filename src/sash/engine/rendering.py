@@ -17,7 +17,7 @@ class MessageRenderer:
         self._zone = zone
 
     def render(self, message: MessageEntry) -> dict[str, Any]:
-        """Return a stored message in OpenAI form."""
+        """Return a stored message in OpenAI form. A user message starts with its time."""
         rendered = message.to_openai()
         if message.role == "user":
             rendered["content"] = self.render_question(message.content, message.timestamp)

@@ -88,7 +88,7 @@ def _check(bundle: Bundle) -> None:
 
 
 def _is_sound(stats: Stats | None) -> bool:
-    """Return True if no counter is negative."""
+    """Return True if no counter is negative, or if there are no stats."""
     numbers = [] if stats is None else [*asdict(stats).values()]
     return all(n >= 0 for n in numbers if not isinstance(n, dict))
 

@@ -73,7 +73,7 @@ class SessionVerbs:
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
     ) -> Session:
-        """Start the session that a request describes."""
+        """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
         await self._check_room(owner)
         session = replace(
             self._make_session(request, owner),

@@ -87,6 +87,5 @@ class WindowCache:
             self._windows.popitem(last=False)
 
     def drop_owner(self, owner: str) -> None:
-        """Remove the windows of an owner."""
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
             del self._windows[session_id]

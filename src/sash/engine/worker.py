@@ -147,11 +147,11 @@ class Worker:
             return recorded
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn."""
+        """Set or replace the answer of a completed turn, and return the turn."""
         return await self._recorder.amend(owner, continuation_id, answer)
 
     async def stop(self, owner: str, session_id: str | None = None) -> None:
-        """Stop the running turns of an owner, or of one session."""
+        """Stop the running turns of an owner, or only those of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
 

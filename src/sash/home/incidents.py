@@ -174,7 +174,10 @@ def _list_gaps(points: Sequence[HistoryPoint]) -> Iterable[tuple[datetime, datet
 
 
 def _merge_repetitions(incidents: Iterable[Incident]) -> list[Incident]:
-    """Merge equal log messages, and outages of one entity within the same hour."""
+    """Return the incidents with repetitions merged.
+
+    Repetitions are equal log messages, and outages of one entity that began in the same hour.
+    """
     found: dict[tuple[str, ...], Incident] = {}
     for incident in sorted(incidents, key=lambda incident: incident.first_at):
         key = (

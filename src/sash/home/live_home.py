@@ -50,7 +50,6 @@ class LiveHome:
         self._unsubscribe = self.home.subscribe(self._on_event)
 
     async def close(self) -> None:
-        """Disconnect from the home."""
         self._unsubscribe()
         self._drop_index(Disconnected("it was closed"))
         await self.home.close()

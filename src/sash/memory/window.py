@@ -98,7 +98,7 @@ class Window:
 
     @classmethod
     def restore(cls, state: ConversationWindow) -> Self:
-        """Build the window that `snapshot` described. Nothing is evicted."""
+        """Return the window that `snapshot` copied. Nothing is evicted."""
         window = cls(Limits(state.max_tokens, state.max_turns, state.evict_to, state.preserve_system))
         starts = set(state.turn_starts)
         for message in state.messages:

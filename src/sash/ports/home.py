@@ -142,7 +142,7 @@ class ServiceField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service such as `light.turn_on`. `target` describes the entities that it accepts; None means none."""
+    """A service such as `light.turn_on`. `target` describes the entities that it accepts, or is None."""
 
     name: str
     description: str = ""

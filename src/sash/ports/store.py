@@ -120,7 +120,6 @@ class SessionTotals(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> "SessionTotals":
-        """Return the totals of a session."""
         is_one_question = session.is_one_question
         return cls(session.status, session.version, session.stats, is_one_question)
 

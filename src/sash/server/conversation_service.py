@@ -222,7 +222,6 @@ class ConversationService:
         }
 
     async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
-        """Return the turn of a conversation that waits for an approval, or None."""
         name = check_conversation_id(conversation_id)
         found = await self.runtime.find_session(name, owner=caller.owner)
         with suppress(SessionNotFound, ContinuationNotFound):

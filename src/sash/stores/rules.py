@@ -344,7 +344,7 @@ def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
 
 
 def raise_lease_lost(lease: Lease) -> NoReturn:
-    """Refuse a write of a worker that does not hold the continuation."""
+    """Raise `LeaseLost`: the worker no longer holds the continuation."""
     raise LeaseLost(lease.continuation_id)
 
 

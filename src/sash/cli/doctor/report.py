@@ -34,7 +34,6 @@ async def run_checks(settings: Settings) -> list[Finding]:
 
 
 def print_report_as_json(loaded: LoadedSettings | None, findings: list[Finding]) -> None:
-    """Print the settings and the findings as JSON."""
     names = ("name", "value", "from")
     print_json(
         {

@@ -234,7 +234,7 @@ class ToolCalls:
         self._write_result(checked.call, text, checked.action("dry_run"))
 
     async def _describe_effect(self, checked: "_CheckedCall") -> Any:
-        """Return what a call would do, for the person who has to approve it."""
+        """Return the effect of a call as JSON values, for the person who has to approve the call."""
         preview = checked.spec.preview
         try:
             return redact_result(

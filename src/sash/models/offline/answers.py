@@ -149,7 +149,10 @@ def _compose_unavailable(sentence: Sentence, outputs: list[ToolOutput], phrases:
 
 
 def _compose_batteries(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the low batteries, or all. A battery without a current level is listed with its last level."""
+    """Return a list of the low batteries, or of all.
+
+    A battery without a current level is listed with its last level.
+    """
     last = {e["entity_id"]: e for o in outputs if o.tool == "get_history" for e in get_entities(o.value)}
     read = next((get_entities(o.value) for o in outputs if o.tool == "get_states"), [])
     low: list[str] = []
@@ -188,7 +191,7 @@ def _join(items: list[str], phrases: Phrases) -> str:
 
 
 def _compose_logbook(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the entries of the logbook, oldest first."""
+    """Return the logbook entries as lines, oldest first."""
     if outputs[-1].tool != "get_logbook":
         # The current state would not answer a question about the past.
         return _describe_closest(sentence, outputs, phrases) or ""
@@ -208,7 +211,7 @@ def _is_at_night(entry: dict[str, Any]) -> bool:
 
 
 def _compose_diagnosis(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """Describe the first diagnosis, and the others only if they report a problem."""
+    """Return a text about the first diagnosis, and about the others only if they report a problem."""
     diagnoses = [o.value for o in outputs if o.tool == "diagnose_entity" and _is_object(o)]
     if not diagnoses:
         return _compose_states(sentence, outputs, phrases)
@@ -240,7 +243,7 @@ def _compose_errors(sentence: Sentence, outputs: list[ToolOutput], phrases: Phra
 
 
 def _compose_order(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """Ask which device is meant. The offline model never acts itself."""
+    """Return a question: which device is meant? The offline model never acts itself."""
     closest = _describe_closest(sentence, outputs, phrases)
     if closest is not None:
         return closest and f"{closest} {phrases.nothing_done}"

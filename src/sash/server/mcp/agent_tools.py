@@ -67,7 +67,7 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
 
 
 def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
-    """Return the arguments as a value of `kind`, or raise InvalidInput."""
+    """Return the arguments as a value of `kind`, or raise `InvalidInput`."""
     try:
         return adapter(kind).validate_python(arguments)
     except ValidationError as error:

@@ -83,7 +83,7 @@ _MISSING = (SessionNotFound, ContinuationNotFound, ArtifactNotFound)
 
 
 async def read_resource(service: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
-    """Return a resource of the caller. Raise MCPError if it does not exist or belongs to another owner."""
+    """Return a resource of the caller. Raise `MCPError` if it is unknown or belongs to another owner."""
     if uri == "sash://guide":
         return _make_text(uri, GUIDE, MARKDOWN, GUIDE_TTL_MS)
     with raise_as_rpc_error(uri=uri):

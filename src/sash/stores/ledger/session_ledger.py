@@ -180,7 +180,6 @@ class Ledger:
         return is_idle
 
     def add(self, entry: Entry) -> None:
-        """Add a continuation."""
         continuation = entry.continuation
         self.entries[continuation.id] = entry
         if not continuation.is_final:
