@@ -105,7 +105,7 @@ def _exit_on_stop_signals() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    """Send the rest of standard output to /dev/null, so that Python does not fail at exit."""
+    """Send the rest of standard output to /dev/null, so that Python does not fail again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

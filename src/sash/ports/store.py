@@ -313,9 +313,7 @@ class Store(Protocol):
         """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`."""
 
     async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
-        """Claim the oldest pending continuation of a session. Return None if there is none, or if the
-        session is held.
-        """
+        """Claim the oldest pending continuation. Return None without one, or if the session is held."""
 
     async def append(
         self,
@@ -370,9 +368,7 @@ class Store(Protocol):
         """Return all pending and interrupted continuations whose session no other continuation holds."""
 
     async def last_id(self) -> str | None:
-        """Return the greatest id of all sessions and continuations. New ids must be greater, even if the
-        clock was set back.
-        """
+        """Return the greatest id of all sessions and continuations, or None. New ids must be greater."""
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
 
