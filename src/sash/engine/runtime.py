@@ -197,7 +197,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
 
     @property
     def home(self) -> LiveHome | None:
-        """The home with its index, or None."""
+        """The home with its index, or None if the runtime has no home."""
         return self._parts.home
 
     @property
@@ -246,7 +246,10 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             _ = home.index
 
     async def recover(self) -> list[Continuation]:
-        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
+
+        Return the turns that were marked.
+        """
         return await self._worker.recover()
 
     async def sweep(self) -> SweepCounts:

@@ -62,7 +62,7 @@ class Usage:
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Replace impossible values: servers send fractions, negative counts and nulls."""
+        """Correct wrong counts of a server: cut off fractions, and replace negative or missing ones by 0."""
         counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
         for name, count in zip(_COUNTS, counts, strict=True):
             if type(count) is not int or not 0 <= count < MAX_TOKENS:
@@ -122,7 +122,7 @@ class Model(Protocol):
 
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Answer a request. Raise a `ModelError` if that fails."""
+        """Answer a request as a stream of deltas. Raise a `ModelError` if that fails."""
         ...
 
     async def close(self) -> None:
@@ -162,7 +162,7 @@ def check_options(options: Iterable[str], reserved_options: frozenset[str]) -> N
 
 
 def extract_text(message: dict[str, Any]) -> str:
-    """Return the text of a message. Images and recordings have none."""
+    """Return the text of a message in OpenAI form; empty if it has only images or recordings."""
     content = message["content"]
     if isinstance(content, str):
         return content

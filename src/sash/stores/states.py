@@ -27,9 +27,10 @@ NO_LEASE = LeaseState()
 
 
 class SessionState(NamedTuple):
-    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval.
+    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval, or None.
 
-    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both.
+    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both
+    fields.
     """
 
     version: int
@@ -64,14 +65,14 @@ class Release(NamedTuple):
 
 
 class OpenChange(NamedTuple):
-    """The session that opens a name. It is new ("insert"), changed ("update"), or as it was."""
+    """The session that opens a name. `write` says how to store it; None means that it is stored already."""
 
     session: Session
     write: Literal["insert", "update"] | None
 
 
 class BeginChange(NamedTuple):
-    """The continuation that a request got. Without a lease it is queued, or it existed before."""
+    """The continuation that a request got. Without a lease it is queued, or `created` is False."""
 
     continuation: Continuation
     lease: LeaseState
@@ -94,7 +95,7 @@ class AppendChange(NamedTuple):
 
 
 class EndChange(NamedTuple):
-    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
+    """The changes at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
 
     steps: tuple[Step, ...]
     lease: LeaseState

@@ -32,7 +32,7 @@ def decode(kind: type[T], text: str | bytes) -> T:
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return the pydantic adapter of a class; it is built once, which takes a moment."""
+    """Return the pydantic adapter of a class. It is built only once, because building it is slow."""
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]

@@ -53,19 +53,19 @@ StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the Open
 
 @dataclass(frozen=True, slots=True)
 class BodyRecord:
-    """A step without a number."""
+    """The JSON form of a step that has no number, time and cursor yet."""
 
     type: StepType
     detail: Detail
 
 
 def encode_body(body: StepBody) -> Detail:
-    """Return the `detail` of a step."""
+    """Return the `detail` field of a step's JSON form, given the body of the step."""
     return _ENCODERS[type(body)](body)
 
 
 def decode_body(kind: StepType, detail: Detail) -> StepBody:
-    """Return the step that a `detail` describes; a ValueError says that it describes none."""
+    """Return the body that `detail` describes. Raise `ValueError` if it does not fit the type of step."""
     tag = _find_tag(kind, detail)
     try:
         return _DECODERS[kind, tag](detail)

@@ -57,7 +57,10 @@ def chat(
 
 
 def _parse_services(allow: Iterable[str]) -> tuple[str, ...]:
-    """Return the services of all --allow options; each option may list several with commas."""
+    """Return the services of all --allow options. An option may list several with commas.
+
+    Raise `BadParameter` for other texts.
+    """
     services = tuple(part.strip() for given in allow for part in given.split(",") if part.strip())
     for service in services:
         if not _SERVICE.fullmatch(service):

@@ -75,7 +75,7 @@ class TurnRunner:
             await self.journal.stop()
 
     def cancelled_stats(self) -> Stats:
-        """Return the cost of the turn if it is cancelled now, with the model call under way."""
+        """Return the cost of the turn if it is cancelled now, including the running model call."""
         return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
     async def interrupt(self) -> None:
@@ -168,7 +168,7 @@ class TurnRunner:
         return ended_at
 
     def _stats(self, **outcome: Any) -> Stats:
-        """Return the cost of the turn so far; `outcome` sets other fields."""
+        """Return the cost and the duration of the turn so far. `outcome` sets more fields."""
         duration = self._parts.clock.now() - self._started_at
         milliseconds = duration.total_seconds() * 1000
         return self._progress.stats(
@@ -197,7 +197,7 @@ def add_messages(
     messages: Sequence[dict[str, Any]],
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
-    """Add the messages of a turn, as the model read them, to the window."""
+    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
     now = parts.clock.now()
     entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
     evictions = [

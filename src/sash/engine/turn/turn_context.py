@@ -70,7 +70,10 @@ class TurnContext:
         )
 
     def _describe_home(self) -> str:
-        """Describe the home to the model once, then only changes. Return the reason if it is unavailable."""
+        """Describe the home to the model: all of it once, later only changes. Write the changes as a step.
+
+        Return a text only if the home is unavailable: the reason.
+        """
         parts, window = self._parts, self._window
         if parts.home is None:
             return ""
@@ -91,14 +94,14 @@ class TurnContext:
         return ""
 
     def _describe_delay(self) -> str:
-        """Return the current time if the message has waited so long that its own time is outdated."""
+        """Return the current time as a sentence if the message has waited for `LATE` or longer, else ""."""
         now, sent_at = self._parts.clock.now(), self._continuation.created_at
         if now - sent_at < LATE:
             return ""
         return f"It is now {self._parts.local_time.format(now)}."
 
     async def _recall(self) -> None:
-        """Bring back evicted turns that contain words of the message which the window lacks."""
+        """Write a step with evicted turns that contain words of the message which the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return

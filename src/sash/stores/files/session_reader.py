@@ -47,7 +47,7 @@ class SessionReader:
         self._report = report
 
     def read(self, folder: Path) -> LoadedSession | None:
-        """Read a session. Return None and report it if `session.json` cannot be read."""
+        """Read a session from its folder. If `session.json` cannot be read, report it and return None."""
         try:
             return self._read_session(folder)
         except SashError as error:
@@ -158,7 +158,7 @@ class SessionReader:
 def _find_ends_without_log(
     files: dict[str, TurnFile], late: list[_LateChange], cursor: int
 ) -> Iterator[_LateChange]:
-    """Find the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
+    """Yield the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
     known = _turns_ended_late(late)
     for file in files.values():
         turn = file.continuation

@@ -46,7 +46,7 @@ def insert_messages(
     continuation_id: str | None,
     messages: Iterable[tuple[int, MessageEntry]],
 ) -> None:
-    """Insert messages, each with its position."""
+    """Insert messages, given as pairs of position and message. `key` is the key of the session."""
     rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
     db.executemany(SQL["insert_message"], rows)
 
@@ -73,14 +73,14 @@ def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | 
 def replace_answer(
     db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
 ) -> None:
-    """Replace the last message of a turn, and drop the turn's vector."""
+    """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
     db.execute(SQL["amend_message"], {"row": stored.row, "body": encode(answer)})
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
     db.execute(SQL["drop_vector"], where)
 
 
 def index_messages(db: sqlite3.Connection) -> None:
-    """Add the messages that the full-text index lacks."""
+    """Add all messages that the full-text index lacks to the index."""
     db.execute(SQL["index_messages"])
     db.execute(SQL["all_indexed"])
 

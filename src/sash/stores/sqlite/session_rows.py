@@ -15,7 +15,7 @@ from sash.values.stats import NO_STATS, Stats
 
 
 def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
-    """Return the short key by which the other tables refer to a session."""
+    """Return the number by which the other tables refer to a session. Raise `SessionNotFound` if unknown."""
     row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
@@ -73,12 +73,12 @@ def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Ses
 
 
 def prepare_import(db: sqlite3.Connection, session: Session) -> Session:
-    """Return the session as an import stores it."""
+    """Return the session as an import stores it: without its name, if another session has the name."""
     return rules.prepare_import(session, _find_named(db, session))
 
 
 def insert_session(db: sqlite3.Connection, session: Session) -> int:
-    """Insert a session and return its key."""
+    """Insert a session and return its key in other tables. Raise `SessionExists` if the id is taken."""
     row = db.execute(SQL["insert_session"], _session_row(session)).fetchone()
     if row is None:
         rules.raise_session_exists(session.id)
@@ -110,7 +110,7 @@ def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
 
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
-    """Expire idle sessions, and return their number."""
+    """Expire the sessions that have not changed since `before`, and return their number."""
     expired = []
     for key, holder_id, *row in db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall():
         session = read_session(row)
@@ -147,7 +147,7 @@ def read_time(timestamp: float) -> datetime:
 
 
 def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name of `session` now; None if `session` does not need it."""
+    """Return the session that has the name of `session` now. Return None if `session` is not active."""
     name = rules.get_reserved_name(session)
     return None if name is None else find_session(db, session.owner, name)
 

@@ -140,7 +140,7 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
-    """Expire the continuations that have been waiting since before this time. Return their number."""
+    """Expire the continuations without a worker that have not changed since `before`. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
     for continuation in forgotten:
         key, turn = _read_turn(db, continuation.id)
@@ -181,7 +181,7 @@ def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnS
 
 
 def _write_change(db: sqlite3.Connection, key: int, change: TurnChange) -> None:
-    """Write a continuation that lost its lease. The session does not change."""
+    """Write a continuation whose lease was released, and its new steps. The session does not change."""
     continuation = change.continuation
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.release_continuation(
