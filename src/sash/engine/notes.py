@@ -97,9 +97,9 @@ class Notes:
 
         await change_session(self._store, owner, session_id, change)
 
-    async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
+    async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any] | None) -> Session:
         """Change some preferences of a session and return the session. A value of None deletes the key."""
-        new = check_json(preferences)
+        new = {} if preferences is None else check_json(preferences)
 
         def change(session: Session) -> Session:
             merged = {

@@ -5,21 +5,22 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
-from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model_validator
+from pydantic import AllowInfNan, BeforeValidator, Strict, model_validator
 
 from sash.errors import InvalidLimit
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
-from sash.values.validation import check_json, check_text, whole
+from sash.values.validation import copy_if_object, whole
 
-Label = Annotated[str, MinLen(1), MaxLen(256), AfterValidator(check_text)]
+Label = Annotated[str, Strict(), MinLen(1), MaxLen(256)]
 Flag = Annotated[bool, Strict()]
 # The bounds come before the conversion of 20.0 to 20, so that the JSON schema shows them.
 Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
 Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
-JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
+# The copy comes first, because JSON turns a key such as 1 into text.
+JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
 SessionStatus = Literal["active", "ended", "expired"]
 
