@@ -29,8 +29,8 @@ WHERE s.key = ifnull(
 -- Active sessions without a change since then, each with its key and the continuation that holds it.
 SELECT s.key, (SELECT id FROM continuations INDEXED BY one_holder
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
-    s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
-FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.status = 'active' AND s.updated_at < :before;
+    s.status, s.updated_at, s.version
+FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before;
 
 -- name: expire_session
 UPDATE sessions SET status = ?, version = ? WHERE key = ?;
