@@ -55,8 +55,12 @@ SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
 
 
-# Keys of `context` that older versions used for fields of the session.
-_OLDER_KEYS = {"area": "area", "one_question": "is_one_question", "turns_before": "turns_before"}
+# Keys of `context` that older versions used for fields of the session, with the type of the field.
+_OLDER_KEYS: dict[str, tuple[str, type]] = {
+    "area": ("area", str),
+    "one_question": ("is_one_question", bool),
+    "turns_before": ("turns_before", int),
+}
 
 
 @validated()
@@ -214,10 +218,21 @@ class Session:
     @model_validator(mode="before")
     @classmethod
     def _read_older_form(cls, data: Any) -> Any:
-        """Move fields such as the area out of `context`, where sessions of an older version have them."""
+        """Move fields such as the area out of `context`, where sessions of an older version have them.
+
+        A key stays in `context` if the session has the field, or if its value has another type: then it
+        belongs to the caller. SQLite's statement `end_state` repeats this for `is_one_question`.
+        """
         context = data.get("context") if isinstance(data, dict) else None
         if not isinstance(context, dict):
             return data
-        moved = {new: context[old] for old, new in _OLDER_KEYS.items() if old in context}
-        rest = {key: value for key, value in context.items() if key not in _OLDER_KEYS}
-        return moved | data | {"context": rest} if moved else data
+        moved = {
+            key: name
+            for key, (name, kind) in _OLDER_KEYS.items()
+            if name not in data and type(context.get(key)) is kind
+        }
+        if not moved:
+            return data
+        fields = {name: context[key] for key, name in moved.items()}
+        rest = {key: value for key, value in context.items() if key not in moved}
+        return data | fields | {"context": rest}
