@@ -7,7 +7,7 @@ from math import nan
 import pytest
 
 from sash import ModelConfig, SessionPolicy
-from sash.errors import InvalidInput, InvalidText, MessageTooLarge, NotAwaitingApproval
+from sash.errors import InvalidExport, InvalidInput, InvalidText, MessageTooLarge, NotAwaitingApproval
 from sash.ports.tools import ToolSpec
 from sash.testing import calling
 from sash.values.sessions import Defaults
@@ -155,6 +155,17 @@ async def test_a_lone_surrogate_has_an_error_of_its_own(run):
     with pytest.raises(InvalidText, match="surrogate"):
         SessionPolicy(allowlisted_services=[SURROGATE])
     assert (await runtime.list_sessions()).items == (session,)
+
+
+@pytest.mark.parametrize("part", ["policy", "budgets", "window", "model"])
+async def test_an_export_with_an_unknown_field_is_refused(run, part):
+    runtime = await run()
+    session = await runtime.start_session()
+    export = await runtime.export_session(session.id)
+    export["session"][part]["later"] = 1
+    await runtime.delete_session(session.id)
+    with pytest.raises(InvalidExport, match="later"):
+        await runtime.import_session(export)
 
 
 async def wait_for_approval(run, call_id):
