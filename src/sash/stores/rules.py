@@ -7,10 +7,10 @@ A query may leave out rows that a rule would reject, but the rule decides. If a 
 rule, the rule's docstring names the statement.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from sash.errors import (
     ArtifactNotFound,
@@ -24,17 +24,19 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active
-from sash.ports.store import ClaimRequest, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
+from sash.ports.store import ClaimRequest, Cut, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
 from sash.stores.states import (
     NO_LEASE,
     AmendChange,
     AppendChange,
     BeginChange,
+    CutChange,
     EndChange,
     EndState,
     LeaseState,
     OpenChange,
     Release,
+    ReleasedFields,
     SessionState,
     TurnChange,
     TurnState,
@@ -44,6 +46,8 @@ from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
+
+T = TypeVar("T")
 
 # A lease that expires later than this was taken before the clock was set back.
 MAX_LEASE = timedelta(hours=1)
@@ -218,8 +222,10 @@ def append(
     With `release`, the worker gives the lease back.
     """
     held = check_lease(lease, turn)
-    after = held.lease if release is None else held.lease.release()
-    return AppendChange(number_steps(held, steps, now), after)
+    numbered = number_steps(held, steps, now)
+    if release is None:
+        return AppendChange(numbered, held.lease, None)
+    return AppendChange(numbered, held.lease.release(), ReleasedFields(release.status, now, release.stats))
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
@@ -242,6 +248,14 @@ def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
         end.apply_to_totals(state.totals),
         state.has_pending,
     )
+
+
+def cut_window(window: Mapping[str, T], evicted_count: int, cut: Cut) -> CutChange[T]:
+    """Apply a cut to a window, given by the ids of its messages. Ids that the window lacks are ignored."""
+    gone = {evicted.message_id for evicted in cut.evicted}
+    kept = {key: value for key, value in window.items() if key not in gone}
+    evicted = {key: value for key, value in window.items() if key in gone}
+    return CutChange(kept, evicted, evicted_count + len(cut.evicted))
 
 
 def record(

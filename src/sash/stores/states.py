@@ -1,7 +1,7 @@
 """The states that the rules read, and the changes that they return."""
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from sash.ports.store import SessionTotals, WaitingStatus
 from sash.values.continuations import Continuation
@@ -9,6 +9,8 @@ from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
+
+T = TypeVar("T")
 
 
 class LeaseState(NamedTuple):
@@ -87,11 +89,20 @@ class TurnChange(NamedTuple):
     lease: LeaseState
 
 
+class ReleasedFields(NamedTuple):
+    """The fields of a continuation that a release changes, with their new values."""
+
+    status: WaitingStatus
+    updated_at: datetime
+    stats: Stats
+
+
 class AppendChange(NamedTuple):
-    """The numbered steps, and the lease state after the write."""
+    """The numbered steps, and the lease state after the write. `released` is None without a release."""
 
     steps: tuple[Step, ...]
     lease: LeaseState
+    released: ReleasedFields | None
 
 
 class EndChange(NamedTuple):
@@ -109,6 +120,14 @@ class EndChange(NamedTuple):
     def answer_position(self) -> int | None:
         """The position of the turn's last message, or None if it left no message."""
         return self.messages[-1][0] if self.messages else None
+
+
+class CutChange(NamedTuple, Generic[T]):
+    """The parts of a window that a cut keeps and evicts. `evicted_count` counts those of all cuts."""
+
+    kept: dict[str, T]
+    evicted: dict[str, T]
+    evicted_count: int
 
 
 class AmendChange(NamedTuple):

@@ -104,9 +104,8 @@ class Ledger:
         change = rules.append(lease, turn, steps, release, now)
         assert entry is not None  # the rule refuses a lease on an unknown continuation
         continuation = entry.continuation
-        if release is not None:
-            status, stats = release
-            continuation = replace(continuation, status=status, updated_at=now, stats=stats)
+        if change.released is not None:
+            continuation = replace(continuation, **change.released._asdict())
         self._apply(entry, TurnChange(continuation, change.steps, change.lease))
         return change.steps
 
@@ -203,10 +202,9 @@ class Ledger:
             self.add_message(message, continuation_id)
             self.in_window[message.id] = message
         if end.cut is not None:
-            for evicted in end.cut.evicted:
-                del self.in_window[evicted.message_id]
+            change = rules.cut_window(self.in_window, self.evicted_count, end.cut)
+            self.in_window, self.evicted_count = change.kept, change.evicted_count
             self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
-            self.evicted_count += len(self.evicted)
 
     def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
         """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""

@@ -70,10 +70,11 @@ def append(
     key, turn = continuations.read_turn_state(db, lease.continuation_id)
     change = rules.append(lease, turn, steps, release, now)
     continuations.insert_steps(db, key, lease.continuation_id, change.steps)
-    if release is not None:
-        ending = Ending(stats=release.stats)
+    if change.released is not None:
+        status, updated_at, stats = change.released
+        ending = Ending(stats=stats)
         continuations.release_continuation(
-            db, lease.continuation_id, release.status, change.lease, now, ending
+            db, lease.continuation_id, status, change.lease, updated_at, ending
         )
     return change.steps
 
