@@ -8,6 +8,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
 _LOW_BITS = 20
+_SHIFTS = tuple(range(100, -1, -10))
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -60,7 +61,8 @@ class Ulids:
     def _start(self, value: int) -> None:
         """Continue from `value`. Its upper bits are formatted once, because they seldom change."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
-        self._prefix = "".join([_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10)])
+        high = self._high
+        self._prefix = "".join([_PAIRS[high >> shift & 1023] for shift in _SHIFTS])
 
 
 def ulid_before(at: datetime) -> str:
