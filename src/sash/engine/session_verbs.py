@@ -202,7 +202,7 @@ class SessionVerbs:
         return erased
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Copy a session with its transcript and window; both continue independently."""
+        """Copy a session with its transcript and window. The copy and the original continue independently."""
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
         now, new_id = self._parts.clock.now(), self._parts.new_id()

@@ -110,7 +110,7 @@ class FuzzySearch:
         ]
 
     def _split(self, query: str) -> tuple[list[str], list[str]]:
-        """Return the words of a query without common words such as "the", and all its words."""
+        """Return two lists: the words of a query without common words such as "the", and all its words."""
         text = _CONTRACTION.sub("", query[:MAX_QUERY_CHARS])
         all_words = [word for word in split_words(text) if len(word) <= MAX_WORD_CHARS]
         not_common = frozenset(extract_keywords(text))

@@ -30,7 +30,7 @@ def chat(
     config: Config = None,
     owner: Owner = LOCAL_OWNER,
 ) -> None:
-    """Talk to the agent. The next chat continues the same session, unless it started with --new."""
+    """Talk to the agent. The next chat continues this session, unless this chat was started with --new."""
     services = _parse_services(allow or ())
     loaded = CommonOptions(data, store, config, owner).load_settings()
 

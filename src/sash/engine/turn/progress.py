@@ -144,7 +144,7 @@ class Progress:
             self.total_tokens += bill.total_tokens
 
     def stats(self, **outcome: Any) -> Stats:
-        """Return the cost of all model and tool calls; `outcome` sets other fields."""
+        """Return the cost of all model and tool calls. `outcome` has other fields of the result."""
         return sum_bills(self.bills, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
 
     def apply(  # noqa: C901 (one case for each kind of step)

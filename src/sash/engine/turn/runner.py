@@ -75,7 +75,7 @@ class TurnRunner:
             await self.journal.stop()
 
     def cancelled_stats(self) -> Stats:
-        """Return the cost of the turn if it is cancelled now, with the model call under way."""
+        """Return the cost of the turn with its running model call, for the case that it is cancelled now."""
         return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
     async def interrupt(self) -> None:
@@ -130,7 +130,11 @@ class TurnRunner:
         cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
-        """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
+        """End the turn with an error.
+
+        If the model failed for a time after finished tool calls, interrupt the turn instead, so that it can
+        be resumed.
+        """
         is_temporary = isinstance(error, ModelError) and not isinstance(
             error, ContentFiltered | ContextTooLong
         )
@@ -166,7 +170,7 @@ class TurnRunner:
         return ended_at
 
     def _stats(self, **outcome: Any) -> Stats:
-        """Return the cost of the turn so far; `outcome` sets other fields."""
+        """Return the cost of the turn so far. `outcome` has other fields of the result."""
         duration = self._parts.clock.now() - self._started_at
         milliseconds = duration.total_seconds() * 1000
         return self._progress.stats(

@@ -179,7 +179,7 @@ def _registered_name(entity_id: str, entry: Json, device: Device | None) -> str:
 
 
 def _read_aliases(raw: Json) -> tuple[str, ...]:
-    """Return the sorted aliases. Home Assistant writes null for the name itself; it is left out."""
+    """Return the sorted aliases. Home Assistant lists the name itself as null, which is left out."""
     return tuple(sorted(alias for alias in raw.get("aliases") or () if alias))
 
 
