@@ -17,8 +17,8 @@ FIFO and LangChain come in two kinds: cut at every call, with the turn under way
 how they are used; and cut once a turn, without it, which is how Sash does it and is kinder to the cache. All
 have the same system prompt and tools, and the time behind the history and before the turn's own messages.
 
-What building a context costs is measured with `Asking` on sessions that have lived through 100 to 100,000
-messages, turn by turn, and end with the same window: wall time, the median of many, the sizes taking turns.
+The time to build a context is measured with `TurnContext`, on sessions of 100 to 100,000 messages that end
+with the same window. It is the median wall time of many builds; the sizes take turns.
 """
 
 import asyncio
@@ -48,20 +48,20 @@ from langchain_core.messages import (
 )
 from rich.console import Console
 from rich.table import Table
-from sash.engine.turn.asking import Asking
-from sash.engine.turn.engine import Engine
-from sash.home.live import LiveHome
 
 from benchmarks._home_talk import STARTED_AT, TOPICS, Turn, talk
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
+from sash.engine.parts import Parts, choose_model
 from sash.engine.recall import find_missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
+from sash.engine.turn.turn_context import TurnContext
 from sash.engine.window_cache import CachedWindow
-from sash.home import tools as house
+from sash.home.home_tools import build_home_tools
+from sash.home.live_home import LiveHome
 from sash.memory.digest import build_digest
 from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.memory.window import Eviction, Limits, Window
@@ -74,10 +74,10 @@ from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.ids import new_id
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session, WindowLimits
-from sash.values.steps import Continuation, ContinuationRequest
 
 TURNS = 300
 SEEDS = (1, 2, 3, 4, 5)
@@ -177,14 +177,14 @@ def home_tools(conversation: Sequence[Turn]) -> list[ToolSpec]:
         return results[context.call_id]
 
     clock = FakeClock(STARTED_AT)
-    real = house.home_tools(LiveHome(demo_home(clock)), clock, UTC)
+    real = build_home_tools(LiveHome(demo_home(clock)), clock, UTC)
     return [ToolSpec(t.name, t.description, t.input_schema, look_up, safety="idempotent") for t in real]
 
 
 def schemas(conversation: Sequence[Turn]) -> list[Message]:
     """Return the schemas of all tools: the home's, and those of Sash's memory."""
     runtime = Runtime(MemoryStore(), ScriptedModel(), home_tools(conversation))
-    return runtime._engine.tools.schemas  # noqa: SLF001
+    return runtime._parts.tools.schemas  # noqa: SLF001
 
 
 async def play_sash(conversation: Sequence[Turn], budget: int, costs: Costs) -> list[Prompt]:
@@ -219,7 +219,7 @@ def _answers(turn: Turn) -> Iterator[Answer]:
 
 def _watch(runtime: Runtime) -> list[tuple[Context, int]]:
     """Let the contexts that are built be seen, with how much was evicted by then."""
-    builder = runtime._engine.contexts  # noqa: SLF001
+    builder = runtime._parts.contexts  # noqa: SLF001
     build, built = builder.build, []
 
     def watched(session: Session, window: Window, *rest: Any, **named: Any) -> Context:
@@ -472,22 +472,21 @@ async def without_tools(seed: int, budget: int) -> Measured:
 class Place:
     """A session with a long transcript, and a turn of it that is about to ask the model."""
 
-    engine: Engine
+    parts: Parts
     turn: StoreTurn
-    known: CachedWindow
+    window: CachedWindow
 
     async def build(self, message: str) -> tuple[float, str | None]:
         """Build the context for a message; return how many seconds that took, and what was recalled."""
         request = ContinuationRequest(message)
         turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
-        progress, engine = Progress.of(message, ()), self.engine
-        journal = Journal(engine.store, turn, engine.hub, engine.new_id)
-        asking = Asking(engine, turn, progress, journal)
-        asking.known = self.known
+        progress, parts = Progress.from_steps(message, ()), self.parts
+        journal = Journal(parts.store, turn, progress, parts.hub, parts.new_id)
+        context = TurnContext(parts, turn, self.window, progress, journal, choose_model(turn))
         started = time.perf_counter()
-        await asking._build_context()  # noqa: SLF001
+        await context.build()
         took = time.perf_counter() - started
-        await journal.settle()
+        await journal.stop()
         return took, progress.recalled
 
 
@@ -568,8 +567,8 @@ async def open_place(stack: AsyncExitStack, path: Path, transcript: Sequence[Sai
     turn = await _begin(store, session)
     if turn.window is None:
         raise SystemExit("the turn came without its window")
-    engine = runtime._engine  # noqa: SLF001
-    return Place(engine, turn, CachedWindow(Window.restore(turn.window), engine.render))
+    parts = runtime._parts  # noqa: SLF001
+    return Place(parts, turn, CachedWindow(Window.restore(turn.window), parts.renderer.render))
 
 
 async def _begin(store: SqliteStore, session: Session, known: Session | None = None) -> StoreTurn:
@@ -608,7 +607,7 @@ async def measure_building(sizes: Sequence[int], repeats: int, console: Console)
                 size: await open_place(stack, Path(folder) / f"{size}.db", end_of(transcript, size))
                 for size in sizes
             }
-            asked = questions(next(iter(places.values())).known.window)
+            asked = questions(next(iter(places.values())).window.window)
             for what, message in asked.items():
                 console.print(f"  {what}: “{message}”")
             for (what, message), size in itertools.product(asked.items(), sizes):
@@ -673,7 +672,7 @@ def show(budget: int, results: dict[str, list[Measured]], console: Console) -> N
     sash = add_up(results[SASH])
     console.print(f"  what of Sash's prompts is not cached, {1 - sash.share:.1%}:")
     for cause, text in CAUSES.items():
-        console.print(f"    {sash.causes[cause] / sash.memory.tokens:5.1%}  {text}")
+        console.print(f"    {sash.causes[cause] / sash.tokens:5.1%}  {text}")
 
 
 def show_building(rows: Sequence[Row], sizes: Sequence[int], console: Console) -> None:

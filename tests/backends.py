@@ -2,6 +2,7 @@
 
 from sash.stores.files.store import FilesStore
 from sash.stores.memory import MemoryStore
+from sash.stores.registry import find_backend
 from sash.stores.sqlite.store import SqliteStore
 
 BACKENDS = {
@@ -10,6 +11,6 @@ BACKENDS = {
     "files": lambda folder, clock: FilesStore(folder / "data", clock=clock),
 }
 # The backends that keep data when they are closed.
-DURABLE = ("sqlite", "files")
+DURABLE = tuple(name for name in BACKENDS if find_backend(name).is_durable)
 # The backends that several processes may open at once.
-SHARED = ("sqlite",)
+SHARED = tuple(name for name in BACKENDS if find_backend(name).is_shared)

@@ -273,20 +273,19 @@ class ToolFailed(SashError):
     code = "tool_failed"
 
 
-@dataclass(eq=False, kw_only=True)
 class HomeError(SashError):
     """The home did not answer, or refused the request."""
 
     code = "home_error"
 
-    reason: str = ""
-    service: str = ""
 
-
+@dataclass(eq=False, kw_only=True)
 class HomeUnavailable(HomeError):
     """The home is not connected, or still connecting."""
 
     code = "home_unavailable"
+
+    reason: str = ""
 
 
 class HomeUnauthorized(HomeUnavailable):
@@ -307,13 +306,10 @@ class OutcomeUnknown(HomeError):
     code = "outcome_unknown"
 
 
-@dataclass(eq=False, kw_only=True)
 class EntityNotFound(HomeError):
     """The entity does not exist or is not exposed to the agent."""
 
     code = "entity_not_found"
-
-    entity_ids: tuple[str, ...] = ()
 
 
 class Unauthorized(SashError):

@@ -1,5 +1,7 @@
-"""What the README says is run."""
+"""The README, the library guide and the benchmarks match the code."""
 
+import ast
+import importlib
 import json
 import re
 import subprocess
@@ -27,6 +29,15 @@ def test_an_example_runs(code, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)
+def test_a_benchmark_imports_only_names_that_exist(path):
+    """The packages of the peers are not installed for the tests, so the benchmarks cannot run here."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "sash":
+            module = importlib.import_module(node.module)
+            assert [name.name for name in node.names if not hasattr(module, name.name)] == []
 
 
 def test_the_two_commands_are_those_of_dev_py():

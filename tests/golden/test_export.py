@@ -1,20 +1,9 @@
 """An exported session stays as it is, on every embedded store."""
 
-import pytest
-
-from sash.testing import FakeClock, calling
+from sash.testing import calling
 from sash.values.sessions import Budgets, ModelConfig, SessionPolicy, WindowLimits
-from tests.backends import BACKENDS
 from tests.golden.golden import assert_json_matches, name_ids
 from tests.golden.world import World, answer, paid, tool
-
-
-@pytest.fixture(params=BACKENDS)
-async def world(request, tmp_path):
-    clock = FakeClock()
-    world = World(BACKENDS[request.param](tmp_path, clock), clock)
-    yield world
-    await world.close()
 
 
 async def draw(arguments, context):

@@ -2,19 +2,9 @@
 
 import pytest
 
-from sash.testing import FakeClock
-from tests.backends import BACKENDS
 from tests.golden import scenarios_turns, scenarios_waits  # noqa: F401
 from tests.golden.golden import FOLDER, assert_json_matches, name_ids
-from tests.golden.world import SCENARIOS, World
-
-
-@pytest.fixture(params=BACKENDS)
-async def world(request, tmp_path):
-    clock = FakeClock()
-    world = World(BACKENDS[request.param](tmp_path, clock), clock)
-    yield world
-    await world.close()
+from tests.golden.world import SCENARIOS
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -1,25 +1,22 @@
-"""Install a Home Assistant for the tests, beside the checkout: `python3 tests/ha/install.py`.
+"""Install a Home Assistant for the tests, beside the checkout: `python3 -m tests.ha.install`.
 
 It goes to `$SASH_HA_CACHE`, or to `~/.cache/sash-ha`, takes about three minutes and 1 GB, and needs the network. Once
 it is there it is used again. Home Assistant needs a newer Python than most machines have: if there is none, Debian's
 is unpacked into the same folder, and the system stays as it is.
 """
 
-import contextlib
-import fcntl
 import hashlib
 import json
 import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import IO
+
+from tests.installation import NotInstalled, lock_file, run_program, tell
 
 REQUIREMENTS = Path(__file__).with_name("requirements.txt")
 PYTHON = "3.14"
@@ -51,10 +48,6 @@ while wanted:
 """
 
 
-class NotInstalled(Exception):
-    """Home Assistant cannot be installed on this machine, and why."""
-
-
 def cache() -> Path:
     """Where Home Assistant is, or will be."""
     return Path(os.environ.get("SASH_HA_CACHE") or Path.home() / ".cache" / "sash-ha").absolute()
@@ -63,16 +56,16 @@ def cache() -> Path:
 def install() -> Path:
     """Return the program `hass`; install it if it is missing, unfinished, broken, or of another version."""
     folder = cache()
-    with _lock(folder):
+    with lock_file(folder / "lock", MAX_LOCK_WAIT_S):
         if not _is_whole(folder):
             started = time.monotonic()
-            _say(f"Installing Home Assistant for the tests into {folder}: about three minutes ...")
+            tell(f"Installing Home Assistant for the tests into {folder}: about three minutes ...")
             _stamp(folder).unlink(missing_ok=True)
             _install_into(folder)
             if fault := _fault(folder):
                 raise NotInstalled(f"the new installation does not work: {fault}")
             _stamp(folder).write_text(json.dumps({"fingerprint": _fingerprint()}))
-            _say(f"Installed in {time.monotonic() - started:.0f} s.")
+            tell(f"Installed in {time.monotonic() - started:.0f} s.")
     return folder / "venv" / "bin" / "hass"
 
 
@@ -80,31 +73,6 @@ def environment() -> dict[str, str]:
     """What Home Assistant runs in: it keeps its bytecode, without which each start takes four times as long."""
     unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
     return {name: value for name, value in os.environ.items() if name not in unwanted}
-
-
-@contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time install; the others wait for it."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / "lock").open("w")
-    except OSError as error:
-        raise NotInstalled(f"{folder} cannot be written to: {error}") from error
-    with lock:
-        deadline = time.monotonic() + MAX_LOCK_WAIT_S
-        while not _try_lock(lock):
-            if time.monotonic() > deadline:
-                raise NotInstalled(f"another process holds {lock.name} for more than {MAX_LOCK_WAIT_S} s")
-            time.sleep(0.1)
-        yield
-
-
-def _try_lock(lock: IO[str]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _stamp(folder: Path) -> Path:
@@ -142,16 +110,16 @@ def _install_into(folder: Path) -> None:
     for name in ("venv", "uv"):
         shutil.rmtree(folder / name, ignore_errors=True)
     python = _python(folder)
-    _say(f"- an environment for {python}")
+    tell(f"- an environment for {python}")
     _run(python, "-m", "venv", "--without-pip", folder / "venv")
     _run(sys.executable, "-m", "venv", folder / "uv")
     pip = folder / "uv" / "bin" / "pip"
     _run(pip, "install", "--quiet", "uv")
-    _say("- Home Assistant and what it needs")
+    tell("- Home Assistant and what it needs")
     target = folder / "venv" / "bin" / "python"
     uv = folder / "uv" / "bin" / "uv"
     _run(uv, "pip", "install", "--quiet", "--python", target, "-r", REQUIREMENTS, **_package_index(pip))
-    _say("- its bytecode")
+    tell("- its bytecode")
     _run(target, "-m", "compileall", "-q", "-j", "0", folder / "venv" / "lib")
 
 
@@ -172,7 +140,7 @@ def _python(folder: Path) -> Path:
     unpacked = folder / "py" / "usr" / "bin" / f"python{PYTHON}"
     complete = folder / "py" / "complete"
     if not complete.exists() or not _is_new_enough(unpacked):
-        _say(f"- Python {PYTHON}, from Debian")
+        tell(f"- Python {PYTHON}, from Debian")
         _unpack_python(folder / "py", unpacked)
         if not _is_new_enough(unpacked):
             raise NotInstalled(f"Debian {SUITE} has no Python {'.'.join(map(str, OLDEST_PYTHON))} or newer")
@@ -279,31 +247,11 @@ def _mirror() -> str:
 
 
 def _run(*command: object, **variables: str) -> str:
-    words = [str(part) for part in command]
-    try:
-        done = subprocess.run(
-            words,
-            env=environment() | variables,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LONGEST_STEP_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotInstalled(f"{words[0]} could not be run: {error}") from error
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise NotInstalled(f"{Path(words[0]).name} failed: {said[-500:]}")
-    return done.stdout
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.__stderr__, flush=True)
+    return run_program([str(part) for part in command], LONGEST_STEP_S, env=environment() | variables)
 
 
 if __name__ == "__main__":
     try:
-        _say(str(install()))
+        tell(str(install()))
     except NotInstalled as error:
         sys.exit(f"Home Assistant cannot be installed: {error}")

@@ -1,4 +1,4 @@
-"""Install real MCP clients for the tests, beside the checkout, and run them: `python3 tests/mcp_clients/node.py`.
+"""Install real MCP clients for the tests, beside the checkout, and run them: `python3 -m tests.mcp_clients.node`.
 
 They are the protocol's conformance suite and its Inspector, with a Node of their own, all from npm. They go to
 `$XDG_CACHE_HOME`, or to `~/.cache`, into a folder that is named after their versions; that takes half a minute and
@@ -7,7 +7,6 @@ They are the protocol's conformance suite and its Inspector, with a Node of thei
 
 import asyncio
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -15,14 +14,15 @@ import platform
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import Any, Literal
+
+from tests.installation import NotInstalled, lock_file, run_program, tell
 
 Revision = Literal["2025-11-25", "2026-07-28"]
 Era = Literal["legacy", "modern"]
@@ -49,10 +49,6 @@ const value = process.env.SASH_AUTHORIZATION;
 channels.subscribe("undici:request:create", ({ request }) => request.addHeader("authorization", value));
 channels.subscribe("http.client.request.created", ({ request }) => request.setHeader("authorization", value));
 """
-
-
-class NotInstalled(Exception):
-    """The clients cannot be installed on this machine, and why."""
 
 
 class ClientFailed(Exception):
@@ -210,14 +206,15 @@ def _scenarios(results: Path) -> Iterator[tuple[str, Scenario]]:
 def install() -> Clients:
     """Return the clients; install them if they are missing or broken."""
     clients = Clients(get_folder())
-    with _lock(clients.folder):
+    lock = clients.folder.with_name(f"{clients.folder.name}.lock")
+    with lock_file(lock, MAX_LOCK_WAIT_S):
         if _fault(clients):
             started = time.monotonic()
-            _say(f"Installing MCP clients for the tests into {clients.folder}: about half a minute ...")
+            tell(f"Installing MCP clients for the tests into {clients.folder}: about half a minute ...")
             _install_into(clients.folder)
             if fault := _fault(clients):
                 raise NotInstalled(f"the new installation does not work: {fault}")
-            _say(f"Installed in {time.monotonic() - started:.0f} s.")
+            tell(f"Installed in {time.monotonic() - started:.0f} s.")
     return clients
 
 
@@ -240,31 +237,6 @@ def get_folder() -> Path:
     pins = hashlib.sha256(" ".join([*_packages(), DAY]).encode()).hexdigest()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute()
     return cache / f"sash-node-{pins[:12]}"
-
-
-@contextlib.contextmanager
-def _lock(folder: Path) -> Iterator[None]:
-    """Let one process at a time install; the others wait for it."""
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = folder.with_name(f"{folder.name}.lock").open("w")
-    except OSError as error:
-        raise NotInstalled(f"{folder.parent} cannot be written to: {error}") from error
-    with lock:
-        deadline = time.monotonic() + MAX_LOCK_WAIT_S
-        while not _try_lock(lock):
-            if time.monotonic() > deadline:
-                raise NotInstalled(f"another process holds {lock.name} for more than {MAX_LOCK_WAIT_S} s")
-            time.sleep(0.1)
-        yield
-
-
-def _try_lock(lock: IO[str]) -> bool:
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _fault(clients: Clients) -> str:
@@ -299,30 +271,11 @@ def _install_into(folder: Path) -> None:
 
 
 def _run(*words: str, cwd: Path | None = None) -> str:
-    try:
-        done = subprocess.run(
-            words,
-            cwd=cwd,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=LONGEST_INSTALL_S,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise NotInstalled(f"{words[0]} could not be run: {error}") from error
-    if done.returncode:
-        said = (done.stderr or done.stdout).strip()
-        raise NotInstalled(f"{Path(words[0]).name} failed: {said[-500:]}")
-    return done.stdout
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.__stderr__, flush=True)
+    return run_program(words, LONGEST_INSTALL_S, cwd=cwd)
 
 
 if __name__ == "__main__":
     try:
-        _say(str(install().folder))
+        tell(str(install().folder))
     except NotInstalled as error:
         sys.exit(f"The MCP clients cannot be installed: {error}")

@@ -13,6 +13,7 @@ import pytest
 from tests.mcp_clients import node
 from tests.mcp_clients.node import NotInstalled, install
 
+ROOT = Path(__file__).parents[2]
 HALF = 'mkdir -p "$new/node_modules/half"'
 
 
@@ -58,7 +59,7 @@ def test_a_failing_npm_is_quoted_and_leaves_nothing(machine: Path) -> None:
 def test_a_killed_installation_is_repeated(machine: Path) -> None:
     give_npm(machine, HALF, f'touch "{machine}/begun"', "sleep 600")
     begun = subprocess.Popen(
-        [sys.executable, node.__file__], start_new_session=True, stderr=subprocess.DEVNULL
+        [sys.executable, "-m", node.__name__], cwd=ROOT, start_new_session=True, stderr=subprocess.DEVNULL
     )
     try:
         ends_at = time.monotonic() + 60

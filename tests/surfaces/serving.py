@@ -13,6 +13,7 @@ from sash import Runtime
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE, make_defaults
 from sash.app.settings import Settings
+from sash.ports.model import Stop, TextDelta
 from sash.server.listener import listen as listen_at
 from sash.server.metrics import Metrics
 from sash.server.timeouts import Timeouts
@@ -129,6 +130,21 @@ async def until(holds: Callable[[], object], meanwhile: asyncio.Task | None = No
             if meanwhile is not None and meanwhile.done():
                 raise AssertionError(f"the task ended too early, with {meanwhile.result()!r}")
             await asyncio.sleep(0.01)
+
+
+class WaitingModel:
+    """A model that waits for `go` in the middle of its answer."""
+
+    def __init__(self):
+        self.go = asyncio.Event()
+        self.asked = asyncio.Event()
+
+    async def stream(self, request):
+        self.asked.set()
+        yield TextDelta("Let me see ")
+        await self.go.wait()
+        yield TextDelta("what there is.")
+        yield Stop("stop")
 
 
 def is_final(event: dict) -> bool:

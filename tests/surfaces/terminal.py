@@ -15,6 +15,7 @@ from tests.surfaces.command_line import SASH, WAIT_S
 
 # After this time without an answer to Ctrl-C, Enter is pressed.
 NUDGE_S = 2
+PROMPT = "› "
 CTRL_C, CTRL_D, UP = "\x03", "\x04", "\x1b[A"
 # Makes the pseudo-terminal the controlling one, so that Ctrl-C becomes a signal.
 IN_A_TERMINAL = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
@@ -104,6 +105,17 @@ class Terminal:
 
     def type(self, line):
         self.press(f"{line}\r")
+
+    async def say(self, line):
+        """Type a line at the next prompt of a chat."""
+        await self.until(PROMPT)
+        self.type(line)
+
+    async def quit(self):
+        """Press Ctrl-D at the next prompt of a chat, and wait for a clean end."""
+        await self.until(PROMPT)
+        self.press(CTRL_D)
+        assert await self.leaves() == 0
 
     async def leaves(self):
         """Wait for the end of the program, and return its exit code."""

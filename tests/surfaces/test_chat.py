@@ -8,7 +8,7 @@ import pytest
 
 from tests.models.wire import Reply, Wire, chunk, failed, said, usage
 from tests.surfaces.command_line import NO_HOME, SENTENCE, chat_once, list_sessions, model_at, talk
-from tests.surfaces.terminal import CTRL_D, HANGING, UP, Terminal
+from tests.surfaces.terminal import HANGING, UP, Terminal
 
 
 def call_tool(name, **arguments):
@@ -139,12 +139,9 @@ async def test_an_answer_that_claims_an_undone_action_is_sent_back(cli):
 async def test_a_terminal_has_a_prompt_and_colours(cli):
     with Terminal(cli, "chat") as terminal:
         await terminal.until("Ctrl-D leaves.")
-        await terminal.until("› ")
-        terminal.type("Is the front door locked?")
+        await terminal.say("Is the front door locked?")
         await terminal.until("Yes\n")
-        await terminal.until("› ")
-        terminal.press(CTRL_D)
-        assert await terminal.leaves() == 0
+        await terminal.quit()
         assert "\x1b[1;36m" in terminal.raw
         assert "\x1b[2m" in terminal.raw
     with Terminal(cli, "chat", NO_COLOR="1") as terminal:
@@ -153,9 +150,7 @@ async def test_a_terminal_has_a_prompt_and_colours(cli):
         await terminal.until("Is the front door locked?")
         terminal.press("\r")
         await terminal.until("Yes\n")
-        await terminal.until("› ")
-        terminal.press(CTRL_D)
-        assert await terminal.leaves() == 0
+        await terminal.quit()
         assert "\x1b[1;36m" not in terminal.raw
         assert "\x1b[32m" not in terminal.raw
 
@@ -163,16 +158,12 @@ async def test_a_terminal_has_a_prompt_and_colours(cli):
 async def test_text_is_shown_while_it_is_written_and_ctrl_c_cancels_the_turn(cli):
     async with Wire(HANGING, said("Here ", "I am.")) as wire:
         with Terminal(cli, "chat", **model_at(wire)) as terminal:
-            await terminal.until("› ")
-            terminal.type("What is the meaning of it all?")
+            await terminal.say("What is the meaning of it all?")
             await terminal.until("Let me think about ")
             await terminal.interrupt("Cancelled.")
-            await terminal.until("› ")
-            terminal.type("Are you there?")
+            await terminal.say("Are you there?")
             await terminal.until("Here I am.\n")
-            await terminal.until("› ")
-            terminal.press(CTRL_D)
-            assert await terminal.leaves() == 0
+            await terminal.quit()
     [session] = list_sessions(cli)
     assert session["stats"]["cancelled_turns"] == 1
     assert len(wire.requests) == 2
@@ -183,8 +174,7 @@ async def test_actions_before_a_cancellation_are_reported(cli):
     acting = call_tool("call_service", service="light.turn_on", entity_ids=["light.kitchen_ceiling"])
     async with Wire(acting, HANGING) as wire:
         with Terminal(cli, "chat", "--allow", "light", **model_at(wire, SASH_HOME="demo")) as terminal:
-            await terminal.until("› ")
-            terminal.type("Make it bright in here somehow")
+            await terminal.say("Make it bright in here somehow")
             await terminal.until("← call_service")
             await terminal.until("Let me think about ")
             await terminal.interrupt("These actions were already done and stay done:")
@@ -197,12 +187,9 @@ async def test_ctrl_c_at_the_prompt_discards_the_line(cli):
         terminal.press("Turn everything off")
         await terminal.until("off")
         await terminal.interrupt("Press Ctrl-D or type /quit to leave.")
-        await terminal.until("› ")
-        terminal.type("Is the front door locked?")
+        await terminal.say("Is the front door locked?")
         await terminal.until("Yes\n")
-        await terminal.until("› ")
-        terminal.press(CTRL_D)
-        assert await terminal.leaves() == 0
+        await terminal.quit()
     assert list_sessions(cli)[0]["stats"]["turns"] == 1
 
 

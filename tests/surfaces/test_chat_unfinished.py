@@ -23,8 +23,7 @@ from tests.surfaces.terminal import CTRL_D, HANGING, Terminal
 )
 async def test_an_approval_question_describes_the_action(cli, says, outcome):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("The agent wants to unlock Front door lock (lock.front_door, now locked)")
         await terminal.until("lock.unlock needs an approval")
         await terminal.until("Allow it? [y/N] ")
@@ -37,8 +36,7 @@ async def test_an_approval_question_describes_the_action(cli, says, outcome):
 
 async def test_ctrl_c_at_a_question_cancels_the_turn(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         await terminal.interrupt("Cancelled.")
         await terminal.until("› ")
@@ -46,14 +44,11 @@ async def test_ctrl_c_at_a_question_cancels_the_turn(cli):
 
 async def test_an_approval_can_be_given_later(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         terminal.press(CTRL_D)
         await terminal.until("The turn waits for your approval: `sash resume ")
-        await terminal.until("› ")
-        terminal.press(CTRL_D)
-        assert await terminal.leaves() == 0
+        await terminal.quit()
     [turn] = json.loads(cli("show", list_sessions(cli)[0]["id"], "--json").stdout)["open_continuations"]
     with Terminal(cli, "resume", turn) as terminal:
         await terminal.until("Allow it? [y/N] ")
@@ -65,8 +60,7 @@ async def test_an_approval_can_be_given_later(cli):
 
 async def test_the_next_chat_asks_for_the_missing_approval(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         os.killpg(terminal.process.pid, signal.SIGKILL)
     with Terminal(cli, "chat") as terminal:
@@ -79,8 +73,7 @@ async def test_the_next_chat_asks_for_the_missing_approval(cli):
 async def test_closing_the_terminal_interrupts_the_turn(cli):
     async with Wire(HANGING) as wire:
         with Terminal(cli, "chat", **model_at(wire)) as terminal:
-            await terminal.until("› ")
-            terminal.type("What is the meaning of it all?")
+            await terminal.say("What is the meaning of it all?")
             await terminal.until("Let me think about ")
             os.killpg(terminal.process.pid, signal.SIGHUP)
             assert await terminal.leaves() == 128 + signal.SIGHUP
@@ -97,8 +90,7 @@ async def test_closing_the_terminal_interrupts_the_turn(cli):
 async def kill_during_turn(cli, wire, **environment):
     """Kill a chat during a turn, and return the id of the turn."""
     with Terminal(cli, "chat", **model_at(wire, **environment)) as terminal:
-        await terminal.until("› ")
-        terminal.type("What is the meaning of it all?")
+        await terminal.say("What is the meaning of it all?")
         await terminal.until("Let me think about ")
         os.killpg(terminal.process.pid, signal.SIGKILL)
         terminal.process.wait(WAIT_S)
@@ -160,8 +152,7 @@ async def test_a_pipe_shows_an_interrupted_turn(cli):
 async def test_a_busy_session_is_explained(cli):
     async with Wire(HANGING) as wire:
         with Terminal(cli, "chat", **model_at(wire)) as terminal:
-            await terminal.until("› ")
-            terminal.type("What is the meaning of it all?")
+            await terminal.say("What is the meaning of it all?")
             await terminal.until("Let me think about ")
             shown = await asyncio.to_thread(talk, cli, "Hello", **model_at(wire))
             [session] = await asyncio.to_thread(list_sessions, cli)
@@ -177,33 +168,28 @@ async def test_a_busy_session_is_explained(cli):
 
 async def test_a_message_to_a_waiting_session_repeats_the_approval_question(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         terminal.press(CTRL_D)
         await terminal.until("or /resume asks for it.")
-        await terminal.until("› ")
-        terminal.type("Is it open now?")
+        await terminal.say("Is it open now?")
         await terminal.until("This turn waits for your approval: Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         terminal.press(CTRL_D)
         await terminal.until("This message was not sent: Is it open now?")
-        await terminal.until("› ")
-        terminal.type("/resume")
+        await terminal.say("/resume")
         await terminal.until("This turn waits for your approval: Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         terminal.type("y")
         await terminal.until("✓ lock.unlock lock.front_door: unlocked  verified")
-        await terminal.until("› ")
-        terminal.type("/resume")
+        await terminal.say("/resume")
         await terminal.until("There is no unfinished turn.")
         assert "busy" not in terminal.shown
 
 
 async def test_an_unclear_answer_is_asked_again(cli):
     with Terminal(cli, "chat", "--allow", "lock") as terminal:
-        await terminal.until("› ")
-        terminal.type("Unlock the front door")
+        await terminal.say("Unlock the front door")
         await terminal.until("Allow it? [y/N] ")
         terminal.type("perhaps")
         await terminal.until("Type y for yes or n for no.")

@@ -9,8 +9,8 @@ import pytest
 
 from sash.testing import calling
 from tests.runtime.test_turns import tool
-from tests.surfaces.serving import WAIT_S, is_final, listen, serving, until
-from tests.surfaces.test_rest import Waiting, problem
+from tests.surfaces.serving import WAIT_S, WaitingModel, is_final, listen, serving, until
+from tests.surfaces.test_rest import problem
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ async def test_a_turn_is_streamed_as_it_happens(served):
 
 
 async def test_partial_text_is_streamed(tmp_path):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         session_id = await served.start()
         await served.send(session_id)

@@ -22,9 +22,8 @@ from sash.stores.memory import MemoryStore
 from sash.testing import calling
 from tests.models.wire import Reply, Wire, chunk, said
 from tests.runtime.test_turns import tool
-from tests.surfaces.serving import WAIT_S, serving, until
+from tests.surfaces.serving import WAIT_S, WaitingModel, serving, until
 from tests.surfaces.speaking import ERAS, call, program, refused, rpc, talking, use
-from tests.surfaces.test_rest import Waiting
 
 LET_IT_UNLOCK = {
     "allow_actuation": True,
@@ -90,15 +89,6 @@ async def wire():
 async def served(tmp_path):
     async with serving(tmp_path, "It is 21.5 °C.") as served:
         yield served
-
-
-@pytest.fixture
-async def waiting(tmp_path):
-    """A server whose model waits, and the model."""
-    model = Waiting()
-    async with serving(tmp_path, model=model) as served:
-        yield served, model
-        model.go.set()
 
 
 @pytest.fixture
@@ -287,15 +277,15 @@ async def test_progress_is_reported_during_a_wait(tmp_path, era):
         named = {"continuation_id": asked.structured_content["continuation_id"]}
         await mcp.call_tool("ha_agent_await_continuation", named, progress_callback=second)
         await until(lambda: "look has answered" in first.messages and len(second.messages) == 2)
+        await until(lambda: first.numbers == [*range(1, len(first.numbers) + 1)])
         assert second.messages == ["Calling look", "look has answered"]
-    assert first.numbers == [*range(1, len(first.numbers) + 1)]
     steps = [each for each in first.messages if each not in ("Looking into the hall", WRITING)]
     assert steps == ["Calling look", "look has answered"]
 
 
 @eras
 async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model) as served, talking(served.url, era) as mcp:
         model.go.set()
         session_id = await served.start()
@@ -827,7 +817,7 @@ async def test_a_failed_task_completes_with_an_error(tmp_path):
 
 
 async def test_an_interrupted_task_asks_whether_to_continue(tmp_path):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model, timeouts={"drain_s": 0.0}) as served:
         created = await use(served, "ha_agent_ask", {"message": "hi"})
         await asyncio.wait_for(model.asked.wait(), WAIT_S)

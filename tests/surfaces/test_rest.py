@@ -9,39 +9,13 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sash.testing import calling
 from tests.runtime.test_turns import tool
-from tests.surfaces.serving import REQUEST_S, WAIT_S, serving, until
+from tests.surfaces.serving import REQUEST_S, WAIT_S, WaitingModel, serving, until
 
 
 @pytest.fixture
 async def served(tmp_path):
     async with serving(tmp_path, lambda request: "It is 21.5 °C in the kitchen.") as served:
         yield served
-
-
-class Waiting:
-    """A model that waits for `go` in the middle of its answer."""
-
-    def __init__(self):
-        self.go = asyncio.Event()
-        self.asked = asyncio.Event()
-
-    async def stream(self, request):
-        from sash.ports.model import Stop, TextDelta
-
-        self.asked.set()
-        yield TextDelta("Let me see ")
-        await self.go.wait()
-        yield TextDelta("what there is.")
-        yield Stop("stop")
-
-
-@pytest.fixture
-async def waiting(tmp_path):
-    """A server whose model waits, and the model."""
-    model = Waiting()
-    async with serving(tmp_path, model=model) as served:
-        yield served, model
-        model.go.set()
 
 
 def problem(response, status, code):
@@ -355,7 +329,7 @@ def watch(runtime):
 
 
 async def test_a_stopping_server_refuses_turns_and_marks_running_ones(tmp_path):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         session_id = await served.start(policy={"resume_interrupted": False})
         sent = await served.send(session_id)
@@ -378,7 +352,7 @@ async def test_a_stopping_server_refuses_turns_and_marks_running_ones(tmp_path):
 
 async def test_a_waiting_client_gets_the_state_when_the_server_stops(tmp_path):
     """One turn is running; the other is queued and stays queued."""
-    model, shown = Waiting(), {}
+    model, shown = WaitingModel(), {}
     async with httpx.AsyncClient(timeout=REQUEST_S) as client:
         async with serving(tmp_path, model=model, timeouts={"drain_s": 0.05}) as served:
             session_id = await served.start(policy={"resume_interrupted": False})

@@ -8,8 +8,8 @@ import pytest
 from sash.demo.demo_home import demo_home
 from sash.models.offline import OfflineModel
 from sash.testing import FakeClock
-from tests.surfaces.serving import WAIT_S, serving
-from tests.surfaces.test_rest import Waiting, problem
+from tests.surfaces.serving import WAIT_S, WaitingModel, serving
+from tests.surfaces.test_rest import problem
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
@@ -162,7 +162,7 @@ async def test_the_same_idempotency_key_adds_one_turn(tmp_path):
 
 
 async def test_messages_wait_while_the_agent_answers(tmp_path):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         saying = [
             asyncio.create_task(served.client.post("/conversation", json={"text": str(n)})) for n in range(3)
@@ -175,7 +175,7 @@ async def test_messages_wait_while_the_agent_answers(tmp_path):
 
 
 async def test_a_slow_answer_is_reported_as_still_running(tmp_path):
-    model = Waiting()
+    model = WaitingModel()
     async with serving(tmp_path, model=model, timeouts={"answer_s": 0.05}) as served:
         said = (await served.client.post("/conversation", json={"text": "hi"})).json()
         assert said["response_text"] == "I am still working on it."

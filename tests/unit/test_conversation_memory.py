@@ -5,10 +5,11 @@ import copy
 import json
 import logging
 import pickle
+from functools import partial
 
 import pytest
 
-from sash import AgentConfig, ConversationMemoryManager, SashError
+from sash import AgentConfig, ConversationMemoryManager, MemoryStore, Runtime, SashError
 from sash.errors import ConversationExists, ConversationNotFound, InvalidExport
 from sash.memory.tokens import TokenCounter, count_text
 from sash.testing import FakeClock
@@ -595,6 +596,12 @@ def test_senseless_limits_are_refused(options):
 def test_senseless_options_are_refused(options):
     with pytest.raises(SashError):
         ConversationMemoryManager(**options)
+
+
+@pytest.mark.parametrize("make", [ConversationMemoryManager, partial(Runtime, MemoryStore())])
+def test_an_unknown_option_is_refused(make):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'on_evicted'"):
+        make(on_evicted=print)
 
 
 def test_a_dict_is_not_a_config():

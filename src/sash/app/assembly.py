@@ -2,8 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from pathlib import Path
 
 from sash.app.settings import Settings
 from sash.engine.event_hub import PARTIAL_INTERVAL_S
@@ -12,7 +10,8 @@ from sash.engine.worker import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.models.registry import create_model
 from sash.ports.home import Home
-from sash.stores.registry import StoreSettings, make_store
+from sash.stores.backend import StoreSettings
+from sash.stores.registry import make_store
 from sash.values.clock import Clock, SystemClock
 from sash.values.sessions import Budgets, Defaults, SessionPolicy, WindowLimits
 
@@ -35,7 +34,7 @@ def make_runtime(
 
         vocabulary = Vocabulary.load(settings.vocabulary)
     return Runtime(
-        make_store(StoreSettings(settings.store, partial(_create_folder, settings.folder), clock)),
+        make_store(make_store_settings(settings, clock)),
         create_model(settings),
         home=home,
         vocabulary=vocabulary,
@@ -47,8 +46,13 @@ def make_runtime(
     )
 
 
+def make_store_settings(settings: Settings, clock: Clock | None = None) -> StoreSettings:
+    """Return those of the settings that a store needs."""
+    return StoreSettings(settings.store, settings.folder, clock or SystemClock())
+
+
 def make_home(settings: Settings, clock: Clock) -> Home | None:
-    """Return the home of the settings, or None."""
+    """Return the home of the settings, or None. Raise `InvalidConfig` if its packages are not installed."""
     if settings.home_url is None and settings.home == "none":
         return None
     try:
@@ -84,15 +88,3 @@ def make_defaults(settings: Settings) -> Defaults:
     if limits != (None, None):
         window = replace(WindowLimits(), max_tokens=limits[0], max_turns=limits[1])
     return Defaults(budgets, policy, window, settings.max_sessions)
-
-
-def _create_folder(folder: Path) -> Path:
-    """Create the folder. Only the current user may read it."""
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise InvalidConfig(
-            f"{folder} cannot be created ({error.strerror}): choose another folder with --data or SASH_DATA",
-            option="data",
-        ) from error
-    return folder

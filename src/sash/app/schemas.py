@@ -252,7 +252,6 @@ class Export:
 
 
 def _waiting_calls(turn: ContinuationResult) -> Iterator[WaitingCall]:
-    """Yield the calls of a turn that wait for an approval."""
     if turn.status == "awaiting_approval":
         progress = Progress.from_steps(turn.continuation.request.message, turn.steps)
         for call in progress.open_calls.values():
@@ -263,7 +262,7 @@ def _waiting_calls(turn: ContinuationResult) -> Iterator[WaitingCall]:
 
 
 def _in_words(would: Any) -> str:
-    """Describe the effect of a call: a service with its entities in words, anything else as JSON."""
+    """Return the effect of a call as text: a service with its entities in words, anything else as JSON."""
     if not isinstance(would, dict) or "service" not in would:
         return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
     things = ", ".join(map(_thing, would.get("entities") or ()))

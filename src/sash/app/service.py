@@ -1,4 +1,4 @@
-"""Authorises callers: checks the scope, limits policy and budgets, and calls one method of the runtime.
+"""Authorises callers. A method checks the scope, restricts policy and budgets, and calls the runtime.
 
 REST, MCP and the command line use this module, and it imports none of them. It returns the runtime's own
 values; each surface encodes them with `app/schemas.py`.
@@ -22,9 +22,9 @@ T = TypeVar("T", int, float)
 
 
 class AgentService:
-    """The methods of the runtime, for callers with an owner and scopes.
+    """The methods of the runtime, for callers with an owner and scopes. They raise `Forbidden`.
 
-    `runtime` is public for what needs no authorisation, such as its defaults and its health.
+    Code outside may use `runtime` for what needs no authorisation, such as its defaults and its health.
     """
 
     def __init__(self, runtime: Runtime) -> None:
@@ -118,7 +118,7 @@ class AgentService:
     async def await_continuation(
         self, caller: Caller, continuation_id: str, *, timeout_s: float | None = 0
     ) -> ContinuationResult:
-        """Return the state of a turn; wait at most `timeout_s` for its end. None means no limit."""
+        """Return the state of a turn. Wait at most `timeout_s` for its end; None means no limit."""
         caller.need("read")
         return await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=timeout_s)
 
@@ -223,13 +223,13 @@ class AgentService:
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
     def _limit(self, caller: Caller, wanted: StartSession) -> StartSession:
-        """Return the request with the policy and budgets that this caller may have."""
+        """Return the request with policy and budgets restricted to what this caller may have."""
         return replace(
             wanted, budgets=self._budgets(wanted.budgets), policy=self._policy(caller, wanted.policy)
         )
 
     def _budgets(self, wanted: Budgets | None) -> Budgets:
-        """Return the budgets of a new session; the operator's money limits are the maximum."""
+        """Return the budgets of a new session. The operator's money limits are the maximum."""
         usual = self.runtime.defaults.budgets
         if wanted is None:
             return usual
@@ -279,7 +279,7 @@ class AgentService:
 
 
 def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
-    """Return the wanted policy, and add all restrictions of the usual policy to it."""
+    """Return the wanted policy with all restrictions of the usual policy added."""
     return replace(
         wanted,
         denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),
@@ -294,5 +294,5 @@ def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _least(one: T | None, other: T | None) -> T | None:
-    """Return the lower of two limits; None means no limit."""
+    """Return the lower of two limits. None means no limit, and is returned only if both are None."""
     return min((limit for limit in (one, other) if limit is not None), default=None)

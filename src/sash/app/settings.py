@@ -16,6 +16,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, Valida
 
 from sash.engine.redaction import redact
 from sash.errors import InvalidConfig
+from sash.stores.registry import DEFAULT_BACKEND
 from sash.values.codec import adapter
 from sash.values.sessions import CONFIRM, DENYLIST
 
@@ -26,14 +27,14 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _refuse_bool(value: Any) -> Any:
-    """Raise ValueError for true and false, which Pydantic would read as 1 and 0."""
+    """Raise `ValueError` for true and false, which Pydantic would read as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
 
 
 def _split_names(value: Any) -> Any:
-    """Accept the text "light, switch" for a list of names, and drop empty names."""
+    """Return names as a tuple, without empty ones. Accept the text "light, switch" for a list."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return value
@@ -55,9 +56,9 @@ class Settings:
     # The address and the port to listen on.
     host: str = "127.0.0.1"
     port: Annotated[Whole, Field(ge=0, le=65535)] = 8765
-    # The folder of all data, and the kind of store in it: sqlite, files or memory.
+    # The folder of all data, and the store: a name or a URL scheme of `sash.stores.registry`.
     data: UserPath | None = None
-    store: str = "sqlite"
+    store: str = DEFAULT_BACKEND
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     # Host names of the server, in addition to its addresses.
     allowed_hosts: Names = ()
@@ -118,7 +119,7 @@ class Settings:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The allowed origins, as a browser writes them."""
+        """The allowed origins as browsers send them: in lower case and without a final slash."""
         return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
 
     @property
@@ -132,7 +133,7 @@ NAMES = tuple(setting.name for setting in fields(Settings))
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings in force, and the origin of each: "flag", "environment", the file's path, or "default"."""
+    """The settings, and the origin of each: "flag", "environment", the path of the file, or "default"."""
 
     settings: Settings
     origins: dict[str, str]
@@ -153,7 +154,10 @@ def load_settings(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
-    """Load the settings. A flag with the value None and an empty variable count as not given."""
+    """Load the settings. A flag with the value None and an empty variable count as not set.
+
+    Raise `InvalidConfig` if a value is invalid.
+    """
     environ = os.environ if environ is None else environ
     found = _find_file(file, environ)
     variables = {name: environ.get(PREFIX + name.upper()) or None for name in NAMES}
@@ -182,7 +186,7 @@ def load_settings(
 
 
 def show_value(name: str, value: Any) -> str:
-    """Return the value of a setting as text. A secret is shown as "set"."""
+    """Return the value of a setting as text: a secret as "set", a missing value as a dash."""
     if value is None or value == ():
         return "–"
     if name in SECRETS:
@@ -191,7 +195,10 @@ def show_value(name: str, value: Any) -> str:
 
 
 def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the given file, or the user's `sash.toml` if there is one."""
+    """Return the file of the argument or of `SASH_CONFIG`, else the user's `sash.toml`, else None.
+
+    Raise `InvalidConfig` if the argument or the variable names no file.
+    """
     given = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
     if given is None:
         usual = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
@@ -203,7 +210,7 @@ def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
 
 
 def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    """Return Sash's folder in a base folder of the XDG specification."""
+    """Return Sash's folder in the base folder that an XDG variable names, or in the default one."""
     base = environ.get(variable)
     return (Path(base) if base else Path.home() / default) / "sash"
 

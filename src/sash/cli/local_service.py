@@ -17,6 +17,7 @@ from sash.app.settings import Settings
 from sash.cli.log_setup import log_if_configured
 from sash.cli.options import CommonOptions
 from sash.errors import StoreUnavailable
+from sash.stores.registry import find_backend
 
 # Shorter than in a server, so that a terminal shows text while the model writes it.
 PARTIAL_INTERVAL_S = 0.1
@@ -62,11 +63,11 @@ def run_with_service(options: CommonOptions, work: Work[T], *, with_home: bool =
 
 
 async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) -> None:
-    """Await the opening of a store. If it is a files store and fails to open, mention `sash serve`."""
+    """Await the opening of a store. If only one process may open it, an error also mentions `sash serve`."""
     try:
         await opening
     except StoreUnavailable as error:
-        if settings.store != "files":
+        if find_backend(settings.store).is_shared:
             raise
         raise StoreUnavailable(
             f"{error.message}. If `sash serve` has the store open, send requests to that server over HTTP"

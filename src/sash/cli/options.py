@@ -1,12 +1,16 @@
 """The options that many commands share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
+from inspect import Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from sash.cli.completion import complete_session, complete_store, complete_turn
+from sash.stores.registry import describe_backends
 
 if TYPE_CHECKING:
     from sash.app.settings import LoadedSettings
@@ -14,7 +18,7 @@ if TYPE_CHECKING:
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The data folder.")]
 Store = Annotated[
     str | None,
-    typer.Option("--store", metavar="KIND", help="sqlite, files or memory.", autocompletion=complete_store),
+    typer.Option("--store", metavar="KIND", help=f"{describe_backends()}.", autocompletion=complete_store),
 ]
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The configuration file, a sash.toml.")
@@ -37,13 +41,28 @@ MAX_LIMIT = 1_000_000
 class CommonOptions:
     """The data folder, the store, the configuration file and the owner that a command works with."""
 
-    data: Path | None
-    store: str | None
-    config: Path | None
-    owner: str = LOCAL_OWNER
+    data: Data = None
+    store: Store = None
+    config: Config = None
+    owner: Owner = LOCAL_OWNER
 
     def load_settings(self, **flags: Any) -> "LoadedSettings":
         """Load the settings. Flags take precedence over the environment and the configuration file."""
         from sash.app.settings import load_settings
 
         return load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)
+
+
+def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the command with the common options after its own. Its first parameter receives them."""
+    shared = signature(CommonOptions).parameters
+    _, *own = signature(command).parameters.values()
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        command(CommonOptions(**{name: given.pop(name) for name in shared}), **given)
+
+    parameters = [*own, *shared.values()]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    return run

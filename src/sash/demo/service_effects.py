@@ -46,7 +46,7 @@ _ATTRIBUTES_WHEN_OFF: dict[str, Data] = {
 
 
 def filter_attributes(domain: str, state: str, attributes: Data) -> Data:
-    """Return the attributes that an entity reports in a state, out of all its stored attributes."""
+    """Return those of the stored attributes that an entity reports in this state."""
     if state == UNAVAILABLE:
         return {key: value for key, value in attributes.items() if key in _PERMANENT_ATTRIBUTES}
     if domain == "media_player" and state == "off":
@@ -68,15 +68,12 @@ def check_data(service: Service, data: Data) -> None:
     """Raise `ServiceFailed` for data that the service does not accept, as Home Assistant does."""
     for name, field in service.fields.items():
         if field.required and name not in data:
-            raise ServiceFailed(f"required key not provided @ data['{name}']", service=service.name)
+            raise ServiceFailed(f"required key not provided @ data['{name}']")
     for name, value in data.items():
         if name not in service.fields:
-            raise ServiceFailed(f"extra keys not allowed @ data['{name}']", service=service.name)
+            raise ServiceFailed(f"extra keys not allowed @ data['{name}']")
         if problem := find_problem(service.fields[name].selector, value):
-            raise ServiceFailed(
-                f"value {problem} for dictionary value @ data['{name}']. Got {value!r}",
-                service=service.name,
-            )
+            raise ServiceFailed(f"value {problem} for dictionary value @ data['{name}']. Got {value!r}")
 
 
 def _set_state(state: str, **attributes: Any) -> ServiceEffect:
@@ -84,12 +81,12 @@ def _set_state(state: str, **attributes: Any) -> ServiceEffect:
 
 
 def _choose(effect: ServiceEffect, otherwise: ServiceEffect, *states: str) -> ServiceEffect:
-    """Return an effect that applies `effect` in the given states, and `otherwise` in all other states."""
+    """Return an effect that applies `effect` in these states, and `otherwise` in all other states."""
     return lambda entity, data: (effect if entity.state in states else otherwise)(entity, data)
 
 
 def _set_attribute(name: str) -> ServiceEffect:
-    """Set the attribute of the same name as the argument. The state does not change."""
+    """Return an effect that sets the attribute `name` to the argument of that name. The state stays."""
     return lambda entity, data: (entity.state, {name: data[name]})
 
 
@@ -161,10 +158,7 @@ def _set_fan_speed(fan: State, data: Data) -> tuple[str, Data]:
 
 def _set_cover_position(cover: State, data: Data) -> tuple[str, Data]:
     if "current_position" not in cover.attributes:
-        raise ServiceFailed(
-            f"Entity {cover.entity_id} does not support action cover.set_cover_position.",
-            service="cover.set_cover_position",
-        )
+        raise ServiceFailed(f"Entity {cover.entity_id} does not support action cover.set_cover_position.")
     position = round(data["position"])
     return ("open" if position else "closed"), {"current_position": position}
 
@@ -187,15 +181,11 @@ def _set_temperature(climate: State, data: Data) -> tuple[str, Data]:
             continue
         if not low <= data[name] <= high:
             raise ServiceFailed(
-                f"Provided temperature {data[name]} is not valid. Accepted range is {low} to {high}.",
-                service="climate.set_temperature",
+                f"Provided temperature {data[name]} is not valid. Accepted range is {low} to {high}."
             )
         changed[name] = data[name]
     if not changed:
-        raise ServiceFailed(
-            "must contain at least one of temperature, target_temp_high, target_temp_low.",
-            service="climate.set_temperature",
-        )
+        raise ServiceFailed("must contain at least one of temperature, target_temp_high, target_temp_low.")
     return state, changed
 
 
@@ -253,10 +243,7 @@ def _skip_track(by: int) -> ServiceEffect:
 def _select_source(player: State, data: Data) -> tuple[str, Data]:
     sources = player.attributes.get("source_list", ())
     if data["source"] not in sources:
-        raise ServiceFailed(
-            f"Source {data['source']} is not valid. Valid sources are: {', '.join(sources)}.",
-            service="media_player.select_source",
-        )
+        raise ServiceFailed(f"Source {data['source']} is not valid. Valid sources are: {', '.join(sources)}.")
     return player.state, {"source": data["source"]}
 
 

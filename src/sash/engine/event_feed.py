@@ -41,7 +41,7 @@ class EventFeed:
         self._recent: deque[StoredEvent] = deque()
 
     async def after(self, cursor: int) -> list[StoredEvent]:
-        """Return the events after a cursor, or the next page of them."""
+        """Return the stored events after a cursor, at most one page. Empty if there are none yet."""
         while cursor >= self._start:
             new = list(takewhile(lambda event: event.cursor > cursor, reversed(self._recent)))
             if new or not self._is_stale:
@@ -53,14 +53,14 @@ class EventFeed:
         return await self._read_behind(cursor)
 
     async def wait(self, subscriber: Subscriber) -> None:
-        """Wait until there may be news for a subscriber."""
+        """Wait until there may be new events for a subscriber, at most `POLL_S` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_S):
                 await subscriber.news.wait()
 
     @property
     def _is_stale(self) -> bool:
-        """Return True if there is news, or if another process may have written events."""
+        """Return True if the store may have newer events than `_recent`, from this or another process."""
         return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= POLL_S
 
     async def _read(self) -> None:
@@ -81,13 +81,13 @@ class EventFeed:
         self._read_at = asyncio.get_running_loop().time()
 
     async def _is_session_over(self) -> bool:
-        """Return True if the session takes no more turns and none is open."""
+        """Return True if the session takes no more turns and has no open turn."""
         if (await self._store.get_session(self._owner, self._session_id)).status == "active":
             return False
         return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
 
     async def _read_behind(self, cursor: int) -> list[StoredEvent]:
-        """Read the store for a subscriber whose cursor is before the kept events."""
+        """Return events from the store, for a subscriber whose cursor is before the kept events."""
         stored = await self._read_store(cursor)
         if not self._recent and len(stored) < _PAGE:
             # A sweep has dropped the steps at the start of the feed.

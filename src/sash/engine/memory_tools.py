@@ -17,7 +17,7 @@ MAX_TURNS = 5
 def memory_tools(
     store: Store, notebook: Notes, embedder: Embedder | None, zone: tzinfo | None
 ) -> Iterator[ToolSpec]:
-    """Return the tools of a session's memory."""
+    """Yield the tools `remember`, `forget` and `recall`."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
         fact = await notebook.remember(context.session.owner, context.session.id, arguments["text"])

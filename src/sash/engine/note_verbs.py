@@ -12,7 +12,7 @@ class NoteVerbs:
     _notes: Notes
 
     async def remember(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Fact:
-        """Keep a fact for as long as the session lives."""
+        """Keep a fact for as long as the session lives. A fact with the same text is returned instead."""
         return await self._notes.remember(owner, session_id, text)
 
     async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
@@ -27,15 +27,15 @@ class NoteVerbs:
         return await self._notes.drop_fact(owner, session_id, fact_id)
 
     async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
-        """Make a text part of every context of a session."""
+        """Add a text to every later context of a session, and return the new pin."""
         return await self._notes.pin(owner, session_id, text)
 
     async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
-        """Remove a pin."""
+        """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
         await self._notes.unpin(owner, session_id, pin_id)
 
     async def set_preferences(
         self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
     ) -> Session:
-        """Change some preferences of a session. A preference with the value None is removed."""
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
         return await self._notes.prefer(owner, session_id, preferences)

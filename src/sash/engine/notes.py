@@ -28,7 +28,7 @@ class Notes:
         self._new_id = new_id
 
     async def remember(self, owner: str, session_id: str, text: str) -> Fact:
-        """Keep a fact; a fact with the same text stays as it is."""
+        """Keep a fact and return it. If a fact with the same text exists, return that one."""
         fact = Fact(self._new_id(), _check_note(text), self._clock.now())
 
         def change(session: Session) -> Session:
@@ -76,7 +76,7 @@ class Notes:
         return tuple(gone)
 
     async def pin(self, owner: str, session_id: str, text: str) -> Pin:
-        """Add a pin."""
+        """Add a pin and return it. Raise `InvalidInput` if the session has the maximum number of pins."""
         pin = Pin(self._new_id(), _check_note(text), self._clock.now())
 
         def change(session: Session) -> Session:
@@ -87,7 +87,7 @@ class Notes:
         return pin
 
     async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
-        """Remove a pin."""
+        """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
 
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
@@ -98,7 +98,7 @@ class Notes:
         await change_session(self._store, owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change some preferences of a session. A preference with the value None is removed."""
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
         new = check_json(preferences)
 
         def change(session: Session) -> Session:

@@ -60,7 +60,7 @@ _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secr
 
 
 def redact(text: str) -> str:
-    """Return the text with its secrets replaced by a mark."""
+    """Return the text with `[redacted]` in place of each secret."""
     return _secret.sub(_mark, text) if text and _may_have_secrets(text) else text
 
 
@@ -92,7 +92,7 @@ def clean_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean_label(name: str, label: str) -> str:
-    """Return a label. Raise `InvalidInput` if it looks like a secret, because labels are stored unchanged."""
+    """Return a label unchanged. Raise `InvalidInput` if it looks like a secret: labels are not redacted."""
     if redact(label) != label:
         raise InvalidInput(f"the {name} seems to contain a secret: use another {name}")
     return label
@@ -136,7 +136,7 @@ def _redact_item(key: str, item: Any) -> Any:
 
 
 def _redact_arguments(text: str) -> str:
-    """Redact the arguments of a tool call: JSON text, which stays valid JSON."""
+    """Return the arguments of a tool call without secrets: JSON text, which stays valid JSON."""
     try:
         arguments = json.loads(text)
     except ValueError:

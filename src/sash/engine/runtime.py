@@ -40,7 +40,7 @@ from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.ids import Ulids
 from sash.values.sessions import CONTINUATION_RETENTION_HOURS, SESSION_IDLE_DAYS, Defaults
-from sash.values.validation import MAX_MESSAGE_BYTES
+from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords
 
 if TYPE_CHECKING:
     from sash.intents.home_intents import HomeIntents
@@ -97,6 +97,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         tools: Iterable[ToolSpec] = (),
         **options: Unpack[RuntimeOptions],
     ) -> None:
+        check_keywords(type(self).__name__, options, RuntimeOptions.__annotations__)
         self.model = OfflineModel() if model is None else model
         model = complete_model(self.model)
         clock, zone = options.get("clock") or SystemClock(), options.get("time_zone")
@@ -196,7 +197,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
 
     @property
     def home(self) -> LiveHome | None:
-        """The home with its index, or None."""
+        """The home with its index, or None if the runtime has no home."""
         return self._parts.home
 
     @property
@@ -245,7 +246,10 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             _ = home.index
 
     async def recover(self) -> list[Continuation]:
-        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
+
+        Return the turns that were marked.
+        """
         return await self._worker.recover()
 
     async def sweep(self) -> SweepCounts:

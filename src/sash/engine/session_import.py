@@ -21,7 +21,10 @@ _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
 def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bundle:
-    """Read an export for an owner. Turns that were running or queued become interrupted."""
+    """Read an export for an owner. Raise `InvalidExport` if it is damaged.
+
+    Turns that were running or queued become interrupted.
+    """
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
         raise InvalidExport("this is not a session that Sash can import: `format` or `version` is wrong")
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
@@ -85,7 +88,7 @@ def _check(bundle: Bundle) -> None:
 
 
 def _is_sound(stats: Stats | None) -> bool:
-    """Return True if no counter is negative."""
+    """Return True if no counter is negative, or if there are no stats."""
     numbers = [] if stats is None else [*asdict(stats).values()]
     return all(n >= 0 for n in numbers if not isinstance(n, dict))
 

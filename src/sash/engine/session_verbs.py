@@ -73,7 +73,7 @@ class SessionVerbs:
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
     ) -> Session:
-        """Start the session that a request describes."""
+        """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
         await self._check_room(owner)
         session = replace(
             self._make_session(request, owner),
@@ -130,7 +130,7 @@ class SessionVerbs:
             )
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Return a session."""
+        """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
         return await self._parts.store.get_session(owner, session_id)
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
@@ -157,7 +157,7 @@ class SessionVerbs:
     async def end_session(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "the session was ended"
     ) -> Session:
-        """End a session: it takes no more turns, and its open turns are cancelled."""
+        """End a session and return it. It takes no more turns, and its open turns are cancelled."""
 
         def end(session: Session) -> Session:
             return replace(session, status="ended") if session.status == "active" else session
@@ -168,7 +168,7 @@ class SessionVerbs:
         return session
 
     async def reopen_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Make an expired session active again. Raise `SessionEnded` if the session was ended."""
+        """Make an expired session active again and return it. Raise `SessionEnded` if it was ended."""
 
         def reopen(session: Session) -> Session:
             if session.status == "expired":
@@ -193,7 +193,7 @@ class SessionVerbs:
         parts.spending.spend_outside_turns(owner, max(0.0, lost))
 
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
-        """Delete all records of an owner; return the number of sessions."""
+        """Delete all records of an owner, and return the number of deleted sessions."""
         erased = await self._parts.store.erase(owner)
         self._parts.windows.drop_owner(owner)
         self._parts.contexts.forget()
@@ -202,7 +202,7 @@ class SessionVerbs:
         return erased
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Copy a session with its transcript and window. The copy and the original continue independently."""
+        """Copy a session with its transcript and window, and return the copy. Both continue independently."""
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
         now, new_id = self._parts.clock.now(), self._parts.new_id()
@@ -231,7 +231,7 @@ class SessionVerbs:
         return session
 
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
-        """Return a whole session as JSON values."""
+        """Return a whole session as JSON values; `import_session` reads them."""
         bundle = await self._parts.store.export_session(owner, session_id)
         data = await asyncio.to_thread(adapter(Bundle).dump_python, bundle, mode="json")
         return {"format": "sash.session", "version": 1, **data}
@@ -254,7 +254,7 @@ class SessionVerbs:
     async def list_messages(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
-        """Return a session's transcript after a position."""
+        """Return the messages of a session's transcript after a position, in order, at most `limit`."""
         check_count("after", after)
         check_limit("limit", limit)
         return await self._parts.store.messages(owner, session_id, after=after, limit=limit)
@@ -262,7 +262,7 @@ class SessionVerbs:
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages in the owner's transcripts, or in one session, by their words, best first."""
+        """Find messages by their words, best first, in one session or in all sessions of the owner."""
         if session_id is not None:
             await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
@@ -270,5 +270,5 @@ class SessionVerbs:
         return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
-        """Return a large result that is stored separately."""
+        """Return a large result by its id. It is stored outside of the transcript."""
         return await self._parts.store.get_artifact(owner, artifact_id)

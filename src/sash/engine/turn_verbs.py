@@ -77,7 +77,7 @@ class TurnVerbs(SessionVerbs):
         return await self._begin(session_id, owner, self._clean(sent), sent.busy)
 
     def _clean(self, sent: SendMessage) -> ContinuationRequest:
-        """Return a request as it is stored: within the size limits and without secrets."""
+        """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""
         check_size(len(sent.message.encode()), self._max_message_bytes)
         if sent.attachments:
             check_size(len(json.dumps(sent.attachments)), self._max_message_bytes)
@@ -169,9 +169,11 @@ class TurnVerbs(SessionVerbs):
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
     ) -> ContinuationResult:
-        """Wait until a turn has ended or needs an answer, at most `timeout_s`; return its state."""
+        """Wait until a turn has ended or waits for a person, at most `timeout_s`, and return its state."""
         if timeout_s == 0:
             return await self._worker.result(owner, continuation_id)
+        if timeout_s is None:
+            return await self._worker.settled(owner, continuation_id)
         try:
             async with asyncio.timeout(timeout_s):
                 return await self._worker.settled(owner, continuation_id)
@@ -181,13 +183,13 @@ class TurnVerbs(SessionVerbs):
     async def cancel(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
     ) -> Continuation:
-        """Cancel a turn, at once and for good."""
+        """Cancel a turn permanently and return it. Raise `ContinuationFinal` if it has ended."""
         cancelled = await self._worker.cancel(owner, continuation_id, reason)
         await self._worker.serve_next(cancelled.session_id)
         return cancelled
 
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
-        """Continue an interrupted turn from the first step that is missing."""
+        """Continue an interrupted turn from its first missing step. A running turn is returned unchanged."""
         continuation = await self._parts.store.get_continuation(owner, continuation_id)
         if continuation.status == "running":
             return continuation
@@ -198,7 +200,7 @@ class TurnVerbs(SessionVerbs):
         return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
-        """Run the turn again as a new continuation."""
+        """Run the message of an ended or interrupted turn again, as a new continuation."""
         old = await self._parts.store.get_continuation(owner, continuation_id)
         if old.status not in FINAL and old.status != "interrupted":
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
@@ -212,7 +214,7 @@ class TurnVerbs(SessionVerbs):
     async def approve(
         self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
-        """Answer a tool call that waits for an approval; the turn continues as far as it can."""
+        """Approve or deny a waiting tool call. The turn continues until it ends or needs another approval."""
         answer = Approve(call_id=call_id, approved=approved)
         waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
@@ -263,7 +265,10 @@ class TurnVerbs(SessionVerbs):
         owner: str = DEFAULT_OWNER,
         session_id: str | None = None,
     ) -> Any:
-        """Call a tool that only reads the home. A tool that stores its result needs a `session_id`."""
+        """Call a tool that only reads the home, and return its result.
+
+        A tool that stores its result needs a `session_id`.
+        """
         return await DirectToolCall(self._parts, owner, session_id).make(name, arguments or {})
 
     @property

@@ -90,7 +90,7 @@ class Worker:
         self.open()
 
     def open(self) -> None:
-        """Accept turns."""
+        """Start to accept turns."""
         self._draining = self.closing = self.closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
@@ -121,7 +121,7 @@ class Worker:
         return await accepted
 
     async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
-        """Claim a waiting continuation and run it. `steps` are written with the claim."""
+        """Claim a waiting continuation, run it and return it. `steps` are written with the claim."""
         if continuation.id in self._running and not steps:
             return continuation
         self.check_open()
@@ -132,7 +132,7 @@ class Worker:
         return turn.continuation
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
-        """Add a turn that the agent does not run."""
+        """Add a turn that the agent does not run, and return it."""
         self.check_open()
         while True:
             try:
@@ -147,16 +147,19 @@ class Worker:
             return recorded
 
     async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn."""
+        """Set or replace the answer of a completed turn, and return the turn."""
         return await self._recorder.amend(owner, continuation_id, answer)
 
     async def stop(self, owner: str, session_id: str | None = None) -> None:
-        """Stop the running turns of an owner, or of one session."""
+        """Stop the running turns of an owner, or only those of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
 
     async def recover(self) -> list[Continuation]:
-        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
+
+        Return the turns that were marked.
+        """
         await self.heartbeat()
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
@@ -230,7 +233,7 @@ class Worker:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
-        """Return the cost of a turn that does not run here, from its journal."""
+        """Return the cost of a turn that does not run in this process, computed from its journal."""
         continuation, steps = await self._store.journal(owner, continuation_id)
         progress = Progress.from_steps(continuation.request.message, steps)
         return progress.stats(turns=1, cancelled_turns=1)
@@ -292,7 +295,7 @@ class Worker:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
-        """Wait until a turn has ended or needs an answer.
+        """Wait until a turn has ended, was interrupted or waits for an approval, and return its state.
 
         A turn of another process is polled. If the worker closes, return the current state.
         """
@@ -386,7 +389,7 @@ class Worker:
 
 
 def _fail_begin(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
-    """Raise an error for a caller whose turn did not begin."""
+    """Set an error for a caller whose turn did not begin."""
     if not accepted.done():
         accepted.set_exception(StoreUnavailable("the runtime was closed"))
 

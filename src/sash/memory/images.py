@@ -15,7 +15,10 @@ _SIGNATURES = (b"\x89PNG", b"GIF8", b"RIFF", b"\xff\xd8")
 
 @dataclass(frozen=True, slots=True)
 class ImageCost:
-    """A provider's published formula: tiles of 512 pixels, or patches of 32 pixels times a factor."""
+    """A provider's published formula for the tokens of an image.
+
+    It counts tiles of 512 pixels, or patches of 32 pixels times a factor.
+    """
 
     base: int = 85
     tile: int = 170

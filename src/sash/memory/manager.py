@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from inspect import iscoroutinefunction
 from operator import call
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypedDict, Unpack
 from uuid import uuid4
 
 from sash.errors import (
@@ -36,6 +36,7 @@ from sash.values.validation import (
     MAX_MESSAGE_BYTES,
     check_conversation_id,
     check_flag,
+    check_keywords,
     check_label,
     check_limit,
     check_size,
@@ -72,12 +73,26 @@ class _WriteQueue:
         self.waiting_count = 0
 
 
+class MemoryOptions(TypedDict, total=False):
+    """The optional arguments of a `ConversationMemoryManager`, beside the limits of its windows."""
+
+    model: str | None
+    """The model whose tokens are counted."""
+    auto_create_conversation_id: bool
+    """Whether a message without a conversation id starts a conversation. Default: False."""
+    max_message_bytes: int
+    keep_transcript: bool
+    """False forgets evicted messages, so that the windows bound the memory. Default: True."""
+    on_evict: Callable[[str, Eviction], None] | None
+    """Called with the conversation id for every evicted message."""
+    clock: Clock | None
+
+
 class ConversationMemoryManager:
-    """Keeps conversations apart, and each one within its window.
+    """Keeps conversations apart, and each one within its window. `MemoryOptions` describes the options.
 
     Messages of one conversation are stored in the order of the `add_message` calls, also if several tasks of
-    one event loop call it. `on_evict` is called with the conversation id for every evicted message. With
-    `keep_transcript=False` evicted messages are forgotten, so that the windows bound the memory.
+    one event loop call it.
     """
 
     def __init__(
@@ -87,32 +102,30 @@ class ConversationMemoryManager:
         preserve_system: bool = True,
         enabled: bool = True,
         evict_to: float = 1.0,
-        *,
-        model: str | None = None,
-        auto_create_conversation_id: bool = False,
-        max_message_bytes: int = MAX_MESSAGE_BYTES,
-        keep_transcript: bool = True,
-        on_evict: Callable[[str, Eviction], None] | None = None,
-        clock: Clock | None = None,
+        **options: Unpack[MemoryOptions],
     ) -> None:
+        check_keywords(type(self).__name__, options, MemoryOptions.__annotations__)
         limits = Limits(max_tokens, max_turns, evict_to, check_flag("preserve_system", preserve_system))
         unlimited = replace(limits, max_tokens=None, max_turns=None)
         self._limits = limits if check_flag("enabled", enabled) else unlimited
+        max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
         self._max_message_bytes = check_limit("max_message_bytes", max_message_bytes)
-        self._auto_create = check_flag("auto_create_conversation_id", auto_create_conversation_id)
-        self._keep_transcript = check_flag("keep_transcript", keep_transcript)
+        auto_create = options.get("auto_create_conversation_id", False)
+        self._auto_create = check_flag("auto_create_conversation_id", auto_create)
+        self._keep_transcript = check_flag("keep_transcript", options.get("keep_transcript", True))
+        on_evict = options.get("on_evict")
         if on_evict is not None and (not callable(on_evict) or iscoroutinefunction(on_evict)):
             raise InvalidInput("on_evict must be a plain function, not a coroutine function")
         self._on_evict = on_evict
-        self._clock = clock or SystemClock()
+        self._clock = options.get("clock") or SystemClock()
         self._ulids = Ulids()
-        self._counter = TokenCounter(model)
+        self._counter = TokenCounter(options.get("model"))
         self._conversations: dict[str, WindowedTranscript] = {}
         self._queues: dict[str, _WriteQueue] = {}
 
     @classmethod
     def from_config(cls, config: AgentConfig, **options: Any) -> Self:
-        """Build a manager from the agent's configuration. `options` go to the constructor unchanged."""
+        """Build a manager from the agent's configuration. `options` are more arguments of the constructor."""
         if not isinstance(config, AgentConfig):
             raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(
@@ -156,7 +169,7 @@ class ConversationMemoryManager:
     async def get_messages(
         self, conversation_id: str, tag_filter: Iterable[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the window in OpenAI's format. The caller may change the dicts.
+        """Return the window in OpenAI's format; empty for an unknown id. The caller may change the dicts.
 
         A `tag_filter` keeps system messages and messages with any of the tags. Tool calls keep their results.
         """
@@ -174,7 +187,7 @@ class ConversationMemoryManager:
         ]
 
     async def get_transcript(self, conversation_id: str) -> list[MessageEntry]:
-        """Return all messages, also the evicted ones, oldest first."""
+        """Return all messages, also evicted ones, oldest first. Raise `ConversationNotFound` if unknown."""
         return list(self._get(conversation_id).messages)
 
     async def get_state(self, conversation_id: str) -> AgentState:
@@ -183,7 +196,7 @@ class ConversationMemoryManager:
         return AgentState(conversation_id, window.snapshot(conversation_id))
 
     async def reset_conversation(self, conversation_id: str) -> None:
-        """Delete the conversation and its transcript."""
+        """Delete the conversation and its transcript. An unknown id has no effect."""
         async with self._hold(check_conversation_id(conversation_id)):
             self._conversations.pop(conversation_id, None)
 
@@ -411,12 +424,12 @@ class ConversationMemoryManager:
 
 
 def _set_token_count(message: MessageEntry, count: int) -> None:
-    """Set the token count of a message. Messages are frozen, so this is safe only before others see it."""
+    """Set the token count of a frozen message, which is safe only before other code has the message."""
     object.__setattr__(message, "token_count", count)
 
 
 def _check_export_header(data: Any, conversation_id: str | None) -> str:
-    """Check format and version of an export, and return the id of the conversation."""
+    """Return the id for the imported conversation. Raise `InvalidExport` if format or version is wrong."""
     if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
         raise InvalidExport("this is not a conversation that Sash exported: `format` is missing or wrong")
     if (type(data.get("version")), data.get("version")) != (int, EXPORT_VERSION):

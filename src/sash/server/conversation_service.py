@@ -101,7 +101,7 @@ class ConversationService:
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        """Add a turn. If the window is full, its oldest turn is removed."""
+        """Add a turn and return its id with the new counts. A full window loses its oldest turn."""
         caller.need("converse")
         options = {"metadata": metadata, "idempotency_key": idempotency_key}
         turn = await self._record_turn(caller, conversation_id, user_message, ai_response, **options)
@@ -121,7 +121,7 @@ class ConversationService:
         format_text: bool = False,
         include_metadata: bool = True,
     ) -> dict[str, Any]:
-        """Return the turns in the window, oldest first; as one text if `format_text` is set."""
+        """Return the turns in the window, oldest first. With `format_text`, return them as one text."""
         caller.need("read")
         window = await self._read_window(caller, conversation_id)
         render = turns_to_text if format_text else turns_to_dicts
@@ -165,7 +165,10 @@ class ConversationService:
     async def update_turn(
         self, caller: Caller, conversation_id: str, turn_id: str, ai_response: str
     ) -> dict[str, Any]:
-        """Set the answer of a turn in the window, for example after it was streamed."""
+        """Set the answer of a turn in the window, for example after it was streamed.
+
+        Raise `ContinuationNotFound` if the window lacks the turn.
+        """
         caller.need("converse")
         found = await self.runtime.find_session(check_conversation_id(conversation_id), owner=caller.owner)
         turns = [] if found is None else await self.runtime.list_turns(found.id, owner=caller.owner)
@@ -178,7 +181,7 @@ class ConversationService:
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
 
     async def clear(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
-        """Delete all turns of a conversation permanently. Their number is kept."""
+        """Delete all turns of a conversation permanently. `total_turns_ever` keeps its value."""
         caller.need("converse")
         name, total = check_conversation_id(conversation_id), 0
         if (started := await self._replace_session(caller, name)) is not None:
@@ -219,7 +222,6 @@ class ConversationService:
         }
 
     async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
-        """Return the turn that waits for an approval, or None."""
         name = check_conversation_id(conversation_id)
         found = await self.runtime.find_session(name, owner=caller.owner)
         with suppress(SessionNotFound, ContinuationNotFound):
@@ -231,7 +233,7 @@ class ConversationService:
     async def _answer_approvals(
         self, caller: Caller, waiting: ContinuationShown, is_approved: bool | None
     ) -> ContinuationShown:
-        """Give the same answer to every waiting call of a turn. Do nothing if the answer is None."""
+        """Approve or deny every waiting call of a turn, and return the turn. None changes nothing."""
         turn = waiting
         for call in waiting.waiting_calls if is_approved is not None else ():
             if call in turn.waiting_calls:
@@ -283,9 +285,9 @@ class ConversationService:
     async def _record_turn(
         self, caller: Caller, conversation_id: str, user_message: str, ai_response: str | None, **options: Any
     ) -> Continuation:
-        """Add a turn when the running turn has ended.
+        """Add a turn as soon as no other turn runs.
 
-        Raise SessionBusy if that takes longer than `answer_s`.
+        Raise `SessionBusy` if that takes longer than `answer_s`.
         """
         deadline = asyncio.get_running_loop().time() + self._answer_s
 
@@ -302,7 +304,7 @@ class ConversationService:
         return await self._retry(conversation_id, record)
 
     async def _await_busy_turn(self, caller: Caller, busy: SessionBusy, deadline: float) -> None:
-        """Wait for the running turn. Raise SessionBusy if it has not ended by `deadline`."""
+        """Wait for the running turn. Raise `SessionBusy` if it has not ended by `deadline` (loop time)."""
         left_s = max(0.0, deadline - asyncio.get_running_loop().time())
         with suppress(ContinuationNotFound):
             running = await self.runtime.await_continuation(
@@ -334,7 +336,10 @@ class ConversationService:
         return await self._retry(conversation_id, read)
 
     async def _retry(self, conversation_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Repeat an attempt if another caller cleared the conversation meanwhile."""
+        """Return the result of `attempt`. Repeat it if another caller cleared the conversation meanwhile.
+
+        Raise `SessionChanged` after `MAX_TRIES` attempts.
+        """
         for _ in range(MAX_TRIES):
             with suppress(SessionNotFound, SessionEnded):
                 return await attempt()

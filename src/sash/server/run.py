@@ -10,11 +10,12 @@ from rich.markup import escape
 
 from sash import __version__
 from sash.app.assembly import make_runtime
-from sash.app.settings import Settings
+from sash.app.settings import Settings, show_value
 from sash.engine.worker import ContinuationResult
 from sash.server.listener import listen
 from sash.server.metrics import Metrics
 from sash.server.tracing import Tracing
+from sash.stores.registry import find_backend
 
 
 def run_server(settings: Settings, show: Callable[[str], None]) -> None:
@@ -62,7 +63,8 @@ def _write_banner(settings: Settings, url: str) -> Iterator[str]:
     yield f"  model  {escape(settings.model or 'offline: it understands little, and needs no network')}"
     if not settings.model:
         yield "         [dim]a real one: SASH_MODEL=gpt-5-mini SASH_API_KEY=…[/]"
-    data = "in memory only" if settings.store == "memory" else f"{settings.folder} ({settings.store})"
+    is_durable = find_backend(settings.store).is_durable
+    data = f"{settings.folder} ({show_value('store', settings.store)})" if is_durable else "in memory only"
     yield f"  data   {escape(data)}"
     yield f"  docs   {url}/docs   MCP  {url}/mcp"
     yield "  [dim]sash doctor shows all settings, sash chat talks to the house, Ctrl-C stops.[/]"

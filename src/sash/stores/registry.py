@@ -1,45 +1,63 @@
-"""The backends by name. A backend is imported only when the settings name it."""
+"""The backends by name. A backend is imported only when it is used, so that the command line starts fast.
 
-from collections.abc import Callable
+A new backend needs a package with a `Backend` class (`sash.stores.backend`), and one line in `BACKENDS`.
+"""
+
 from importlib import import_module
-from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from sash.errors import InvalidConfig
-from sash.ports.store import Store
-from sash.values.clock import Clock
+
+if TYPE_CHECKING:
+    from sash.ports.store import Store
+    from sash.stores.backend import Backend, StoreSettings
 
 # The `store` setting and the class of its backend. If the setting is a URL, the key is its scheme with `://`.
-# The class has a method `from_settings(StoreSettings)`.
 BACKENDS = {
     "sqlite": "sash.stores.sqlite.store:SqliteStore",
     "files": "sash.stores.files.store:FilesStore",
     "memory": "sash.stores.memory:MemoryStore",
 }
+DEFAULT_BACKEND = "sqlite"
 
 
-class StoreSettings(NamedTuple):
-    """The settings of a store: the `store` setting, a function that makes the data folder, and the clock."""
-
-    store: str
-    make_folder: Callable[[], Path]
-    clock: Clock
+def describe_backends() -> str:
+    """Return the names of all backends for a sentence: "sqlite, files or memory"."""
+    *others, last = BACKENDS
+    return f"{', '.join(others)} or {last}"
 
 
-def make_store(settings: StoreSettings) -> Store:
-    """Return the store that the settings name. It is not open yet."""
-    scheme, separator, _ = settings.store.partition("://")
-    name = f"{scheme}{separator}"
-    if name not in BACKENDS:
-        *others, last = BACKENDS
-        given = settings.store.split("@")[-1]  # without a password
-        raise InvalidConfig(f"store is {', '.join(others)} or {last}, not {given!r:.80}", option="store")
+def has_backend(store: str) -> bool:
+    """Return True if `store`, the setting, names a known backend."""
+    return _backend_name(store) in BACKENDS
+
+
+def find_backend(store: str) -> "type[Backend]":
+    """Return the backend that the `store` setting names.
+
+    Raises:
+        InvalidConfig: there is no such backend, or packages that it needs are not installed.
+    """
+    if not has_backend(store):
+        given = store.split("@")[-1]  # without a password
+        raise InvalidConfig(f"store is {describe_backends()}, not {given!r:.80}", option="store")
+    name = _backend_name(store)
     module, _, class_name = BACKENDS[name].partition(":")
     try:
-        backend = getattr(import_module(module), class_name)
+        backend: type[Backend] = getattr(import_module(module), class_name)
     except ImportError as error:
+        extra = name.removesuffix("://")
         raise InvalidConfig(
-            f"the {scheme} store needs more packages: pip install 'sash[{scheme}]' ({error})", option="store"
+            f"the {extra} store needs more packages: pip install 'sash[{extra}]' ({error})", option="store"
         ) from error
-    store: Store = backend.from_settings(settings)
-    return store
+    return backend
+
+
+def make_store(settings: "StoreSettings") -> "Store":
+    """Return the store that the settings name. It is not open yet."""
+    return find_backend(settings.store).from_settings(settings)
+
+
+def _backend_name(store: str) -> str:
+    scheme, separator, _ = store.partition("://")
+    return f"{scheme}{separator}"

@@ -2,12 +2,15 @@
 
 A backend reads a state, calls the rule, and writes the change that the rule returns, all in one transaction.
 If a call is not allowed, the rule raises the contract's error, before the backend has written anything.
+
+A query may leave out rows that a rule would reject, but the rule decides. If a statement has to repeat a
+rule, the rule's docstring names the statement.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NamedTuple, NoReturn
+from typing import NoReturn
 
 from sash.errors import (
     ArtifactNotFound,
@@ -21,9 +24,23 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active
-from sash.ports.store import ClaimRequest, Lease, SessionTotals, TurnEnd, WaitingStatus
-from sash.values.continuations import Continuation, ContinuationResponse, Status
-from sash.values.messages import MessageEntry
+from sash.ports.store import ClaimRequest, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
+from sash.stores.states import (
+    NO_LEASE,
+    AmendChange,
+    AppendChange,
+    BeginChange,
+    EndChange,
+    EndState,
+    LeaseState,
+    OpenChange,
+    Release,
+    SessionState,
+    TurnChange,
+    TurnState,
+)
+from sash.values.continuations import FINAL, Continuation, ContinuationResponse, Status
+from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
@@ -32,144 +49,68 @@ from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, St
 MAX_LEASE = timedelta(hours=1)
 
 
-class LeaseState(NamedTuple):
-    """The stored lease of a continuation. Without a worker, no lease is held."""
-
-    worker: str | None = None
-    until: datetime | None = None
-    epoch: int = 0
-
-    def release(self) -> "LeaseState":
-        """Return the state after a release. Its new epoch makes writes of the old worker fail."""
-        return LeaseState(epoch=self.epoch + 1)
-
-
-NO_LEASE = LeaseState()
-
-
-class SessionState(NamedTuple):
-    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval."""
-
-    version: int
-    message_count: int
-    cursor: int
-    holder_id: str | None
-    has_pending: bool
-
-
-class TurnState(NamedTuple):
-    """A continuation before a write. `cursor` is the last cursor that its session has assigned."""
-
-    lease: LeaseState
-    step_count: int
-    cursor: int
-
-
-class EndState(NamedTuple):
-    """A continuation and its session before the end of the turn."""
-
-    turn: TurnState
-    message_count: int
-    has_pending: bool
-    totals: SessionTotals
-
-
-class BeginChange(NamedTuple):
-    """The continuation that a request got. Without a lease it is queued, or it existed before."""
-
-    continuation: Continuation
-    lease: LeaseState
-    created: bool
-
-
-class TurnChange(NamedTuple):
-    """A continuation after a change, its new steps, and its new lease state."""
-
-    continuation: Continuation
-    steps: tuple[Step, ...]
-    lease: LeaseState
-
-
-class AppendChange(NamedTuple):
-    """The numbered steps, and the lease state after the write."""
-
-    steps: tuple[Step, ...]
-    lease: LeaseState
-
-
-class EndChange(NamedTuple):
-    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
-
-    steps: tuple[Step, ...]
-    lease: LeaseState
-    cursor: int
-    message_count: int
-    messages: tuple[tuple[int, MessageEntry], ...]
-    totals: SessionTotals
-    next_waits: bool
-
-    @property
-    def answer_position(self) -> int | None:
-        """The position of the turn's last message, or None if it left no message."""
-        return self.messages[-1][0] if self.messages else None
-
-
-class AmendChange(NamedTuple):
-    """A turn and its answer after an amendment."""
-
-    continuation: Continuation
-    answer: MessageEntry
-    steps: tuple[Step, ...]
-
-
 # Sessions and names
 
 
-def wants_name(session: Session) -> bool:
-    """Return True if the session reserves its name: it has a name and is active."""
-    return session.name is not None and session.status == "active"
+def get_reserved_name(session: Session) -> str | None:
+    """Return the name that no other active session may have, or None if the session is not active."""
+    return session.name if session.status == "active" else None
+
+
+def choose_named(sessions: Iterable[Session]) -> Session | None:
+    """Return the session that has a name, of all sessions with this name: the active one, else the newest.
+
+    Return None if there is no session. SQLite's statement `session_of_name` repeats this rule, because an
+    index answers it without a scan.
+    """
+    return max(sessions, key=lambda session: (session.status == "active", session.id), default=None)
 
 
 def is_name_taken(session: Session, named: Session | None) -> bool:
     """Return True if `session` reserves its name, but `named` is another active session with that name."""
-    if not wants_name(session) or named is None:
+    if get_reserved_name(session) is None or named is None:
         return False
     return named.status == "active" and named.id != session.id
 
 
 def check_name(session: Session, named: Session | None) -> None:
-    """Raise `SessionExists` if another active session has the name."""
+    """Raise `SessionExists` if `named` is another active session with the name of `session`."""
     if is_name_taken(session, named):
         raise SessionExists(
             f"an active session already has the name {session.name!r}: continue that session, or end it first"
         )
 
 
-def choose_session(session: Session, named: Session | None, reopen: bool) -> Session:
-    """Return the session to use for a name. `named` is the active session of that name, or else the newest.
+def open_session(session: Session, named: Session | None, reopen: bool) -> OpenChange:
+    """Return the session that opens a name, given `named`, the session that has the name now.
 
     An active `named` is returned. An expired `named` becomes active again if `reopen` is set. Otherwise
     `session` is returned, and it counts the turns of the sessions before it.
     """
     if named is None:
-        return session
+        return OpenChange(session, "insert")
     if named.status == "active":
-        return named
+        return OpenChange(named, None)
     if named.status == "expired" and reopen:
-        return replace(named, status="active")
-    return replace(session, turns_before=named.total_turns)
+        return OpenChange(replace(named, status="active"), "update")
+    return OpenChange(replace(session, turns_before=named.total_turns), "insert")
 
 
 def prepare_import(session: Session, named: Session | None) -> Session:
-    """Return the session as an import stores it: without its name, if that is taken."""
+    """Return the session as an import stores it: without its name, if another session has the name."""
     return replace(session, name=None) if is_name_taken(session, named) else session
 
 
 def save_session(stored: Session, changed: Session, named: Session | None, now: datetime) -> Session:
-    """Return the changed session with a new version."""
+    """Return the changed session with a new version. Raise `SessionChanged` or `SessionExists`."""
     check_version(stored.version, changed)
     check_name(changed, named)
-    return replace(changed, version=changed.version + 1, updated_at=now)
+    return touch_session(changed, now)
+
+
+def touch_session(session: Session, now: datetime) -> Session:
+    """Return the session with the next version, changed at `now`."""
+    return replace(session, version=session.version + 1, updated_at=now)
 
 
 def check_version(stored_version: int, session: Session) -> None:
@@ -192,6 +133,27 @@ def check_free(session_id: str, holder_id: str | None) -> None:
         )
 
 
+def cut_page(sessions: Sequence[Session], limit: int) -> Page:
+    """Return a page with the first `limit` sessions. There is a next page if `sessions` has more."""
+    chosen = tuple(sessions[:limit])
+    return Page(chosen, chosen[-1].id if len(sessions) > limit else None)
+
+
+def make_window(
+    session: Session, messages: Iterable[MessageEntry], turn_starts: tuple[str, ...], evicted_count: int
+) -> ConversationWindow:
+    """Return a window with these messages and the session's limits."""
+    return ConversationWindow(
+        session.id,
+        tuple(messages),
+        max_tokens=session.window.max_tokens,
+        max_turns=session.window.max_turns,
+        evict_to=session.window.evict_to,
+        evicted_count=evicted_count,
+        turn_starts=turn_starts,
+    )
+
+
 # Turns
 
 
@@ -205,7 +167,10 @@ def begin(
     enqueue: bool,
     now: datetime,
 ) -> BeginChange:
-    """Begin a turn. `existing` is the continuation with the request's idempotency key."""
+    """Return the change that begins a turn, or `existing`, which has the same idempotency key.
+
+    Without `enqueue`, raise `SessionBusy` if a continuation holds the session.
+    """
     if existing is not None:
         return BeginChange(existing, NO_LEASE, created=False)
     check_active(session)
@@ -224,7 +189,10 @@ def claim(
     steps: Sequence[StepBody],
     now: datetime,
 ) -> TurnChange:
-    """Claim a continuation that waits. Raise `SessionBusy` if another continuation holds the session."""
+    """Return the change that claims a waiting continuation.
+
+    Raise `SessionBusy` if another continuation holds the session, `ContinuationFinal` if this one has ended.
+    """
     check_open(continuation)
     if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
         check_free(continuation.session_id, holder_id)
@@ -232,29 +200,38 @@ def claim(
     return TurnChange(running, number_steps(turn, steps, now), grant_lease(turn.lease, claim, now))
 
 
+def is_claimable(status: Status, holder_id: str | None) -> bool:
+    """Return True if a continuation waits for a worker, and no continuation holds its session."""
+    return holder_id is None and status in ("pending", "interrupted")
+
+
+def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | None:
+    """Return the release that an append asks for, or None. Stats are stored only on release."""
+    return None if release_as is None else Release(release_as, stats)
+
+
 def append(
-    lease: Lease,
-    turn: TurnState | None,
-    steps: Sequence[StepBody],
-    release_as: WaitingStatus | None,
-    now: datetime,
+    lease: Lease, turn: TurnState | None, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> AppendChange:
-    """Append steps, and with `release_as` release the lease. Raise `LeaseLost` if the worker lost it."""
+    """Return the numbered steps and the lease after them. Raise `LeaseLost` if the worker lost the lease.
+
+    With `release`, the worker gives the lease back.
+    """
     held = check_lease(lease, turn)
-    after = held.lease if release_as is None else held.lease.release()
+    after = held.lease if release is None else held.lease.release()
     return AppendChange(number_steps(held, steps, now), after)
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
-    """Return what to write when a worker ends its turn. Raise `LeaseLost` if the worker lost the lease."""
+    """Return the change for a worker that ends its turn. Raise `LeaseLost` if the worker lost the lease."""
     if state is None:
-        raise LeaseLost(lease.continuation_id)
+        raise_lease_lost(lease)
     check_lease(lease, state.turn)
     return end_turn(state, end, now)
 
 
 def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
-    """Return what to write at the end of a turn."""
+    """Return the change that ends a turn, without a check of the lease."""
     steps = number_steps(state.turn, end.steps, now)
     return EndChange(
         steps,
@@ -275,7 +252,7 @@ def record(
     end: TurnEnd,
     now: datetime,
 ) -> tuple[Continuation, EndChange | None]:
-    """Record a turn that has ended. If `existing` has its idempotency key, return that one unchanged."""
+    """Return a turn that has ended, and its change. If `existing` has the same key, return it and None."""
     if existing is not None:
         return existing, None
     check_version(state.version, session)
@@ -287,6 +264,7 @@ def record(
 
 
 def amend(
+    session: Session,
     continuation: Continuation,
     turn: TurnState,
     answer: MessageEntry | None,
@@ -294,7 +272,10 @@ def amend(
     token_count: int,
     now: datetime,
 ) -> AmendChange:
-    """Amend the answer of a completed turn. `answer` is the last message of the turn."""
+    """Return the change that amends the answer of a completed turn. `answer` is the turn's last message.
+
+    Raise `ContinuationFinal` or `InvalidInput` if the turn has no such answer.
+    """
     if continuation.status != "completed":
         message = (
             f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
@@ -307,6 +288,7 @@ def amend(
         raise InvalidInput(f"continuation {continuation.id} has no answer that can be amended")
     response = replace(continuation.response or ContinuationResponse(""), final_message=text)
     return AmendChange(
+        touch_session(session, now),
         replace(continuation, response=response),
         replace(answer, content=text, token_count=token_count),
         number_steps(turn, (Amended(text),), now),
@@ -314,19 +296,19 @@ def amend(
 
 
 def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
-    """Return the end of a cancelled turn."""
+    """Return the end of a cancelled turn. Raise `ContinuationFinal` if the turn has ended."""
     check_open(continuation)
     return TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
 
 
 def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Interrupt a running continuation whose worker lost the lease."""
+    """Return the change that interrupts a running continuation whose worker lost the lease."""
     interrupted = replace(continuation, status="interrupted", updated_at=now)
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
 
 def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """End a continuation that waited too long. The session does not change."""
+    """Return the change that ends a continuation which waited too long. The session does not change."""
     end = TurnEnd("expired", (Expired(),))
     expired = end.apply_to_continuation(continuation, now)
     return TurnChange(expired, number_steps(turn, end.steps, now), turn.lease.release())
@@ -342,7 +324,7 @@ def check_open(continuation: Continuation) -> None:
 
 
 def number_steps(turn: TurnState, steps: Sequence[StepBody], now: datetime) -> tuple[Step, ...]:
-    """Return the steps with their numbers and cursors."""
+    """Return steps with the next numbers of the turn, the next cursors of the session, and the time `now`."""
     n, cursor = turn.step_count, turn.cursor
     return tuple(Step(n + k, now, body, cursor + k) for k, body in enumerate(steps, 1))
 
@@ -357,12 +339,23 @@ def _with_status(continuation: Continuation, status: Status) -> Continuation:
 def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
     """Return the turn. Raise `LeaseLost` if its lease was released or replaced, or the turn was deleted."""
     if turn is None or (turn.lease.worker, turn.lease.epoch) != (lease.worker, lease.epoch):
-        raise LeaseLost(lease.continuation_id)
+        raise_lease_lost(lease)
     return turn
 
 
+def raise_lease_lost(lease: Lease) -> NoReturn:
+    """Raise `LeaseLost`: the worker no longer holds the continuation."""
+    raise LeaseLost(lease.continuation_id)
+
+
+def make_lease(continuation: Continuation, state: LeaseState) -> Lease:
+    """Return the lease that a worker has been granted on a continuation."""
+    assert state.worker is not None
+    return Lease(continuation.id, continuation.session_id, state.worker, state.epoch)
+
+
 def grant_lease(current: LeaseState, claim: ClaimRequest, now: datetime) -> LeaseState:
-    """Return the lease that a worker gets."""
+    """Return the lease state after a claim: the new worker, the new end and the next epoch."""
     return LeaseState(claim.worker, lease_end(now, claim.lease_s), current.epoch + 1)
 
 
@@ -371,8 +364,13 @@ def lease_end(now: datetime, lease_s: float) -> datetime:
     return now + timedelta(seconds=lease_s)
 
 
+def renew_lease(current: LeaseState, worker: str, until: datetime) -> LeaseState | None:
+    """Return a worker's lease with its new end, or None if the worker does not hold it."""
+    return current._replace(until=until) if current.worker == worker else None
+
+
 def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Collection[str] = ()) -> bool:
-    """Return True if a running continuation has no worker any more."""
+    """Return True if a continuation is running without a valid lease, or its worker is dead."""
     if status != "running":
         return False
     if lease.until is None or lease.worker in dead_workers:
@@ -388,13 +386,18 @@ def is_forgotten(continuation: Continuation, lease: LeaseState, before: datetime
     return not continuation.is_final and lease.worker is None and continuation.updated_at < before
 
 
+def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bool:
+    """Return True if a continuation ended before the time `before`, so that a sweep drops its steps."""
+    return status in FINAL and updated_at < before
+
+
 def is_idle(session: Session, holder_id: str | None, before: datetime) -> bool:
     """Return True if an active session, which no continuation holds, has not changed since `before`."""
     return session.status == "active" and session.updated_at < before and holder_id is None
 
 
 def expire_session(session: Session) -> Session:
-    """Return an idle session as a sweep leaves it."""
+    """Return the session with the status "expired" and the next version."""
     return replace(session, status="expired", version=session.version + 1)
 
 

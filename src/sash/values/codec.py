@@ -15,10 +15,10 @@ _serializers: dict[type[Any], Callable[[Any], bytes]] = {}
 
 def encode(value: Any) -> str:
     """Return a dataclass as JSON text."""
-    kind = type(value)
-    to_json = _serializers.get(kind)
-    if to_json is None:
-        to_json = _serializers[kind] = adapter(kind).serializer.to_json
+    try:
+        to_json = _serializers[type(value)]
+    except KeyError:
+        to_json = _serializers[type(value)] = adapter(type(value)).serializer.to_json
     return to_json(value).decode()
 
 
@@ -32,7 +32,7 @@ def decode(kind: type[T], text: str | bytes) -> T:
 
 
 def adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    """Return the pydantic adapter of a class; it is built once, which takes a moment."""
+    """Return the pydantic adapter of a class. It is built only once, because building it is slow."""
     if kind not in _adapters:
         _adapters[kind] = TypeAdapter(kind)
     return _adapters[kind]

@@ -26,7 +26,7 @@ class Ulids:
         self._lock = threading.Lock()
 
     def go_behind(self, last: str | None) -> None:
-        """Make the next id greater than `last`, an id of an earlier process.
+        """Make the next id greater than `last`, an id of an earlier process. None has no effect.
 
         That process may have made greater ids that are not known here, so the next id starts a new
         millisecond.
@@ -41,7 +41,7 @@ class Ulids:
                 self._begin((value >> _RANDOM_BITS) + 1)
 
     def new(self, at: datetime) -> str:
-        """Return the next id for the moment `at`."""
+        """Return the next id. Its time is `at`, or the time of the last id if that is later."""
         with self._lock:
             if at >= self._until:
                 self._begin((at - _EPOCH) // _MILLISECOND)
@@ -53,7 +53,7 @@ class Ulids:
             return f"{self._prefix}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}"
 
     def _begin(self, millis: int) -> None:
-        """Start a millisecond with a random value."""
+        """Continue from a random value within the millisecond `millis`, counted from 1970."""
         self._until = _EPOCH + (millis + 1) * _MILLISECOND
         self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
 
@@ -64,7 +64,7 @@ class Ulids:
 
 
 def ulid_before(at: datetime) -> str:
-    """Return a lower bound for all ids that are made at `at` or later."""
+    """Return a text that sorts before all ids that are made at `at` or later."""
     value = max(0, (at - _EPOCH) // _MILLISECOND) << _RANDOM_BITS
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
 

@@ -162,7 +162,7 @@ class Defaults:
 
 
 def window_for(context_window: int | None) -> WindowLimits:
-    """Return the window limits for a model that reads `context_window` tokens at once."""
+    """Return the window limits for a model that reads `context_window` tokens at once. None means unknown."""
     default = WindowLimits().max_tokens or 0
     if context_window is None:
         return WindowLimits()
@@ -172,7 +172,7 @@ def window_for(context_window: int | None) -> WindowLimits:
 
 
 def last_k_for(context_window: int | None) -> int:
-    """Return how many messages a model that reads `context_window` tokens sees word for word."""
+    """Return how many messages a model sees word for word, given the tokens that it reads at once."""
     return max(2, LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1))
 
 
@@ -206,14 +206,14 @@ class Session:
 
     @property
     def total_turns(self) -> int:
-        """The turns of this session and of earlier ones of its name, without failed and cancelled ones."""
+        """The number of turns of all sessions of this name so far, without failed and cancelled ones."""
         stats = self.stats
         return self.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns
 
     @model_validator(mode="before")
     @classmethod
     def _read_older_form(cls, data: Any) -> Any:
-        """Read a session of the older form, whose `context` holds fields such as the area."""
+        """Move fields such as the area out of `context`, where sessions of an older version have them."""
         context = data.get("context") if isinstance(data, dict) else None
         if not isinstance(context, dict):
             return data

@@ -118,12 +118,12 @@ def _merge(one: dict[K, int], other: dict[K, int]) -> dict[K, int]:
 
 
 def bucket(milliseconds: float) -> int:
-    """Return the bucket in which a duration is counted."""
+    """Return the number of the histogram bucket in which a duration is counted."""
     return round(_BUCKETS_PER_DOUBLING * math.log2(max(milliseconds, 1)))
 
 
 def summary(stats: Stats) -> dict[str, Any]:
-    """Return the numbers that users see, with shares, means and percentiles."""
+    """Return the numbers that users see. Shares, means and percentiles are computed here."""
     turns, tokens = stats.turns, stats.input_tokens
     return {
         "total_requests": turns,

@@ -53,19 +53,19 @@ StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the Open
 
 @dataclass(frozen=True, slots=True)
 class BodyRecord:
-    """A step without a number."""
+    """The JSON form of a step that has no number, time and cursor yet."""
 
     type: StepType
     detail: Detail
 
 
 def encode_body(body: StepBody) -> Detail:
-    """Return the `detail` of a step."""
+    """Return the `detail` field of a step's JSON form, given the body of the step."""
     return _ENCODERS[type(body)](body)
 
 
 def decode_body(kind: StepType, detail: Detail) -> StepBody:
-    """Return the step that a `detail` describes; a ValueError says that it describes none."""
+    """Return the body that `detail` describes. Raise `ValueError` if it does not fit the type of step."""
     tag = _find_tag(kind, detail)
     try:
         return _DECODERS[kind, tag](detail)
@@ -104,7 +104,18 @@ def _encode_fields(value: Any) -> Detail:
 
 
 def _encode_bill(bill: Bill | None) -> Detail | None:
-    return None if bill is None else _encode_fields(bill)
+    if bill is None:
+        return None
+    return {
+        "model": bill.model,
+        "input_tokens": bill.input_tokens,
+        "cached_tokens": bill.cached_tokens,
+        "output_tokens": bill.output_tokens,
+        "reasoning_tokens": bill.reasoning_tokens,
+        "counted_tokens": bill.counted_tokens,
+        "estimated": bill.estimated,
+        "cost_usd": bill.cost_usd,
+    }
 
 
 def _decode_bill(usage: Detail | None) -> Bill | None:
@@ -143,7 +154,7 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
     if interrupted.code is not None:
         detail |= {"code": interrupted.code, "message": interrupted.message}
     if interrupted.lost_bills:
-        detail["lost"] = [_encode_fields(bill) for bill in interrupted.lost_bills]
+        detail["lost"] = [_encode_bill(bill) for bill in interrupted.lost_bills]
     return detail
 
 

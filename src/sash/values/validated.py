@@ -42,7 +42,7 @@ def validated(
 
 
 def describe_faults(faults: Sequence[Any]) -> str:
-    """Return where the input is wrong and why. The wrong values are left out: they may be secrets."""
+    """Return a text that says where the input is wrong and why, without the values: they may be secrets."""
     return "; ".join(map(_describe, faults[:MAX_FAULTS]))
 
 

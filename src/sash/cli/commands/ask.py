@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Json, OptionalSession, Owner, Store
+from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_options
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
@@ -22,7 +22,9 @@ MAX_TIMEOUT_S = 86_400.0
 EXIT_TERMINATED = 128 + signal.SIGTERM
 
 
+@with_common_options
 def ask(
+    options: CommonOptions,
     question: Annotated[
         list[str], typer.Argument(metavar="QUESTION", help="The question; - reads it from standard input.")
     ],
@@ -33,13 +35,9 @@ def ask(
     ] = MAX_TIMEOUT_S,
     model: Annotated[str | None, typer.Option(help="The model that answers.")] = None,
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer without tools.")] = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Ask one question and print the answer."""
-    loaded = CommonOptions(data, store, config, owner).load_settings(model=model)
+    loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
     from sash.app.schemas import ContinuationShown
@@ -49,7 +47,7 @@ def ask(
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
     asked = _Question(text, session, model if session else None, not no_tools, timeout)
     try:
-        turn = asyncio.run(_ask(log_if_configured(loaded), Caller(owner), asked))
+        turn = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
     except asyncio.CancelledError as stopped:
         raise typer.Exit(EXIT_TERMINATED) from stopped
     raise typer.Exit(report_turn(ContinuationShown.of(turn), as_json=as_json))
@@ -65,7 +63,10 @@ class _Question:
 
 
 async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "ContinuationResult":
-    """Run the turn. A signal cancels it; after the timeout it is interrupted and can be resumed."""
+    """Run the turn and return its state. A signal cancels the turn.
+
+    After the timeout the turn is interrupted and can be resumed.
+    """
     from sash.cli.home_checks import wait_for_home
     from sash.cli.local_service import open_for_turns
     from sash.errors import ContinuationFinal
@@ -90,7 +91,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
 
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":
-    """Send the question to its session, or to a new session that ends with the answer."""
+    """Send the question to its session, or to a new session that ends with the answer. Return the turn."""
     from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig
 

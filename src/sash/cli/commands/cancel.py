@@ -4,16 +4,14 @@ from typing import Annotated
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, Store, TurnId
+from sash.cli.options import CommonOptions, TurnId, with_common_options
 
 
+@with_common_options
 def cancel(
+    options: CommonOptions,
     continuation: TurnId,
     reason: Annotated[str | None, typer.Option(help="The reason, which is stored with the turn.")] = None,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Cancel a turn, even if a server runs it."""
     from sash.app.access import Caller
@@ -28,5 +26,5 @@ def cancel(
         except ContinuationFinal as error:
             raise ContinuationFinal(f"continuation {continuation} has already ended") from error
 
-    run_with_service(CommonOptions(data, store, config, owner), cancel_turn)
+    run_with_service(options, cancel_turn)
     print_text(make_console(), "Cancelled.")

@@ -6,13 +6,15 @@ from typing import Annotated
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, OptionalSession, Owner, Store
+from sash.cli.options import CommonOptions, OptionalSession, with_common_options
 
 # A domain or a service, either of them with wildcards.
 _SERVICE = re.compile(r"[\w*]+(\.[\w*]+)?", re.ASCII)
 
 
+@with_common_options
 def chat(
+    options: CommonOptions,
     session: OptionalSession = None,
     name: Annotated[str | None, typer.Option(help="Continue the session of this name.  [chat]")] = None,
     new: Annotated[
@@ -25,14 +27,10 @@ def chat(
         typer.Option(help="Services that the agent may use in the house: light,switch.turn_off"),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve every action that needs approval.")] = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Talk to the agent. The next chat continues this session, unless this chat was started with --new."""
     services = _parse_services(allow or ())
-    loaded = CommonOptions(data, store, config, owner).load_settings()
+    loaded = options.load_settings()
 
     from anyio.from_thread import start_blocking_portal
 
@@ -44,7 +42,7 @@ def chat(
     from sash.cli.terminal.chat_loop import ChatLoop
     from sash.cli.terminal.portal import call
 
-    settings, caller = log_if_configured(loaded), Caller(owner)
+    settings, caller = log_if_configured(loaded), Caller(options.owner)
     choice = SessionChoice(session, name, new, area, language, services)
     with (
         start_blocking_portal() as portal,
@@ -59,7 +57,10 @@ def chat(
 
 
 def _parse_services(allow: Iterable[str]) -> tuple[str, ...]:
-    """Return the services of all --allow options; each option may list several with commas."""
+    """Return the services of all --allow options. An option may list several with commas.
+
+    Raise `BadParameter` for other texts.
+    """
     services = tuple(part.strip() for given in allow for part in given.split(",") if part.strip())
     for service in services:
         if not _SERVICE.fullmatch(service):

@@ -4,17 +4,15 @@ from typing import Annotated
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, Store
+from sash.cli.options import CommonOptions, with_common_options
 
 PAGE_SIZE = 500
 
 
+@with_common_options
 def erase(
+    options: CommonOptions,
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Delete all data of an owner: sessions, transcripts, facts, artifacts."""
     from sash.app.access import Caller
@@ -35,7 +33,7 @@ def erase(
     async def delete_all(service: AgentService, caller: Caller) -> int:
         return await service.erase(caller)
 
-    options, console = CommonOptions(data, store, config, owner), make_console()
+    console, owner = make_console(), options.owner
     if not yes:
         count = run_with_service(options, count_sessions)
         question = f"Erase all {count} sessions of {owner} permanently?"

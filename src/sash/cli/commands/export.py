@@ -10,21 +10,19 @@ from typing import Annotated, Any
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, SessionId, Store
+from sash.cli.options import CommonOptions, SessionId, with_common_options
 
 STDOUT = Path("-")
 
 
+@with_common_options
 def export(
+    options: CommonOptions,
     session: SessionId,
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help="The file; - is standard output.")
     ] = STDOUT,
     force: Annotated[bool, typer.Option("--force", help="Replace an existing file.")] = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Write a whole session as JSON, for `sash import`."""
     from sash.app.access import Caller
@@ -33,7 +31,6 @@ def export(
     from sash.cli.terminal.console import make_console, print_text
     from sash.cli.terminal.progress_bar import show_progress
 
-    options = CommonOptions(data, store, config, owner)
     if output != STDOUT:
         _refuse_existing(output, force)
 
@@ -58,7 +55,7 @@ def _refuse_existing(path: Path, force: bool) -> None:
 
 
 def _write(path: Path, bundle: dict[str, Any], force: bool) -> None:
-    """Write a temporary file in the same folder, and rename it when it is complete and synced."""
+    """Write a temporary file in the same folder, and rename it to `path` when it is complete and synced."""
     from sash.cli.terminal.progress_bar import show_progress
     from sash.errors import InvalidInput
 

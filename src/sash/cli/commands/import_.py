@@ -8,18 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Owner, Store
+from sash.cli.options import CommonOptions, with_common_options
 
 CHUNK_BYTES = 1 << 20
 STDIN = Path("-")
 
 
+@with_common_options
 def import_(
+    options: CommonOptions,
     file: Annotated[Path, typer.Argument(help="A file from `sash export`; - is standard input.")],
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Import an exported session and print its id."""
     from sash.app.access import Caller
@@ -41,7 +39,7 @@ def import_(
             raise replace(error, message=f"{error.message}; {advice}") from error
 
     with show_progress("Importing"):
-        session_id = run_with_service(CommonOptions(data, store, config, owner), import_session)
+        session_id = run_with_service(options, import_session)
     typer.echo(session_id)
 
 

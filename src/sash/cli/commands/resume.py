@@ -2,19 +2,17 @@
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, CommonOptions, Config, Data, Json, Owner, Store, TurnId
+from sash.cli.options import CommonOptions, Json, TurnId, with_common_options
 
 
+@with_common_options
 def resume(
+    options: CommonOptions,
     continuation: TurnId,
     as_json: Json = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Continue an interrupted turn after its last step, or ask for the approval that it waits for."""
-    loaded = CommonOptions(data, store, config, owner).load_settings()
+    loaded = options.load_settings()
 
     from anyio.from_thread import start_blocking_portal
 
@@ -31,7 +29,7 @@ def resume(
     from sash.cli.terminal.turn_view import TurnView
 
     # Steps and questions go to standard error, because standard output is for the answer.
-    err, caller = make_console(stderr=True), Caller(owner)
+    err, caller = make_console(stderr=True), Caller(options.owner)
     lines, view = LineInput(err), TurnView(err, shows_text=False)
     with (
         start_blocking_portal() as portal,

@@ -4,30 +4,18 @@ from typing import Annotated
 
 import typer
 
-from sash.cli.options import (
-    LOCAL_OWNER,
-    MAX_LIMIT,
-    CommonOptions,
-    Config,
-    Data,
-    Json,
-    OptionalSession,
-    Owner,
-    Store,
-)
+from sash.cli.options import MAX_LIMIT, CommonOptions, Json, OptionalSession, with_common_options
 
 MAX_TEXT_CHARS = 200
 
 
+@with_common_options
 def search(
+    options: CommonOptions,
     query: Annotated[list[str], typer.Argument(metavar="WORDS", help="Words of the message.")],
     session: OptionalSession = None,
     limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="The maximum number of messages.")] = 10,
     as_json: Json = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Find messages in all transcripts, best match first."""
     from sash.app.access import Caller
@@ -45,7 +33,7 @@ def search(
         return MessageList.of(found)
 
     with show_progress("Searching"):
-        found = run_with_service(CommonOptions(data, store, config, owner), find)
+        found = run_with_service(options, find)
     if as_json:
         print_json(adapter(MessageList).dump_python(found, mode="json"))
         return

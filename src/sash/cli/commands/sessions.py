@@ -4,19 +4,17 @@ from typing import Annotated, Literal
 
 import typer
 
-from sash.cli.options import LOCAL_OWNER, MAX_LIMIT, CommonOptions, Config, Data, Json, Owner, Store
+from sash.cli.options import MAX_LIMIT, CommonOptions, Json, with_common_options
 
 
+@with_common_options
 def sessions(
+    options: CommonOptions,
     status: Annotated[
         Literal["active", "ended", "expired"] | None, typer.Option(help="Only sessions with this status.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=MAX_LIMIT, help="The maximum number of sessions.")] = 20,
     as_json: Json = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """List sessions, newest first."""
     from sash.app.access import Caller
@@ -30,7 +28,7 @@ def sessions(
     async def find(service: AgentService, caller: Caller) -> SessionList:
         return SessionList.of(await service.list_sessions(caller, status=status, limit=limit))
 
-    found = run_with_service(CommonOptions(data, store, config, owner), find)
+    found = run_with_service(options, find)
     if as_json:
         print_json(adapter(SessionList).dump_python(found, mode="json"))
         return

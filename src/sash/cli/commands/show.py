@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sash.cli.completion import complete_session
-from sash.cli.options import LOCAL_OWNER, MAX_LIMIT, CommonOptions, Config, Data, Json, Owner, Store
+from sash.cli.options import MAX_LIMIT, CommonOptions, Json, with_common_options
 
 if TYPE_CHECKING:
     from sash.app.access import Caller
@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from sash.values.sessions import Session
 
 
+@with_common_options
 def show(
+    options: CommonOptions,
     id_: Annotated[
         str,
         typer.Argument(metavar="ID", help="A session or a continuation.", autocompletion=complete_session),
@@ -28,10 +30,6 @@ def show(
         bool, typer.Option("--context", help="Show the parts of the next model call.")
     ] = False,
     as_json: Json = False,
-    data: Data = None,
-    store: Store = None,
-    config: Config = None,
-    owner: Owner = LOCAL_OWNER,
 ) -> None:
     """Show a session or a continuation."""
     from sash.app.schemas import ContinuationShown
@@ -51,7 +49,7 @@ def show(
         except ContinuationNotFound as error:
             raise ContinuationNotFound(f"there is no session and no continuation {id_!r:.80}") from error
 
-    found = run_with_service(CommonOptions(data, store, config, owner), find, with_home=context)
+    found = run_with_service(options, find, with_home=context)
     if isinstance(found, _SessionDetails):
         _print_session(found, as_json)
     elif as_json:

@@ -89,7 +89,7 @@ def _open_tokens(data: Any, config: Any) -> "Tokens":
     from sash.app.access import Tokens
     from sash.app.assembly import TOKENS_FILE
 
-    return Tokens(CommonOptions(data, None, config).load_settings().settings.folder / TOKENS_FILE)
+    return Tokens(CommonOptions(data, config=config).load_settings().settings.folder / TOKENS_FILE)
 
 
 def _as_json(token: "Token") -> dict[str, Any]:

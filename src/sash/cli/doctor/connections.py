@@ -19,7 +19,7 @@ MAX_OUTPUT_TOKENS = 64
 
 
 async def check_model(settings: Settings) -> Finding:
-    """Check that the model answers. The request asks for one word and costs almost nothing."""
+    """Check that the model answers. The request asks for one word, so it costs almost nothing."""
     if settings.model is None:
         return Finding("model", "ok", "offline, needs no network", "for a real one set model and api_key")
     name = settings.model
@@ -63,7 +63,7 @@ async def check_home(settings: Settings) -> Finding:
 
 
 async def _count_entities(home: Home) -> int:
-    """Connect to a home and return the number of its exposed entities."""
+    """Connect to a home and return the number of exposed entities. Raise `HomeUnavailable` on failure."""
     first_event: asyncio.Future[HomeEvent] = asyncio.get_running_loop().create_future()
 
     def on_event(event: HomeEvent) -> None:

@@ -16,7 +16,7 @@ _EXTRA_PACKAGES = {
 
 
 def check_packages(settings: Settings | None) -> Finding:
-    """List the installed versions, and name the extras that are missing."""
+    """Return a finding with the installed versions, and with the extras that are missing."""
     needed = {"server"}
     if settings is not None and (settings.home_url is not None or settings.home == "demo"):
         needed.add("home")

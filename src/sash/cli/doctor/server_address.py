@@ -50,7 +50,7 @@ def _is_address(host: str) -> bool:
 
 
 def _try_to_bind(settings: Settings) -> OSError | None:
-    """Bind the address for a moment. Return the error if that fails."""
+    """Bind the address for a moment. Return the error if that fails, else None."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -1,29 +1,22 @@
-"""Checks the data folder and the store in it, read-only."""
+"""Checks the data folder and the store, read-only."""
 
-import json
 import os
 import shutil
-import sqlite3
-import time
-from contextlib import closing
-from pathlib import Path
+from contextlib import suppress
 
+from sash.app.assembly import make_store_settings
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
-from sash.stores.files.records import LAYOUT_VERSION
-from sash.stores.lock import FileLock
-from sash.stores.sqlite.database import SCHEMA_VERSION
+from sash.errors import InvalidConfig
+from sash.stores.registry import describe_backends, find_backend, has_backend
 
 MIN_FREE_BYTES = 100 << 20
-MAX_SQLITE_CHECK_S = 10.0
 _GROUP_AND_OTHERS = 0o077
-_RESTORE = "restore it from a backup"
-_NO_STORE = Finding("store", "ok", "there is no store yet: it will be created")
 
 
 def check_folder(settings: Settings) -> Finding:
     """Check that the data folder is writable and private, and has free space."""
-    if settings.store == "memory":
+    if _is_in_memory(settings):
         return Finding("data", "ok", "not needed: the store is in memory")
     folder = settings.folder
     existing = folder if folder.exists() else next(parent for parent in folder.parents if parent.exists())
@@ -46,89 +39,18 @@ def check_folder(settings: Settings) -> Finding:
 
 
 def check_store(settings: Settings) -> Finding:
-    """Check that this version of Sash can read the store."""
-    if settings.store == "memory":
-        advice = "everything is lost when the program ends: choose sqlite to keep it"
-        return Finding("store", "note", "memory", advice)
-    if settings.store == "sqlite":
-        return _check_sqlite(settings.folder / "sash.db")
-    if settings.store == "files":
-        return _check_files(settings.folder)
-    return Finding("store", "wrong", "unknown kind of store", "choose sqlite, files or memory")
-
-
-def _check_sqlite(path: Path) -> Finding:
-    if not path.exists():
-        return _NO_STORE
-    # Without a -wal file no process has the database open. `immutable` then avoids creating one.
-    mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
+    """Check that this version of Sash can read the store. The backend decides how."""
+    if not has_backend(settings.store):
+        return Finding("store", "wrong", "unknown kind of store", f"choose {describe_backends()}")
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as db:
-            [version] = db.execute("PRAGMA user_version").fetchone()
-            problems = _run_quick_check(db)
-    except sqlite3.Error as error:
-        return Finding("store", "wrong", f"{path} cannot be read: {error}", _RESTORE)
-    if version > SCHEMA_VERSION:
-        found = f"{path} was written by a newer Sash (schema {version}, this Sash knows {SCHEMA_VERSION})"
-        return Finding("store", "wrong", found, "install the newer Sash")
-    if problems is None:
-        size = f"{path.stat().st_size / (1 << 20):,.0f} MB"
-        found = f"{path}, {size}: the check stopped after {MAX_SQLITE_CHECK_S:g} s and is incomplete"
-        return Finding("store", "note", found)
-    if problems != "ok":
-        return Finding("store", "wrong", f"{path} is damaged: {problems:.200}", _RESTORE)
-    upgrade = f" (will be upgraded to schema {SCHEMA_VERSION})" if version < SCHEMA_VERSION else ""
-    return Finding("store", "ok", f"{path} is intact, schema {version}{upgrade}")
+        backend = find_backend(settings.store)
+    except InvalidConfig as error:
+        return Finding("store", "wrong", error.message)
+    status, found, advice = backend.check(make_store_settings(settings))
+    return Finding("store", status, found, advice)
 
 
-def _run_quick_check(db: sqlite3.Connection) -> str | None:
-    """Return the result of SQLite's quick check, or None if it takes too long."""
-    deadline = time.monotonic() + MAX_SQLITE_CHECK_S
-    db.set_progress_handler(lambda: int(time.monotonic() > deadline), 10_000)
-    try:
-        return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.OperationalError as error:
-        if "interrupted" not in str(error):
-            raise
-        return None
-
-
-def _check_files(folder: Path) -> Finding:
-    meta = folder / "index" / "meta.json"
-    if not meta.exists():
-        return _NO_STORE
-    try:
-        version = json.loads(meta.read_text())["version"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        return Finding("store", "wrong", f"{meta} cannot be read: {error!s:.200}", _RESTORE)
-    if version != LAYOUT_VERSION:
-        found = f"{folder} has layout {version}, this Sash knows {LAYOUT_VERSION}"
-        return Finding("store", "wrong", found, "install the version of Sash that wrote it")
-    if _is_locked(folder / "lock"):
-        advice = (
-            "a files store allows one program at a time: stop that program before you run another command"
-        )
-        return Finding("store", "note", f"{folder} is open in another program", advice)
-    if damaged := next(filter(_is_damaged, folder.glob("sessions/*/session.json")), None):
-        return Finding("store", "wrong", f"{damaged} cannot be read", _RESTORE)
-    return Finding("store", "ok", f"{folder} can be read, layout {version}")
-
-
-def _is_damaged(path: Path) -> bool:
-    try:
-        json.loads(path.read_bytes())
-    except (OSError, ValueError):
-        return True
+def _is_in_memory(settings: Settings) -> bool:
+    with suppress(InvalidConfig):  # `check_store` reports an unknown backend
+        return not find_backend(settings.store).is_durable
     return False
-
-
-def _is_locked(path: Path) -> bool:
-    if not path.exists():
-        return False
-    lock = FileLock(path)
-    try:
-        return not lock.acquire()
-    except OSError:
-        return False
-    finally:
-        lock.release()

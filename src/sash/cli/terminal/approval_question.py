@@ -10,7 +10,7 @@ from sash.cli.terminal.line_input import LineInput
 
 
 def ask_for_approval(lines: LineInput, console: Console, call: WaitingCall) -> bool | None:
-    """Show the call and the reason why it needs approval, and ask. None means that there is no answer."""
+    """Show a call and the reason for the approval, and ask. None means that the user gave no answer."""
     print_text(console, describe_call(call), "yellow")
     print_text(console, f"  {call.reason}", "dim")
     return lines.confirm("Allow it?")

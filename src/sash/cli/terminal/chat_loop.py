@@ -77,7 +77,7 @@ class ChatLoop:
                 print_text(make_console(stderr=True), f"error: {error.message}", "red")
 
     def _read_line(self) -> str | None:
-        """Return the next line. In a terminal, Ctrl-C discards the typed text."""
+        """Return the next line, or None at the end. In a terminal, Ctrl-C discards the typed text."""
         while True:
             try:
                 return self._lines.read_line()

@@ -35,7 +35,7 @@ class LineInput:
                     readline.add_history(line)
 
     def read_line(self) -> str | None:
-        """Return the next line, or None at the end of the input."""
+        """Return the next line without white space around it, or None at the end of the input."""
         if not self.is_terminal:
             line = sys.stdin.readline()
             return line.strip() if line else None
@@ -46,7 +46,7 @@ class LineInput:
             return None
 
     def confirm(self, question: str, *, default: bool = False) -> bool | None:
-        """Ask a yes-or-no question. Return None if the input is no terminal, or at the end of the input."""
+        """Ask a yes-or-no question. Return None if the input is no terminal or has ended."""
         if not self.is_terminal:
             return None
         while True:

@@ -7,7 +7,6 @@ journal, without gaps. `flush` waits until all steps are on the disk.
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from dataclasses import replace
 
 from sash.engine.event_hub import EventHub
 from sash.engine.redaction import redact, redact_json
@@ -48,26 +47,26 @@ class Journal:
             await asyncio.shield(flushing)
 
     async def check(self) -> None:
-        """Raise the error of a failed write, so that the turn does not continue."""
+        """Raise the error of an earlier background write, so that the turn does not continue."""
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
     async def hand_back(self, steps: Sequence[StepBody], status: WaitingStatus, stats: Stats) -> None:
-        """Write the remaining steps and release the lease; the continuation then waits with this status."""
+        """Write the remaining steps and release the lease. The continuation then waits with this status."""
         if self._flushing is not None:
             await self.flush()
         self._queue(steps)
         await self._append(status, stats)
 
-    async def complete(self, end: TurnEnd) -> TurnEnd:
-        """Add all unwritten steps to the end, before its own steps. The caller writes it with `finish`."""
+    async def take_unwritten(self) -> list[StepBody]:
+        """Remove and return the unwritten steps. The caller writes them with the end of the turn."""
         if self._flushing is not None:
             await self.flush()
-        steps, self._unwritten = (*self._unwritten, *end.steps), []
-        return replace(end, steps=steps)
+        steps, self._unwritten = self._unwritten, []
+        return steps
 
     async def finish(self, end: TurnEnd) -> EndWritten:
-        """Write the end of the turn."""
+        """Write the end of the turn to the store, and return the steps that the store wrote."""
         written = await self._store.finish(self._turn.lease, end)
         self.steps += written.steps
         return written
@@ -81,7 +80,7 @@ class Journal:
             self._flushing = None
 
     async def keep(self, data: bytes, media_type: str, name: str) -> ArtifactRef:
-        """Store a large result as an artifact."""
+        """Store a large result as an artifact, and return the reference to it."""
         session = self._turn.session
         return await keep_artifact(
             self._store, self._new_id(), session.owner, session.id, data, media_type, name
@@ -103,7 +102,7 @@ class Journal:
         self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
 
     def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
-        """Remove secrets from steps and put them into the write queue."""
+        """Remove secrets from steps, put them into the write queue, and return them."""
         details = [encode_body(step) for step in steps]
         redacted = redact_json(details)
         if redacted is details:
@@ -135,7 +134,7 @@ class Journal:
 async def keep_artifact(
     store: Store, new_id: str, owner: str, session_id: str, data: bytes, media_type: str, name: str
 ) -> ArtifactRef:
-    """Store an artifact of a session. Text is stored without its secrets."""
+    """Store an artifact of a session, and return the reference to it. Text is stored without its secrets."""
     is_text = media_type.startswith(("text/", "application/json"))
     clean = redact(data.decode(errors="replace")).encode() if is_text else data
     ref = ArtifactRef(new_id, media_type, len(clean), redact(name))

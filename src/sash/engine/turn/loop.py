@@ -67,7 +67,7 @@ class Loop:
         self._journal = journal
         self._budget = budget
         self._config = choose_model(turn)
-        self._turn_context = TurnContext(parts, turn, window, progress, journal, self._config)
+        self._turn_context = TurnContext(parts, turn, window, progress, journal)
         self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
         self._context: Context | None = None
         self._streams = 0
@@ -112,7 +112,7 @@ class Loop:
             return Answered(answer, bill, stopped_by)
 
     async def _next_answer(self) -> tuple[Answer, Bill | None]:
-        """Return the next answer: from an intent if one understands the sentence, else from the model."""
+        """Return the next answer: from an intent (then without a bill) or from the model."""
         await self._journal.check()
         if not self._progress.has_model_call and (local := await self._understand()):
             return local, None
@@ -159,7 +159,7 @@ class Loop:
                 hub.end_text(session_id, continuation_id)
 
     async def _understand(self) -> Answer | None:
-        """Return the answer of the first intent that understands the message."""
+        """Return the answer of the first intent that understands the message, or None."""
         if self._request.attachments:
             return None
         messages = self._progress.transcript() if self._progress.tool_calls else ()

@@ -75,7 +75,7 @@ class TurnRunner:
             await self.journal.stop()
 
     def cancelled_stats(self) -> Stats:
-        """Return the cost of the turn with its running model call, for the case that it is cancelled now."""
+        """Return the cost of the turn if it is cancelled now, including the running model call."""
         return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
     async def interrupt(self) -> None:
@@ -110,9 +110,10 @@ class TurnRunner:
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if answered.answer.local else frozenset()
         change = add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
-            (Finished(text, answered.stopped_by, answered.bill),),
+            (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
                 reasoning_summary=redact(answered.answer.reasoning) or None,
@@ -150,19 +151,20 @@ class TurnRunner:
     async def _fail(self, code: str, message: str) -> None:
         """End the turn with an error; the window stays as it was."""
         message = redact(message)
+        await self.journal.stop()
+        steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "failed",
-            (Failed(code, message),),
+            (*steps, Failed(code, message)),
             error=ContinuationError(code, message),
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )
-        await self.journal.stop()
         await self._finish(end)
 
     async def _finish(self, end: TurnEnd) -> datetime:
         """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
-        self.unwritten = await self.journal.complete(end)
-        written = await self.journal.finish(self.unwritten)
+        self.unwritten = end
+        written = await self.journal.finish(end)
         self.unwritten = None
         ended_at = written.steps[-1].ts
         self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)
@@ -170,7 +172,7 @@ class TurnRunner:
         return ended_at
 
     def _stats(self, **outcome: Any) -> Stats:
-        """Return the cost of the turn so far. `outcome` has other fields of the result."""
+        """Return the cost and the duration of the turn so far. `outcome` sets more fields."""
         duration = self._parts.clock.now() - self._started_at
         milliseconds = duration.total_seconds() * 1000
         return self._progress.stats(
@@ -199,7 +201,7 @@ def add_messages(
     messages: Sequence[dict[str, Any]],
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
-    """Add the messages of a turn, as the model read them, to the window."""
+    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
     now = parts.clock.now()
     entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
     evictions = [

@@ -6,16 +6,8 @@ from typing import Any
 from openai import AsyncOpenAI
 
 from sash.errors import ContentFiltered
-from sash.models.openai.wire_format import WireFormat
-from sash.ports.model import (
-    Delta,
-    ModelRequest,
-    ReasoningDelta,
-    Stop,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-)
+from sash.models.openai.wire_format import WireFormat, encode_config
+from sash.ports.model import Delta, ModelRequest, ReasoningDelta, Stop, TextDelta, ToolCallDelta, Usage
 
 
 class ChatCompletionsFormat(WireFormat):
@@ -39,7 +31,6 @@ class ChatCompletionsFormat(WireFormat):
 
 
 def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
-    config = request.config
     arguments: dict[str, Any] = {
         "model": model,
         "messages": request.messages,
@@ -48,14 +39,7 @@ def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
     }
     if request.tools:
         arguments["tools"] = request.tools
-    if config.temperature is not None:
-        arguments["temperature"] = config.temperature
-    if config.max_output_tokens is not None:
-        arguments["max_completion_tokens"] = config.max_output_tokens
-    if config.options:
-        # Options go into the body only. As arguments, some would change the SDK itself, such as its headers.
-        arguments["extra_body"] = dict(config.options)
-    return arguments
+    return arguments | encode_config(request.config, max_tokens_name="max_completion_tokens")
 
 
 def _read_message(message: Any) -> list[Delta]:
@@ -69,7 +53,7 @@ def _read_message(message: Any) -> list[Delta]:
 
 
 def _read_text(content: Any) -> str:
-    """Return the text. Some servers send a list of parts instead of a string."""
+    """Return the content of a message as text. Some servers send a list of parts instead of a string."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")

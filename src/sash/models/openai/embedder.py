@@ -1,13 +1,13 @@
 """Embeddings of OpenAI, Azure and compatible servers."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Unpack
 
 import httpx2
 import openai
 
 from sash.errors import ModelError
-from sash.models.openai.endpoint import RETRIES, TIMEOUT_S, Endpoint
+from sash.models.openai.endpoint import Endpoint, EndpointOptions
 from sash.models.openai.error_mapping import raise_model_error
 from sash.ports.embedder import Embedder
 
@@ -17,25 +17,17 @@ DIMENSIONS = 256
 class OpenAIEmbedder(Embedder):
     """An embedding model. 256 dimensions suffice for a conversation; None keeps the model's own number.
 
-    The other parameters are those of `OpenAIModel`.
+    `EndpointOptions` describes the other arguments, which are those of `OpenAIModel`.
     """
 
     def __init__(
         self,
         model: str,
         *,
-        api_key: str = "",
-        base_url: str | None = None,
-        azure_endpoint: str | None = None,
-        azure_deployment: str | None = None,
-        api_version: str | None = None,
         dimensions: int | None = DIMENSIONS,
-        timeout_s: float = TIMEOUT_S,
-        retries: int = RETRIES,
+        **endpoint: Unpack[EndpointOptions],
     ) -> None:
-        self._endpoint = Endpoint(
-            model, api_key, base_url, azure_endpoint, azure_deployment, api_version, timeout_s, retries
-        )
+        self._endpoint = Endpoint(model, **endpoint)
         self._dimensions = dimensions
 
     @property

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import TypedDict
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -16,12 +17,28 @@ OPENAI_URL = "https://api.openai.com/v1"
 NO_KEY = "none"
 
 
+class EndpointOptions(TypedDict, total=False):
+    """The address of a model, and how to reach it."""
+
+    api_key: str
+    """A local server needs none."""
+    base_url: str | None
+    """The address of a server with OpenAI's format. Default: OpenAI itself."""
+    azure_endpoint: str | None
+    azure_deployment: str | None
+    api_version: str | None
+    """The version of Azure's API, which Azure needs."""
+    timeout_s: float
+    """The longest silence of the server in seconds. Default: 60."""
+    retries: int
+    """How often a failed request is repeated. Default: 2."""
+
+
 @dataclass(slots=True)
 class Endpoint:
-    """A model at an address. Azure needs an `api_version` too; a local server needs no key.
+    """A model at an address. `EndpointOptions` describes the fields.
 
-    `timeout_s` is the longest silence of the server. The SDK repeats a failed request up to `retries` times
-    and waits as the server's `Retry-After` says.
+    The SDK repeats a failed request and waits as the server's `Retry-After` says.
     """
 
     model: str
@@ -58,7 +75,7 @@ class Endpoint:
         return self._client
 
     async def close(self) -> None:
-        """Close the client's connections."""
+        """Close the client's connections. `connect` creates a new client."""
         if self._client is not None:
             await self._client.close()
             self._client = None

@@ -2,14 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Literal, Protocol
+from typing import Literal, Protocol, Unpack
 
 import httpx2
 import openai
 
 from sash.errors import InvalidInput, ModelError
 from sash.models.openai.chat_completions import ChatCompletionsFormat
-from sash.models.openai.endpoint import RETRIES, TIMEOUT_S, Endpoint
+from sash.models.openai.endpoint import Endpoint, EndpointOptions
 from sash.models.openai.error_mapping import raise_cut_off, raise_model_error
 from sash.models.openai.responses import ResponsesFormat
 from sash.models.openai.wire_format import WireFormat
@@ -60,28 +60,19 @@ class OpenAISettings(Protocol):
 class OpenAIModel(Model):
     """A model of OpenAI, Azure (`azure_endpoint`), or a server with OpenAI's format (`base_url`).
 
-    The mode `auto` uses the Responses API at OpenAI itself and Chat Completions elsewhere. Azure also needs
-    an `api_version`. A local server needs no key. `timeout_s` is the longest silence of the server. A failed
-    request is repeated up to `retries` times. Media parts that are not in `accepted_parts` become a note.
+    The mode `auto` uses the Responses API at OpenAI itself and Chat Completions elsewhere. Media parts that
+    are not in `accepted_parts` become a note. `EndpointOptions` describes the other arguments.
     """
 
     def __init__(
         self,
         model: str,
         *,
-        api_key: str = "",
-        base_url: str | None = None,
-        azure_endpoint: str | None = None,
-        azure_deployment: str | None = None,
-        api_version: str | None = None,
         mode: Mode = "auto",
-        timeout_s: float = TIMEOUT_S,
-        retries: int = RETRIES,
         accepted_parts: frozenset[str] = MEDIA_PARTS,
+        **endpoint: Unpack[EndpointOptions],
     ) -> None:
-        self._endpoint = Endpoint(
-            model, api_key, base_url, azure_endpoint, azure_deployment, api_version, timeout_s, retries
-        )
+        self._endpoint = Endpoint(model, **endpoint)
         self._accepted_parts = accepted_parts
         if mode == "auto":
             mode = "responses" if self._endpoint.is_openai else "chat"
@@ -106,7 +97,7 @@ class OpenAIModel(Model):
         return OPENAI_RESERVED_OPTIONS
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Answer a request. An answer that ends without a `Stop` counts as cut off."""
+        """Answer a request. Raise `AnswerCutOff` if the answer ends without a `Stop`."""
         # A session that was started with another model may have options that are reserved here.
         check_options(request.config.options, self.reserved_options)
         model = request.config.name or self._endpoint.azure_deployment or self._endpoint.model
@@ -137,7 +128,7 @@ class OpenAIModel(Model):
 
 
 def create_model(name: str, settings: OpenAISettings) -> OpenAIModel:
-    """Create the model that the settings describe. The registry calls this."""
+    """Create the model `name` with these settings. The registry calls this function."""
     return OpenAIModel(
         name,
         api_key=settings.api_key or "",

@@ -7,16 +7,8 @@ from openai import AsyncOpenAI
 
 from sash.errors import ContentFiltered
 from sash.models.openai.error_mapping import raise_provider_error
-from sash.models.openai.wire_format import WireFormat
-from sash.ports.model import (
-    Delta,
-    ModelRequest,
-    ReasoningDelta,
-    Stop,
-    TextDelta,
-    ToolCallDelta,
-    Usage,
-)
+from sash.models.openai.wire_format import WireFormat, encode_config
+from sash.ports.model import Delta, ModelRequest, ReasoningDelta, Stop, TextDelta, ToolCallDelta, Usage
 
 
 class ResponsesFormat(WireFormat):
@@ -54,7 +46,6 @@ class ResponsesFormat(WireFormat):
 
 
 def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
-    config = request.config
     arguments: dict[str, Any] = {
         "model": model,
         "input": list(_build_items(request.messages)),
@@ -63,18 +54,11 @@ def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
     }
     if request.tools:
         arguments["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
-    if config.temperature is not None:
-        arguments["temperature"] = config.temperature
-    if config.max_output_tokens is not None:
-        arguments["max_output_tokens"] = config.max_output_tokens
-    if config.options:
-        # Options go into the body only. As arguments, some would change the SDK itself, such as its headers.
-        arguments["extra_body"] = dict(config.options)
-    return arguments
+    return arguments | encode_config(request.config, max_tokens_name="max_output_tokens")
 
 
 def _build_items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Convert messages to input items. A tool call and its result are items of their own."""
+    """Yield the input items for messages. A tool call and its result are items of their own."""
     for message in messages:
         if message["role"] == "tool":
             call_id, output = message["tool_call_id"], message["content"]

@@ -41,7 +41,10 @@ ARGUMENT_DESCRIPTIONS = {
 
 
 def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callable[[Handler], Tool]:
-    """Make a tool of a handler. The schemas come from its annotations; `hints` are flags of `Tool`."""
+    """Return a decorator that makes a tool of a handler. `hints` are flags of `Tool`.
+
+    The schemas come from the annotations of the handler.
+    """
 
     def make_tool(handler: Handler) -> Tool:
         types = get_type_hints(handler)
@@ -64,7 +67,7 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
 
 
 def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
-    """Return the arguments as a value of `kind`, or raise InvalidInput."""
+    """Return the arguments as a value of `kind`, or raise `InvalidInput`."""
     try:
         return adapter(kind).validate_python(arguments)
     except ValidationError as error:

@@ -45,7 +45,7 @@ def _make_handler(name: str, home_wait_s: float) -> Handler:
 
 
 def _add_session_id(spec: ToolSpec) -> dict[str, Any]:
-    """Return the input schema with an optional session, in which the tool stores images."""
+    """Return the tool's input schema with an optional `session_id`: in that session it stores images."""
     description = "The session in which to store an image. Only a call that draws an image needs it."
     session_id = {"type": "string", "description": description}
     properties = {**spec.input_schema.get("properties", {}), "session_id": session_id}

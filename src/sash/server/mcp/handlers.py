@@ -74,7 +74,7 @@ class McpHandlers:
     async def call_tool(
         self, ctx: Context, params: t.CallToolRequestParams
     ) -> t.CallToolResult | dict[str, Any]:
-        """Call a tool. An error of the tool is a result, so that the model can correct its call."""
+        """Call a tool. An error of the tool becomes a result, so that the model can correct its call."""
         context = ToolContext(self._service, self._get_caller(ctx))
         try:
             return await self._call(ctx, self._find_tool(params.name), context, params.arguments or {})
@@ -130,7 +130,7 @@ class McpHandlers:
         return tool_results.make_turn_result(ContinuationShown.of(turn))
 
     async def _load_images(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
-        """Return the plot that a home tool has stored, if any."""
+        """Return the plot that a home tool has stored, as a list of one image; empty without a plot."""
         match value:
             case {"plot": {"artifact": str(artifact_id), "type": "image/png"}}:
                 return [tool_results.make_image(await self._service.artifact(caller, artifact_id))]

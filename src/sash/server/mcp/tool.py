@@ -26,7 +26,7 @@ Handler = Callable[[ToolContext, Any], Coroutine[Any, Any, Any]]
 class Tool:
     """A tool: its description, schemas, handler, and the hints that MCP shows to clients.
 
-    `parse_arguments` raises InvalidInput for wrong arguments. The handler of a tool that `waits_for_turn`
+    `parse_arguments` raises `InvalidInput` for wrong arguments. The handler of a tool that `waits_for_turn`
     returns a continuation id; the server then waits for that turn.
     """
 

@@ -55,7 +55,6 @@ class TurnState:
 
 
 def summarize_sessions(page: Page) -> SummaryList:
-    """Return a page of sessions as summaries."""
     summaries = tuple(
         SessionSummary(
             session.id,

@@ -28,7 +28,7 @@ class TokenCheck:
         self._checked_at: float | None = None
 
     def __call__(self) -> None:
-        """Raise Unauthorized if the token was revoked or has expired."""
+        """Raise `Unauthorized` if the token was revoked or has expired."""
         now = self._now()
         if self._checked_at is None or now - self._checked_at >= self._interval_s:
             self._authenticate()
@@ -74,7 +74,7 @@ def _is_open(scope: Scope) -> bool:
 
 
 def check_bind_address(settings: Settings, tokens: Iterable[object]) -> None:
-    """Raise InvalidConfig if the server would listen on a public address while no token exists."""
+    """Raise `InvalidConfig` if other machines can reach the server's address and no token exists."""
     if not is_loopback(settings.host) and not tuple(tokens):
         raise InvalidConfig(
             f"{settings.host} can be reached from other machines, and there is no token: create one with "

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -17,28 +17,26 @@ from sash.ports.store import (
     ClaimRequest,
     EndWritten,
     Lease,
-    Page,
-    StoredMessage,
     SweepCounts,
     Turn,
     TurnEnd,
     Vector,
-    WaitingStatus,
 )
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport
-from sash.stores.files.records import LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.lock import FileLock
+from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
-from sash.values.sessions import Session, SessionStatus
-from sash.values.stats import Stats
+from sash.values.sessions import Session
+from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
 T = TypeVar("T")
@@ -82,17 +80,11 @@ class FileLedgers(Ledgers):
         self._lock.release()
 
     def run(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job. Raise `StoreUnavailable` if the disk fails."""
+        """Run a job on these ledgers and return its result. Raise `StoreUnavailable` if the disk fails."""
         try:
             return job(self)
         except OSError as error:
             raise StoreUnavailable(self._explain(error)) from error
-
-    def list_sessions(
-        self, owner: str, status: SessionStatus | None, name: str | None, limit: int, cursor: str | None
-    ) -> Page:
-        self._load_all()
-        return super().list_sessions(owner, status, name, limit, cursor)
 
     def find_session(self, owner: str, name: str) -> Session | None:
         if not self._all_loaded:
@@ -120,32 +112,22 @@ class FileLedgers(Ledgers):
         folder = self._writer.session_folder(session_id)
         shutil.rmtree(folder.rename(folder.with_name(f".{session_id}.deleted")))
 
-    def erase(self, owner: str) -> int:
-        self._load_all()
-        return super().erase(owner)
-
-    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool) -> BegunTurn:
+    def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         with self._change(new.session_id) as ledger:
-            begun = super().begin(new, claim, enqueue)
+            begun = super().begin(new, claim, enqueue=enqueue)
             if begun.created:
                 entry = ledger.entry(new.id)
                 self._writer.log(ledger, entry, 0, new=True)
                 self._writer.try_write_turn(ledger, entry)
         return begun
 
-    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[StepBody]) -> Turn:
+    def claim(
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
+    ) -> Turn:
         with self._change(self._find_session_id(continuation_id)) as ledger:
-            turn = super().claim(owner, continuation_id, claim, steps)
+            turn = super().claim(owner, continuation_id, claim, steps=steps)
             self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
-
-    def append(
-        self, lease: Lease, steps: Sequence[StepBody], release_as: WaitingStatus | None, stats: Stats
-    ) -> tuple[Step, ...]:
-        with self._change(lease.session_id) as ledger:
-            written = super().append(lease, steps, release_as, stats)
-            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps))
-        return written
 
     def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         with self._change(lease.session_id) as ledger:
@@ -177,39 +159,25 @@ class FileLedgers(Ledgers):
             self._writer.try_write_turn(ledger, entry)
         return continuation
 
-    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> TurnEnd:
-        with self._change(self._find_session_id(continuation_id)) as ledger:
-            end = super().cancel(owner, continuation_id, reason, stats)
-            self._writer.log(ledger, ledger.entry(continuation_id), 1, end)
-        return end
+    def cancel(
+        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+    ) -> Continuation:
+        with self._change(self._find_session_id(continuation_id)):
+            ledger, entry = self._entry(owner, continuation_id)
+            end = ledger.cancel(entry, reason, stats, self._clock.now())
+            self._writer.log(ledger, entry, 1, end)
+        return entry.continuation
 
     def interrupt_lost(self) -> list[Continuation]:
-        self._load_all()
         now, lost = self._clock.now(), []
         for ledger, entry in self._find_lost(now):
             lost.append(ledger.interrupt(entry, now))
             self._writer.log(ledger, entry, 1)
         return lost
 
-    def waiting(self) -> list[Continuation]:
-        self._load_all()
-        return super().waiting()
-
-    def last_id(self) -> str | None:
-        self._load_all()
-        return super().last_id()
-
-    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
-        super().add_vectors(owner, session_id, vectors, keep)
+    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
+        super().add_vectors(owner, session_id, vectors, keep=keep)
         self._writer.write_vectors(self._ledgers[session_id])
-
-    def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        self._load_all()
-        return super().turn_stats(owner, since)
-
-    def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
-        self._load_all()
-        return super().search(owner, query, session_id, limit)
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)
@@ -243,12 +211,11 @@ class FileLedgers(Ledgers):
             raise
         return session
 
-    def sweep(self, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        self._load_all()
-        ledgers = self._ledgers.values()
+    def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        ledgers = self._all_ledgers()
         self._writer.update_files(ledgers)  # the sweep drops steps, so the turns' files must be current
         before = {key: (ledger.session, _final_turns(ledger)) for key, ledger in self._ledgers.items()}
-        swept = super().sweep(idle_before, ended_before)
+        swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
         for key, ledger in self._ledgers.items():
             session, final_turns = before[key]
             if ledger.session is not session:
@@ -259,6 +226,16 @@ class FileLedgers(Ledgers):
         self._writer.drop_swept_logs(ledgers)
         return swept
 
+    def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
+        with self._change(lease.session_id) as ledger:
+            written = super()._append(lease, steps, release)
+            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps))
+        return written
+
+    def _all_ledgers(self) -> Collection[Ledger]:
+        self._load_all()
+        return super()._all_ledgers()
+
     def _ledger(self, owner: str, session_id: str) -> Ledger:
         self._load(session_id)
         return super()._ledger(owner, session_id)
@@ -268,13 +245,13 @@ class FileLedgers(Ledgers):
         return super()._entry(owner, continuation_id)
 
     def _find_session_id(self, continuation_id: str) -> str:
-        """Return the session of a continuation, or an empty string."""
+        """Return the id of a continuation's session, or an empty string if it is unknown."""
         if continuation_id not in self._session_of:
             self._load_all()
         return self._session_of.get(continuation_id, "")
 
     def _load(self, session_id: str) -> Ledger | None:
-        """Return the ledger of a session. Read it from its files if it is not in memory."""
+        """Return the ledger of a session, from memory or from its files. Return None if it is unknown."""
         if session_id not in self._ledgers and self._is_session(session_id):
             loaded = self._reader.read(self._writer.session_folder(session_id))
             if loaded is not None:
@@ -310,7 +287,7 @@ class FileLedgers(Ledgers):
             raise
 
     def _check_layout(self) -> None:
-        meta = self._folder / "index" / "meta.json"
+        meta = self._folder / LAYOUT_FILE
         version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
         if version > LAYOUT_VERSION:
             self._lock.release()
@@ -320,7 +297,7 @@ class FileLedgers(Ledgers):
         disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 
     def _explain(self, error: Exception) -> str:
-        """Return an error message with the cause and the remedy."""
+        """Return an error message for users, with the cause and the remedy."""
         return (
             f"the folder {self._folder.name} cannot be used: {error}. Check that the disk has room and that "
             "the folder may be written"

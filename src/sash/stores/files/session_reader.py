@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from sash.errors import SashError
 from sash.ports.store import TurnEnd, Vector
+from sash.stores import rules
 from sash.stores.files.damage import DamageReport
 from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line
 from sash.stores.ledger.session_ledger import Entry, Ledger
@@ -46,7 +47,7 @@ class SessionReader:
         self._report = report
 
     def read(self, folder: Path) -> LoadedSession | None:
-        """Read a session. Return None and report it if `session.json` cannot be read."""
+        """Read a session from its folder. If `session.json` cannot be read, report it and return None."""
         try:
             return self._read_session(folder)
         except SashError as error:
@@ -157,7 +158,7 @@ class SessionReader:
 def _find_ends_without_log(
     files: dict[str, TurnFile], late: list[_LateChange], cursor: int
 ) -> Iterator[_LateChange]:
-    """Find the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
+    """Yield the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
     known = _turns_ended_late(late)
     for file in files.values():
         turn = file.continuation
@@ -179,7 +180,7 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
     if entry.messages:
         ledger.replace_answer(entry, item.change)
     if item.cursor > cursor:
-        ledger.touch(item.at)
+        ledger.session = rules.touch_session(ledger.session, item.at)
 
 
 def _add_transcript(

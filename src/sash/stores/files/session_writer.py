@@ -50,7 +50,7 @@ class SessionWriter:
         disk.append(self._log_path(ledger, entry), lines, new=new)
 
     def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
-        """Write a turn's file. Ignore a failure: the log has everything, and a sweep tries again."""
+        """Write a turn's file. Ignore a failure: the log has the same data, and a sweep tries again."""
         with suppress(OSError):
             self.write_turn(ledger, entry)
 

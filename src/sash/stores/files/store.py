@@ -17,14 +17,16 @@ import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from sash.errors import StoreUnavailable
+from sash.stores.backend import StoreCheck, StoreSettings
+from sash.stores.files.check import check_folder
 from sash.stores.files.damage import Damage
 from sash.stores.files.file_ledgers import FileLedgers
+from sash.stores.files.records import LAYOUT_FILE
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.store import LedgerStore
-from sash.stores.registry import StoreSettings
 from sash.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
@@ -32,6 +34,9 @@ T = TypeVar("T")
 
 class FilesStore(LedgerStore):
     """Sessions as files. `open` raises `StoreUnavailable` if another process has the folder open."""
+
+    is_durable: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = False
 
     def __init__(self, folder: str | Path, *, clock: Clock | None = None) -> None:
         self._ledgers = FileLedgers(Path(folder), clock or SystemClock())
@@ -41,9 +46,17 @@ class FilesStore(LedgerStore):
     def from_settings(cls, settings: StoreSettings) -> "FilesStore":
         return cls(settings.make_folder(), clock=settings.clock)
 
+    @classmethod
+    def exists(cls, settings: StoreSettings) -> bool:
+        return (settings.folder / LAYOUT_FILE).exists()
+
+    @classmethod
+    def check(cls, settings: StoreSettings) -> StoreCheck:
+        return check_folder(settings.folder)
+
     @property
     def damaged(self) -> list[Damage]:
-        """The files that could not be read whole so far."""
+        """The files that could not be read completely so far."""
         return self._ledgers.damage.found
 
     async def open(self) -> None:

@@ -1,12 +1,12 @@
 """The ledgers of all sessions, with the methods of the store contract. They are not thread-safe."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sash.errors import LeaseLost
 from sash.memory.words import split_words
 from sash.ports.store import (
+    LEASE_S,
     Artifact,
     BegunTurn,
     Bundle,
@@ -24,17 +24,19 @@ from sash.ports.store import (
     WaitingStatus,
 )
 from sash.stores import rules
+from sash.stores.ledger.bundles import make_bundle, make_ledger
 from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
-from sash.values.stats import Stats
+from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
 
 class Ledgers:
-    """The ledgers of all sessions, by session id."""
+    """The ledgers of all sessions, by session id. Only one thread may use them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -47,27 +49,39 @@ class Ledgers:
         rules.check_name(session, self._find_named(session))
         self.import_session(Bundle(session))
 
-    def open_session(self, session: Session, reopen: bool) -> Session:
-        named = self._find_named(session)
-        chosen = rules.choose_session(session, named, reopen)
-        if chosen.id == session.id:
-            return self.import_session(Bundle(chosen))
-        return chosen if chosen is named else self.save_session(chosen)
+    def open_session(self, session: Session, *, reopen: bool = False) -> Session:
+        opened, write = rules.open_session(session, self._find_named(session), reopen)
+        if write == "insert":
+            return self.import_session(Bundle(opened))
+        return self.save_session(opened) if write == "update" else opened
 
     def get_session(self, owner: str, session_id: str) -> Session:
         return self._ledger(owner, session_id).session
 
     def list_sessions(
-        self, owner: str, status: SessionStatus | None, name: str | None, limit: int, cursor: str | None
+        self,
+        owner: str,
+        *,
+        status: SessionStatus | None = None,
+        name: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
     ) -> Page:
-        sessions = (ledger.session for ledger in self._ledgers.values() if ledger.session.owner == owner)
-        named = sessions if name is None else (s for s in sessions if s.name == name)
-        return _cut_page(named, status, limit, cursor)
+        matching = (
+            session
+            for session in self._sessions_of(owner)
+            if name in (None, session.name)
+            and status in (None, session.status)
+            and (cursor is None or session.id < cursor)
+        )
+        newest_first = sorted(matching, key=lambda session: session.id, reverse=True)
+        return rules.cut_page(newest_first, limit)
 
     def find_session(self, owner: str, name: str) -> Session | None:
         ledgers = map(self._ledgers.get, self._named.get((owner, name), ()))
-        named = (ledger.session for ledger in ledgers if ledger and ledger.session.name == name)
-        return max(named, key=lambda session: (session.status == "active", session.id), default=None)
+        return rules.choose_named(
+            ledger.session for ledger in ledgers if ledger and ledger.session.name == name
+        )
 
     def count_active(self, owner: str) -> int:
         sessions = (ledger.session for ledger in self._ledgers.values())
@@ -90,18 +104,20 @@ class Ledgers:
         self._artifacts = kept
 
     def erase(self, owner: str) -> int:
-        mine = [key for key, ledger in self._ledgers.items() if ledger.session.owner == owner]
+        mine = [session.id for session in self._sessions_of(owner)]
         for session_id in mine:
             self.delete_session(owner, session_id)
         return len(mine)
 
-    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool) -> BegunTurn:
+    def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         begun = self._ledger(new.owner, new.session_id).begin(new, claim, enqueue, self._clock.now())
         if begun.created:
             self._session_of[new.id] = new.session_id
         return begun
 
-    def claim(self, owner: str, continuation_id: str, claim: ClaimRequest, steps: Sequence[StepBody]) -> Turn:
+    def claim(
+        self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
+    ) -> Turn:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.claim(entry, claim, steps, self._clock.now())
 
@@ -110,9 +126,14 @@ class Ledgers:
         return None if ledger is None else ledger.claim_next(claim, self._clock.now())
 
     def append(
-        self, lease: Lease, steps: Sequence[StepBody], release_as: WaitingStatus | None, stats: Stats
+        self,
+        lease: Lease,
+        steps: Sequence[StepBody],
+        *,
+        release_as: WaitingStatus | None = None,
+        stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, release_as, stats, self._clock.now())
+        return self._append(lease, steps, rules.plan_release(release_as, stats))
 
     def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return self._leased(lease).finish(lease, end, self._clock.now())
@@ -128,17 +149,20 @@ class Ledgers:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.amend(entry, text, token_count, self._clock.now())
 
-    def cancel(self, owner: str, continuation_id: str, reason: str, stats: Stats) -> TurnEnd:
+    def cancel(
+        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+    ) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.cancel(entry, reason, stats, self._clock.now())
+        ledger.cancel(entry, reason, stats, self._clock.now())
+        return entry.continuation
 
-    def renew(self, worker: str, continuation_ids: Collection[str], lease_s: float) -> frozenset[str]:
+    def renew(
+        self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
+    ) -> frozenset[str]:
         renewed, until = set(), rules.lease_end(self._clock.now(), lease_s)
         for continuation_id in continuation_ids:
             ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
-            entry = None if ledger is None else ledger.entry(continuation_id)
-            if entry is not None and entry.lease.worker == worker:
-                entry.lease = entry.lease._replace(until=until)
+            if ledger is not None and ledger.renew(continuation_id, worker, until):
                 renewed.add(continuation_id)
         return frozenset(renewed)
 
@@ -147,22 +171,25 @@ class Ledgers:
         return [ledger.interrupt(entry, now) for ledger, entry in self._find_lost(now)]
 
     def waiting(self) -> list[Continuation]:
-        return [c for ledger in self._ledgers.values() for c in ledger.list_waiting()]
+        return [c for ledger in self._all_ledgers() for c in ledger.list_waiting()]
 
     def last_id(self) -> str | None:
-        return max((*self._ledgers, *self._session_of), default=None)
+        sessions = [ledger.session.id for ledger in self._all_ledgers()]
+        return max((*sessions, *self._session_of), default=None)
 
     def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return self._entry(owner, continuation_id)[1].continuation
 
-    def list_continuations(self, owner: str, session_id: str, open_only: bool) -> list[Continuation]:
+    def list_continuations(
+        self, owner: str, session_id: str, *, open_only: bool = False
+    ) -> list[Continuation]:
         return self._ledger(owner, session_id).continuations(open_only)
 
     def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         entry = self._entry(owner, continuation_id)[1]
         return entry.continuation, tuple(entry.steps)
 
-    def events(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredStep]:
+    def events(self, owner: str, session_id: str, *, after: int = 0, limit: int = 100) -> list[StoredStep]:
         return self._ledger(owner, session_id).events(after, limit)
 
     def last_cursor(self, owner: str, session_id: str) -> int:
@@ -177,15 +204,23 @@ class Ledgers:
     def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         return self._ledger(owner, session_id).evicted
 
-    def messages(self, owner: str, session_id: str, after: int, limit: int) -> list[StoredMessage]:
+    def messages(
+        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+    ) -> list[StoredMessage]:
         return self._ledger(owner, session_id).messages(after, limit)
 
     def recall(
-        self, owner: str, session_id: str, prefixes: Sequence[str], limit: int, skip_tools: bool
+        self,
+        owner: str,
+        session_id: str,
+        prefixes: Sequence[str],
+        *,
+        limit: int = 50,
+        skip_tools: bool = False,
     ) -> list[StoredMessage]:
         return self._ledger(owner, session_id).recall(prefixes, limit, skip_tools)
 
-    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], keep: int) -> None:
+    def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         self._ledger(owner, session_id).add_vectors(vectors, keep)
 
     def vectors(self, owner: str, session_id: str) -> list[Vector]:
@@ -194,18 +229,20 @@ class Ledgers:
     def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         turns = (
             entry.continuation
-            for ledger in self._ledgers.values()
+            for ledger in self._all_ledgers()
             if ledger.session.owner == owner
             for entry in ledger.entries.values()
         )
         found = [(turn.updated_at, turn.stats) for turn in turns if turn.stats and turn.updated_at >= since]
         return sorted(found, key=lambda item: item[0])
 
-    def search(self, owner: str, query: str, session_id: str | None, limit: int) -> list[StoredMessage]:
+    def search(
+        self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
+    ) -> list[StoredMessage]:
         wanted = set(split_words(query))
         found = [
             ledger.stored_message(position)
-            for ledger in self._ledgers.values()
+            for ledger in self._all_ledgers()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
             if wanted and wanted <= set(split_words(message.text))
@@ -224,7 +261,7 @@ class Ledgers:
 
     def export_session(self, owner: str, session_id: str) -> Bundle:
         artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
-        return replace(self._ledger(owner, session_id).to_bundle(), artifacts=artifacts)
+        return replace(make_bundle(self._ledger(owner, session_id)), artifacts=artifacts)
 
     def import_session(self, bundle: Bundle) -> Session:
         session = rules.prepare_import(bundle.session, self._find_named(bundle.session))
@@ -234,18 +271,27 @@ class Ledgers:
             a.ref.id in self._artifacts for a in bundle.artifacts
         ):
             rules.raise_parts_exist(session.id)
-        self._add(Ledger.from_bundle(replace(bundle, session=session)))
+        self._add(make_ledger(replace(bundle, session=session)))
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
-    def sweep(self, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        now, swept = self._clock.now(), SweepCounts()
-        for ledger in self._ledgers.values():
-            swept += ledger.sweep(idle_before, ended_before, now)
-        return swept
+    def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        ledgers, now = self._all_ledgers(), self._clock.now()
+        expired = sum(ledger.expire_forgotten(ended_before, now) for ledger in ledgers)
+        steps = sum(ledger.drop_old_steps(ended_before) for ledger in ledgers)
+        return SweepCounts(sum(ledger.expire_if_idle(idle_before) for ledger in ledgers), expired, steps)
+
+    def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, release, self._clock.now())
+
+    def _all_ledgers(self) -> Collection[Ledger]:
+        return self._ledgers.values()
+
+    def _sessions_of(self, owner: str) -> Iterator[Session]:
+        return (ledger.session for ledger in self._all_ledgers() if ledger.session.owner == owner)
 
     def _add(self, ledger: Ledger) -> None:
-        """Add the ledger of a session."""
+        """Add the ledger of a session to the dicts by id, by continuation and by name."""
         self._ledgers[ledger.session.id] = ledger
         self._session_of |= dict.fromkeys(ledger.entries, ledger.session.id)
         self._note_name(ledger.session)
@@ -263,16 +309,15 @@ class Ledgers:
                 del self._named[key]
 
     def _find_named(self, session: Session) -> Session | None:
-        """Return the session that has the name of `session` now; None if `session` does not need it."""
-        if session.name is None or not rules.wants_name(session):
-            return None
-        return self.find_session(session.owner, session.name)
+        """Return the session that has the name of `session` now. Return None if `session` is not active."""
+        name = rules.get_reserved_name(session)
+        return None if name is None else self.find_session(session.owner, name)
 
     def _find_lost(self, now: datetime) -> Iterable[tuple[Ledger, Entry]]:
-        """Return the running continuations that have no worker any more."""
+        """Return the running continuations without a valid lease, each with the ledger of its session."""
         return [
             (ledger, entry)
-            for ledger in self._ledgers.values()
+            for ledger in self._all_ledgers()
             for entry in ledger.entries.values()
             if rules.is_lost(entry.continuation.status, entry.lease, now)
         ]
@@ -292,18 +337,5 @@ class Ledgers:
     def _leased(self, lease: Lease) -> Ledger:
         ledger = self._ledgers.get(lease.session_id)
         if ledger is None:
-            raise LeaseLost(lease.continuation_id)
+            rules.raise_lease_lost(lease)
         return ledger
-
-
-def _cut_page(
-    sessions: Iterable[Session], status: SessionStatus | None, limit: int, cursor: str | None
-) -> Page:
-    """Return a page of sessions, newest first, that starts after the session with the id `cursor`."""
-    matching = sorted(
-        (s for s in sessions if status in (None, s.status) and (cursor is None or s.id < cursor)),
-        key=lambda session: session.id,
-        reverse=True,
-    )
-    chosen = tuple(matching[:limit])
-    return Page(chosen, chosen[-1].id if len(matching) > limit else None)

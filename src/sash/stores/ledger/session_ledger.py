@@ -10,7 +10,6 @@ from datetime import datetime
 
 from sash.ports.store import (
     BegunTurn,
-    Bundle,
     ClaimRequest,
     EndWritten,
     Evicted,
@@ -18,15 +17,22 @@ from sash.ports.store import (
     SessionTotals,
     StoredMessage,
     StoredStep,
-    SweepCounts,
     Turn,
     TurnEnd,
     Vector,
-    WaitingStatus,
 )
 from sash.stores import rules
 from sash.stores.ledger.word_index import WordIndex
-from sash.stores.rules import NO_LEASE, EndChange, EndState, LeaseState, SessionState, TurnChange, TurnState
+from sash.stores.states import (
+    NO_LEASE,
+    EndChange,
+    EndState,
+    LeaseState,
+    Release,
+    SessionState,
+    TurnChange,
+    TurnState,
+)
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
@@ -76,35 +82,31 @@ class Ledger:
             return BegunTurn(begun.continuation, None, created=False)
         entry = Entry(begun.continuation, lease=begun.lease)
         self.add(entry)
-        turn = None if begun.lease.worker is None else self._turn(entry, begun.lease.worker, claim)
+        turn = None if begun.lease.worker is None else self._turn(entry, claim)
         return BegunTurn(begun.continuation, turn, created=True)
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         turn, holder_id = self._turn_state(entry), self.holder_id()
         self._apply(entry, rules.claim(entry.continuation, turn, holder_id, claim, steps, now))
-        return self._turn(entry, claim.worker, claim)
+        return self._turn(entry, claim)
 
     def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:
         entry = self._find_pending()
-        if entry is None or self.holder_id() is not None:
+        if entry is None or not rules.is_claimable(entry.continuation.status, self.holder_id()):
             return None
         return self.claim(entry, claim, (), now)
 
     def append(
-        self,
-        lease: Lease,
-        steps: Sequence[StepBody],
-        release_as: WaitingStatus | None,
-        stats: Stats,
-        now: datetime,
+        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, now: datetime
     ) -> tuple[Step, ...]:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
-        change = rules.append(lease, turn, steps, release_as, now)
-        assert entry is not None  # the rule raises for an unknown continuation
+        change = rules.append(lease, turn, steps, release, now)
+        assert entry is not None  # the rule refuses a lease on an unknown continuation
         continuation = entry.continuation
-        if release_as is not None:
-            continuation = replace(continuation, status=release_as, updated_at=now, stats=stats)
+        if release is not None:
+            status, stats = release
+            continuation = replace(continuation, status=status, updated_at=now, stats=stats)
         self._apply(entry, TurnChange(continuation, change.steps, change.lease))
         return change.steps
 
@@ -130,10 +132,10 @@ class Ledger:
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None
         turn = self._turn_state(entry)
-        change = rules.amend(entry.continuation, turn, answer, text, token_count, now)
+        change = rules.amend(self.session, entry.continuation, turn, answer, text, token_count, now)
         self._apply(entry, TurnChange(change.continuation, change.steps, entry.lease))
         self.replace_answer(entry, change.answer)
-        self.touch(now)
+        self.session = change.session
         return change.continuation
 
     def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
@@ -141,27 +143,43 @@ class Ledger:
         self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
 
+    def renew(self, continuation_id: str, worker: str, until: datetime) -> bool:
+        """Renew the worker's lease on a continuation. Return False if the worker does not hold it."""
+        entry = self.entry(continuation_id)
+        lease = rules.renew_lease(entry.lease, worker, until)
+        entry.lease = lease or entry.lease
+        return lease is not None
+
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
         self._apply(entry, rules.interrupt(entry.continuation, self._turn_state(entry), now))
         return entry.continuation
 
-    def sweep(self, idle_before: datetime, ended_before: datetime, now: datetime) -> SweepCounts:
-        expired = steps = 0
+    def expire_forgotten(self, before: datetime, now: datetime) -> int:
+        """Expire continuations without a worker that have not changed since `before`; return their number."""
+        waiting = list(self._open.values())
+        forgotten = [e for e in waiting if rules.is_forgotten(e.continuation, e.lease, before)]
+        for entry in forgotten:
+            self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
+            self._close(entry)
+        return len(forgotten)
+
+    def drop_old_steps(self, before: datetime) -> int:
+        """Drop the steps of continuations that ended before `before`, and return the number of steps."""
+        dropped = 0
         for entry in self.entries.values():
-            if rules.is_forgotten(entry.continuation, entry.lease, ended_before):
-                self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
-                self._close(entry)
-                expired += 1
-            elif entry.continuation.is_final and entry.continuation.updated_at < ended_before:
-                steps += len(entry.steps)
+            if rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, before):
+                dropped += len(entry.steps)
                 entry.steps.clear()
-        is_idle = rules.is_idle(self.session, self.holder_id(), idle_before)
+        return dropped
+
+    def expire_if_idle(self, before: datetime) -> bool:
+        """Expire the session if it has not changed since `before`. Return True if it was expired now."""
+        is_idle = rules.is_idle(self.session, self.holder_id(), before)
         if is_idle:
             self.session = rules.expire_session(self.session)
-        return SweepCounts(int(is_idle), expired, steps)
+        return is_idle
 
     def add(self, entry: Entry) -> None:
-        """Add a continuation."""
         continuation = entry.continuation
         self.entries[continuation.id] = entry
         if not continuation.is_final:
@@ -170,7 +188,7 @@ class Ledger:
             self._by_key[key] = entry
 
     def add_message(self, message: MessageEntry, continuation_id: str | None) -> None:
-        """Add a message to the end of the transcript."""
+        """Add a message to the end of the transcript. An imported message may have no continuation (None)."""
         self.transcript.append(message)
         self.turn_of[message.id] = continuation_id
         if entry := self.entries.get(continuation_id or ""):
@@ -190,7 +208,7 @@ class Ledger:
             self.evicted_count += len(self.evicted)
 
     def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
-        """Replace the last message of a turn, and drop the turn's vector."""
+        """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
         old = entry.messages[-1]
         index = self.transcript.index(old, entry.first_position - 1)
         entry.messages[-1] = self.transcript[index] = answer
@@ -201,10 +219,6 @@ class Ledger:
             self._spoken_words.replace(index + 1, old.text, answer.text)
         self.vectors.pop(entry.first_position, None)
 
-    def touch(self, now: datetime) -> None:
-        """Give the session a new version."""
-        self.session = replace(self.session, version=self.session.version + 1, updated_at=now)
-
     def entry(self, continuation_id: str) -> Entry:
         """Return the entry of a continuation, or raise `ContinuationNotFound`."""
         entry = self.entries.get(continuation_id)
@@ -213,7 +227,7 @@ class Ledger:
         return entry
 
     def open_leases(self) -> dict[str, LeaseState]:
-        """Return the leases of all open continuations, by continuation."""
+        """Return the leases of all open continuations, by continuation id."""
         return {key: entry.lease for key, entry in self._open.items()}
 
     def restore_leases(self, leases: dict[str, LeaseState]) -> None:
@@ -222,30 +236,20 @@ class Ledger:
             entry.lease = leases.get(key, entry.lease)
 
     def holder_id(self) -> str | None:
-        """Return the continuation that is running or awaiting approval."""
+        """Return the id of the continuation that is running or awaiting approval, or None."""
         return next((key for key, e in self._open.items() if e.continuation.status in HOLDING), None)
 
     def list_waiting(self) -> list[Continuation]:
-        """Return the pending and interrupted continuations, or none if the session is held."""
-        if self.holder_id() is not None:
-            return []
-        turns = (entry.continuation for entry in self._open.values())
-        return [turn for turn in turns if turn.status in ("pending", "interrupted")]
+        """Return the pending and interrupted continuations; empty if a continuation holds the session."""
+        turns, holder_id = (entry.continuation for entry in self._open.values()), self.holder_id()
+        return [turn for turn in turns if rules.is_claimable(turn.status, holder_id)]
 
     def window(self) -> ConversationWindow:
-        limits = self.session.window
-        return ConversationWindow(
-            self.session.id,
-            tuple(self.in_window.values()),
-            max_tokens=limits.max_tokens,
-            max_turns=limits.max_turns,
-            evict_to=limits.evict_to,
-            evicted_count=self.evicted_count,
-            turn_starts=self.turn_starts,
-        )
+        messages = self.in_window.values()
+        return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
 
     def window_turns(self) -> Iterable[Continuation]:
-        """Return the continuations that have messages in the window."""
+        """Return the continuations of the messages in the window, in the order of the messages."""
         ids = dict.fromkeys(self.turn_of[message_id] or "" for message_id in self.in_window)
         return (self.entries[key].continuation for key in ids if key in self.entries)
 
@@ -285,33 +289,6 @@ class Ledger:
         ]
         return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
 
-    def to_bundle(self) -> Bundle:
-        return Bundle(
-            session=self.session,
-            continuations=tuple(entry.continuation for entry in self.entries.values()),
-            steps=tuple(self.events(0, self.cursor)),
-            messages=tuple(self.messages(0, len(self.transcript))),
-            turn_starts=self.turn_starts,
-            evicted=self.evicted,
-            evicted_count=self.evicted_count,
-        )
-
-    @classmethod
-    def from_bundle(cls, bundle: Bundle) -> "Ledger":
-        ledger = cls(bundle.session)
-        for continuation in bundle.continuations:
-            ledger.add(Entry(continuation))
-        for stored in bundle.steps:
-            ledger.entries[stored.continuation_id].steps.append(stored.step)
-            ledger.cursor = max(ledger.cursor, stored.step.cursor)
-        for kept in bundle.messages:
-            ledger.add_message(kept.message, kept.continuation_id)
-            if kept.in_window:
-                ledger.in_window[kept.message.id] = kept.message
-        ledger.turn_starts, ledger.evicted = bundle.turn_starts, bundle.evicted
-        ledger.evicted_count = bundle.evicted_count
-        return ledger
-
     def _state(self) -> SessionState:
         has_pending = self._find_pending() is not None
         return SessionState(
@@ -331,11 +308,11 @@ class Ledger:
         return None if entry is None else entry.continuation
 
     def _find_pending(self) -> Entry | None:
-        """Return the oldest pending continuation."""
+        """Return the oldest continuation with the status "pending", or None."""
         return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
-    def _turn(self, entry: Entry, worker: str, claim: ClaimRequest) -> Turn:
-        lease = Lease(entry.continuation.id, self.session.id, worker, entry.lease.epoch)
+    def _turn(self, entry: Entry, claim: ClaimRequest) -> Turn:
+        lease = rules.make_lease(entry.continuation, entry.lease)
         window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
 

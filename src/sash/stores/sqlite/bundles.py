@@ -34,7 +34,7 @@ def read_bundle(db: sqlite3.Connection, owner: str, session_id: str) -> Bundle:
 
 
 def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
-    """Insert a session with all its records, and return it as it is stored."""
+    """Insert a session with all its records and return it. Raise `SessionExists` if an id is taken."""
     session = sessions.prepare_import(db, bundle.session)
     try:
         _insert_records(db, replace(bundle, session=session))
@@ -57,10 +57,10 @@ def _insert_records(db: sqlite3.Connection, bundle: Bundle) -> None:
         messages.insert_messages(db, key, m.continuation_id, ((m.position, m.message),))
     for artifact in bundle.artifacts:
         messages.insert_artifact(db, key, artifact)
-    evicted_at = [m.position for m in bundle.messages if not m.in_window]
-    kept_at = [m.position for m in bundle.messages if m.in_window]
+    evicted = [m.position for m in bundle.messages if not m.in_window]
+    kept = [m.position for m in bundle.messages if m.in_window]
     cut = WindowCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)
-    messages.write_cut(db, key, cut, evicted_at, kept_at)
+    messages.write_cut(db, key, cut, evicted, kept)
     db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
     db.execute(SQL["keep_cursor"], {"session": key})
     messages.index_messages(db)

@@ -1,16 +1,17 @@
 """Continuations and their steps as rows of SQLite."""
 
+import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from sash.ports.store import SessionTotals, StoredStep
 from sash.stores import rules
-from sash.stores.rules import NO_LEASE, EndState, LeaseState, SessionState, TurnState
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import read_time
+from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
     ArtifactRef,
@@ -45,7 +46,10 @@ class Ending:
 
 
 def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> tuple[int, SessionState]:
-    """Return a session's key, and its state before a new turn."""
+    """Return the key of a session in other tables, and its state before a new turn.
+
+    Raise `SessionNotFound` if the owner has no such session.
+    """
     row = db.execute(SQL["session_state"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
@@ -62,19 +66,20 @@ def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, 
     return key, TurnState(LeaseState(worker, None, epoch), step_count, cursor)
 
 
-def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, str | None]:
-    """Return the key of a continuation's session, its state, and its stored ending."""
+def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, Stats | None]:
+    """Return the key of a continuation's session, its state, and its stats so far; 0 and None if deleted."""
     row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None, None
     key, worker, epoch, step_count, cursor, positions, pending, status, version, stats, one, ending = row
     turn = TurnState(LeaseState(worker, None, epoch), step_count, cursor)
     totals = SessionTotals(status, version, decode(Stats, stats), bool(one))
-    return key, EndState(turn, positions, bool(pending), totals), ending
+    stored_stats = None if ending is None else decode(Ending, ending).stats
+    return key, EndState(turn, positions, bool(pending), totals), stored_stats
 
 
 def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
-    """Return the id of the continuation that holds the same session."""
+    """Return the id of the continuation that holds the same session, or None."""
     row = db.execute(SQL["holder"], {"id": continuation_id}).fetchone()
     return None if row is None else str(row[0])
 
@@ -87,7 +92,7 @@ def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -
 
 
 def find_by_key(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
-    """Return the continuation of a session with this idempotency key."""
+    """Return the continuation with this idempotency key, or None. `key` is the key of the session."""
     if idempotency_key is None:
         return None
     where = {"session": key, "idempotency_key": idempotency_key}
@@ -109,16 +114,31 @@ def list_continuations(
 
 
 def list_waiting(db: sqlite3.Connection) -> list[Continuation]:
-    return list(map(read_continuation, db.execute(SQL["waiting"])))
+    found = db.execute(SQL["waiting"])
+    return [
+        read_continuation((body, status, *rest))
+        for holder_id, body, status, *rest in found
+        if rules.is_claimable(status, holder_id)
+    ]
+
+
+def renew_leases(
+    db: sqlite3.Connection, worker: str, continuation_ids: Collection[str], until: datetime
+) -> frozenset[str]:
+    """Renew the leases that the worker holds on these continuations, and return their ids."""
+    rows = db.execute(SQL["workers_of"], {"ids": json.dumps(list(continuation_ids))}).fetchall()
+    held = [key for key, holder in rows if rules.renew_lease(LeaseState(holder), worker, until)]
+    db.executemany(SQL["renew"], [(until.timestamp(), key) for key in held])
+    return frozenset(held)
 
 
 def list_workers(db: sqlite3.Connection) -> list[str]:
-    """Return the workers that hold a lease."""
+    """Return the ids of the workers that hold a lease."""
     return [worker for [worker] in db.execute(SQL["workers"])]
 
 
 def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
-    """Return the running continuations that have no worker any more."""
+    """Return the running continuations without a valid lease, or with a dead worker."""
     lost = []
     for worker, until, *row in db.execute(SQL["running"]).fetchall():
         lease = LeaseState(worker, None if until is None else read_time(until))
@@ -128,7 +148,7 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
 
 
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
-    """Return the open continuations that have been waiting since before this time."""
+    """Return the open continuations without a worker that have not changed since `before`."""
     found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
     waiting = ((LeaseState(worker), read_continuation(row)) for worker, *row in found)
     return [
@@ -225,9 +245,15 @@ def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> lis
 
 
 def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
-    """Drop the steps of continuations that ended before this time. No later step gets a dropped cursor."""
+    """Drop the steps of continuations that ended before `before`, and return the number of steps.
+
+    No later step gets the cursor of a dropped one.
+    """
     dropped = 0
-    for row in db.execute(SQL["swept_turns"], {"before": before.timestamp()}).fetchall():
+    found = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
+    for status, updated_at, *row in found:
+        if not rules.may_drop_steps(status, read_time(updated_at), before):
+            continue
         where = dict(zip(("id", "session", "first_cursor"), row, strict=True))
         db.execute(SQL["keep_cursor"], where)
         dropped += db.execute(SQL["drop_steps"], where).rowcount

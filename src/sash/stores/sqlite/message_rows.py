@@ -15,6 +15,9 @@ from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 
+# The positions and ids of the messages in the window.
+_WINDOW_IDS = f"SELECT position, json_extract(body, '$.id') FROM ({SQL['window']})"
+
 
 class WindowCut(NamedTuple):
     """The last cut of a window. `evicted_count` counts the messages that all cuts have evicted.
@@ -43,7 +46,7 @@ def insert_messages(
     continuation_id: str | None,
     messages: Iterable[tuple[int, MessageEntry]],
 ) -> None:
-    """Insert messages, each with its position."""
+    """Insert messages, given as pairs of position and message. `key` is the key of the session."""
     rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
     db.executemany(SQL["insert_message"], rows)
 
@@ -70,14 +73,14 @@ def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | 
 def replace_answer(
     db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
 ) -> None:
-    """Replace the last message of a turn, and drop the turn's vector."""
+    """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
     db.execute(SQL["amend_message"], {"row": stored.row, "body": encode(answer)})
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
     db.execute(SQL["drop_vector"], where)
 
 
 def index_messages(db: sqlite3.Connection) -> None:
-    """Add the messages that the full-text index lacks."""
+    """Add all messages that the full-text index lacks to the index."""
     db.execute(SQL["index_messages"])
     db.execute(SQL["all_indexed"])
 
@@ -103,15 +106,8 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     key = find_key(db, session.owner, session.id)
     cut = get_cut(db, key)
     rows = db.execute(SQL["window"], {"session": key})
-    return ConversationWindow(
-        session.id,
-        tuple(decode(MessageEntry, body) for _, body in rows),
-        max_tokens=session.window.max_tokens,
-        max_turns=session.window.max_turns,
-        evict_to=session.window.evict_to,
-        evicted_count=cut.evicted_count,
-        turn_starts=cut.turn_starts,
-    )
+    found = (decode(MessageEntry, body) for _, body in rows)
+    return rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
 
 
 def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
@@ -123,26 +119,24 @@ def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
 def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
     """Remove the evicted messages from the window, and write the new digest."""
     evicted_ids = {evicted.message_id for evicted in cut.evicted}
-    ids = {position: json.loads(body)["id"] for position, body in db.execute(SQL["window"], {"session": key})}
-    evicted_at = [position for position, message_id in ids.items() if message_id in evicted_ids]
-    kept_at = [position for position, message_id in ids.items() if message_id not in evicted_ids]
+    ids = db.execute(_WINDOW_IDS, {"session": key}).fetchall()
+    evicted = [position for position, message_id in ids if message_id in evicted_ids]
+    kept = [position for position, message_id in ids if message_id not in evicted_ids]
     last = get_cut(db, key)
-    count = last.evicted_count + len(evicted_ids)
-    write_cut(db, key, WindowCut(cut.turn_starts, cut.evicted, count, last.window_from), evicted_at, kept_at)
+    count = last.evicted_count + len(cut.evicted)
+    write_cut(db, key, WindowCut(cut.turn_starts, cut.evicted, count, last.window_from), evicted, kept)
     write_digest(db, key, cut.digest, now)
 
 
-def write_cut(
-    db: sqlite3.Connection, key: int, cut: WindowCut, evicted_at: list[int], kept_at: list[int]
-) -> None:
-    """Write a cut. `evicted_at` and `kept_at` are the positions of evicted and of kept messages."""
-    window_from = max((cut.window_from, *(position + 1 for position in evicted_at)))
+def write_cut(db: sqlite3.Connection, key: int, cut: WindowCut, evicted: list[int], kept: list[int]) -> None:
+    """Write a cut. `evicted` and `kept` are the positions of the messages that it evicts and keeps."""
+    window_from = max((cut.window_from, *(position + 1 for position in evicted)))
     db.execute(
         SQL["move_cut"],
         {
             "session": key,
             "window_from": window_from,
-            "kept": json.dumps([position for position in kept_at if position < window_from]),
+            "kept": json.dumps([position for position in kept if position < window_from]),
             "turn_starts": json.dumps(cut.turn_starts),
             "evicted": json.dumps([(e.message_id, e.reason) for e in cut.evicted]),
             "evicted_count": cut.evicted_count,

@@ -15,7 +15,7 @@ from sash.values.stats import NO_STATS, Stats
 
 
 def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
-    """Return the short key by which the other tables refer to a session."""
+    """Return the number by which the other tables refer to a session. Raise `SessionNotFound` if unknown."""
     row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
@@ -44,8 +44,7 @@ def list_sessions(
 ) -> Page:
     where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
     found = db.execute(SQL["sessions"], where).fetchall()
-    sessions = tuple(map(read_session, found[:limit]))
-    return Page(sessions, sessions[-1].id if len(found) > limit else None)
+    return rules.cut_page(list(map(read_session, found)), limit)
 
 
 def count_active(db: sqlite3.Connection, owner: str) -> int:
@@ -59,12 +58,10 @@ def create_session(db: sqlite3.Connection, session: Session) -> None:
 
 
 def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
-    named = _find_named(db, session)
-    chosen = rules.choose_session(session, named, reopen)
-    if chosen.id == session.id:
-        insert_session(db, chosen)
-        return chosen
-    return chosen if chosen is named else save_session(db, chosen, now)
+    opened, write = rules.open_session(session, _find_named(db, session), reopen)
+    if write == "insert":
+        insert_session(db, opened)
+    return save_session(db, opened, now) if write == "update" else opened
 
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
@@ -76,12 +73,12 @@ def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Ses
 
 
 def prepare_import(db: sqlite3.Connection, session: Session) -> Session:
-    """Return the session as an import stores it."""
+    """Return the session as an import stores it: without its name, if another session has the name."""
     return rules.prepare_import(session, _find_named(db, session))
 
 
 def insert_session(db: sqlite3.Connection, session: Session) -> int:
-    """Insert a session and return its key."""
+    """Insert a session and return its key in other tables. Raise `SessionExists` if the id is taken."""
     row = db.execute(SQL["insert_session"], _session_row(session)).fetchone()
     if row is None:
         rules.raise_session_exists(session.id)
@@ -96,9 +93,9 @@ def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime
     db.execute(SQL["update_digest"], values)
 
 
-def touch_session(db: sqlite3.Connection, key: int, now: datetime) -> None:
-    """Give a session a new version."""
-    db.execute(SQL["touch_session"], {"session": key, "now": now.timestamp()})
+def touch_session(db: sqlite3.Connection, key: int, session: Session) -> None:
+    """Write the version of a session, and the time of its last change."""
+    db.execute(SQL["touch_session"], (session.updated_at.timestamp(), session.version, key))
 
 
 def delete_session(db: sqlite3.Connection, owner: str, session_id: str) -> None:
@@ -113,7 +110,7 @@ def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
 
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
-    """Expire idle sessions, and return their number."""
+    """Expire the sessions that have not changed since `before`, and return their number."""
     expired = []
     for key, holder_id, *row in db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall():
         session = read_session(row)
@@ -150,10 +147,9 @@ def read_time(timestamp: float) -> datetime:
 
 
 def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name of `session` now; None if `session` does not need it."""
-    if session.name is None or not rules.wants_name(session):
-        return None
-    return find_session(db, session.owner, session.name)
+    """Return the session that has the name of `session` now. Return None if `session` is not active."""
+    name = rules.get_reserved_name(session)
+    return None if name is None else find_session(db, session.owner, name)
 
 
 def _session_row(session: Session) -> dict[str, Any]:

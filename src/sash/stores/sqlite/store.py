@@ -1,11 +1,11 @@
 """The store on SQLite: the default. It needs no setup, and several processes may open the same file."""
 
-import json
 import sqlite3
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
+from typing import ClassVar
 
 from sash.ports.store import (
     LEASE_S,
@@ -25,14 +25,14 @@ from sash.ports.store import (
     Vector,
     WaitingStatus,
 )
-from sash.stores.registry import StoreSettings
-from sash.stores.rules import lease_end
+from sash.stores import rules
+from sash.stores.backend import StoreCheck, StoreSettings
 from sash.stores.sqlite import bundles, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
+from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
-from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
@@ -40,12 +40,17 @@ from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
+FILE_NAME = "sash.db"
+
 
 class SqliteStore:
     """Sessions in one SQLite file. With `synchronous="NORMAL"`, a power cut may lose the last commits.
 
     `database` runs the jobs in its threads. Diagnostics and tests may run jobs of their own.
     """
+
+    is_durable: ClassVar[bool] = True
+    is_shared: ClassVar[bool] = True
 
     def __init__(
         self, path: str | Path, *, synchronous: Synchronous = "FULL", clock: Clock | None = None
@@ -57,7 +62,15 @@ class SqliteStore:
 
     @classmethod
     def from_settings(cls, settings: StoreSettings) -> "SqliteStore":
-        return cls(settings.make_folder() / "sash.db", clock=settings.clock)
+        return cls(settings.make_folder() / FILE_NAME, clock=settings.clock)
+
+    @classmethod
+    def exists(cls, settings: StoreSettings) -> bool:
+        return (settings.folder / FILE_NAME).is_file()
+
+    @classmethod
+    def check(cls, settings: StoreSettings) -> StoreCheck:
+        return check_file(settings.folder / FILE_NAME)
 
     async def open(self) -> None:
         self._dead_workers = []
@@ -135,9 +148,8 @@ class SqliteStore:
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
     ) -> tuple[Step, ...]:
-        return await self._write(
-            lambda db: turns.append(db, lease, steps, release_as, stats, self._clock.now())
-        )
+        release = rules.plan_release(release_as, stats)
+        return await self._write(lambda db: turns.append(db, lease, steps, release, self._clock.now()))
 
     async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
         return await self._write(lambda db: turns.finish(db, lease, end, self._clock.now()))
@@ -163,10 +175,8 @@ class SqliteStore:
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
         def job(db: sqlite3.Connection) -> frozenset[str]:
-            until = lease_end(self._clock.now(), lease_s).timestamp()
-            ids = json.dumps(list(continuation_ids))
-            renewed = db.execute(SQL["renew"], {"until": until, "worker": worker, "ids": ids})
-            return frozenset(row[0] for row in renewed.fetchall())
+            until = rules.lease_end(self._clock.now(), lease_s)
+            return continuations.renew_leases(db, worker, continuation_ids, until)
 
         return await self._write(job)
 

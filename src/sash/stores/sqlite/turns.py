@@ -8,19 +8,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sash.ports.store import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd, WaitingStatus
+from sash.ports.store import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import rules
-from sash.stores.rules import EndChange, LeaseState, TurnChange, TurnState
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.continuation_rows import Ending
 from sash.stores.sqlite.queries import SQL
+from sash.stores.states import EndChange, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
-from sash.values.stats import NO_STATS, Stats
+from sash.values.stats import Stats
 from sash.values.steps import Step, StepBody
 
 
@@ -37,7 +37,7 @@ def begin(
     turn = None
     if begun.lease.worker is not None:
         window = None if known else messages.get_window(db, session)
-        turn = Turn(_lease(begun.continuation, begun.lease), begun.continuation, session, window)
+        turn = Turn(rules.make_lease(begun.continuation, begun.lease), begun.continuation, session, window)
     return BegunTurn(begun.continuation, turn, begun.created)
 
 
@@ -56,35 +56,32 @@ def claim(
 
 def claim_next(db: sqlite3.Connection, session_id: str, claim: ClaimRequest, now: datetime) -> Turn | None:
     continuation = continuations.find_next_pending(db, session_id)
-    if continuation is None or continuations.find_holder(db, continuation.id) is not None:
+    if continuation is None:
         return None
-    return _claim(db, continuation, None, claim, (), now)
+    holder_id = continuations.find_holder(db, continuation.id)
+    if not rules.is_claimable(continuation.status, holder_id):
+        return None
+    return _claim(db, continuation, holder_id, claim, (), now)
 
 
 def append(
-    db: sqlite3.Connection,
-    lease: Lease,
-    steps: Sequence[StepBody],
-    release_as: WaitingStatus | None,
-    stats: Stats,
-    now: datetime,
+    db: sqlite3.Connection, lease: Lease, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> tuple[Step, ...]:
     key, turn = continuations.read_turn_state(db, lease.continuation_id)
-    change = rules.append(lease, turn, steps, release_as, now)
+    change = rules.append(lease, turn, steps, release, now)
     continuations.insert_steps(db, key, lease.continuation_id, change.steps)
-    if release_as is not None:
-        ending = Ending(stats=stats)
-        continuations.release_continuation(db, lease.continuation_id, release_as, change.lease, now, ending)
+    if release is not None:
+        ending = Ending(stats=release.stats)
+        continuations.release_continuation(
+            db, lease.continuation_id, release.status, change.lease, now, ending
+        )
     return change.steps
 
 
 def finish(db: sqlite3.Connection, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
-    key, state, stored_ending = continuations.read_end_state(db, lease.continuation_id)
+    key, state, stored_stats = continuations.read_end_state(db, lease.continuation_id)
     change = rules.finish(lease, state, end, now)
-    stats: Stats | None = end.stats
-    if end.stats is NO_STATS:
-        stats = None if stored_ending is None else decode(Ending, stored_ending).stats
-    ending = Ending(end.response, end.error, end.artifacts, stats)
+    ending = Ending(end.response, end.error, end.artifacts, end.choose_stats(stored_stats))
     _write_end(db, key, lease.continuation_id, end, change, ending, now)
     return EndWritten(change.steps, change.next_waits)
 
@@ -97,8 +94,8 @@ def record(
     recorded, change = rules.record(session, state, existing, new, end, now)
     if change is None:
         return recorded, ()
-    opened = replace(new, status=end.status, updated_at=now)
-    ending = Ending(end.response, end.error, end.artifacts, end.stats)
+    opened = replace(new, status=recorded.status, updated_at=recorded.updated_at)
+    ending = Ending.of(recorded)
     continuations.insert_continuation(
         db, key, opened, state.cursor, ending=ending, answer_position=change.answer_position
     )
@@ -110,16 +107,17 @@ def amend(
     db: sqlite3.Connection, owner: str, continuation_id: str, text: str, token_count: int, now: datetime
 ) -> Continuation:
     continuation = continuations.get_continuation(db, owner, continuation_id)
+    session = sessions.get_session(db, owner, continuation.session_id)
     key, turn = _read_turn(db, continuation_id)
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
-    change = rules.amend(continuation, turn, answer, text, token_count, now)
-    assert stored is not None  # the rule raises for a turn without an answer
+    change = rules.amend(session, continuation, turn, answer, text, token_count, now)
+    assert stored is not None  # the rule refuses a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
     messages.replace_answer(db, stored, continuation_id, change.answer)
     continuations.insert_steps(db, key, continuation_id, change.steps)
-    sessions.touch_session(db, key, now)
+    sessions.touch_session(db, key, change.session)
     return change.continuation
 
 
@@ -142,7 +140,7 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
-    """Expire the continuations that have been waiting since before this time. Return their number."""
+    """Expire the continuations without a worker that have not changed since `before`. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
     for continuation in forgotten:
         key, turn = _read_turn(db, continuation.id)
@@ -172,12 +170,7 @@ def _claim(
     session = sessions.get_session(db, continuation.owner, continuation.session_id)
     window = None if claim.knows(session.version) else messages.get_window(db, session)
     journal = continuations.list_steps(db, continuation.id)
-    return Turn(_lease(continuation, change.lease), change.continuation, session, window, journal)
-
-
-def _lease(continuation: Continuation, lease: LeaseState) -> Lease:
-    assert lease.worker is not None
-    return Lease(continuation.id, continuation.session_id, lease.worker, lease.epoch)
+    return Turn(rules.make_lease(continuation, change.lease), change.continuation, session, window, journal)
 
 
 def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState]:
@@ -188,7 +181,7 @@ def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnS
 
 
 def _write_change(db: sqlite3.Connection, key: int, change: TurnChange) -> None:
-    """Write a continuation that lost its lease. The session does not change."""
+    """Write a continuation whose lease was released, and its new steps. The session does not change."""
     continuation = change.continuation
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.release_continuation(

@@ -52,7 +52,7 @@ UPDATE cuts SET digest = :digest, cut_at = :cut_at
 WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 
 -- name: touch_session
-UPDATE sessions SET updated_at = :now, version = version + 1 WHERE key = :session;
+UPDATE sessions SET updated_at = ?, version = ? WHERE key = ?;
 
 -- name: delete_session
 DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
@@ -132,11 +132,11 @@ SELECT DISTINCT worker FROM continuations INDEXED BY one_holder
 WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL;
 
 -- name: waiting
-SELECT c.body, c.status, c.updated_at, c.ending FROM continuations AS c INDEXED BY waiting
-WHERE c.status IN ('pending', 'interrupted') AND NOT EXISTS
-    (SELECT 1 FROM continuations INDEXED BY one_holder
-     WHERE session = c.session AND status IN ('running', 'awaiting_approval'))
-ORDER BY c.id;
+-- Each continuation comes with the one that holds its session.
+SELECT (SELECT id FROM continuations INDEXED BY one_holder
+     WHERE session = c.session AND status IN ('running', 'awaiting_approval')),
+    c.body, c.status, c.updated_at, c.ending FROM continuations AS c INDEXED BY waiting
+WHERE c.status IN ('pending', 'interrupted') ORDER BY c.id;
 
 -- name: last_id
 SELECT max(id) FROM (SELECT max(id) AS id FROM sessions UNION ALL SELECT max(id) FROM continuations);
@@ -158,9 +158,11 @@ UPDATE continuations SET status = ?, updated_at = ?, worker = NULL, lease_until 
     ending = ifnull(?, ending), answer_at = ?
 WHERE id = ?;
 
+-- name: workers_of
+SELECT id, worker FROM continuations WHERE id IN (SELECT value FROM json_each(:ids));
+
 -- name: renew
-UPDATE continuations SET lease_until = :until
-WHERE worker = :worker AND id IN (SELECT value FROM json_each(:ids)) RETURNING id;
+UPDATE continuations SET lease_until = ? WHERE id = ?;
 
 -- name: insert_step
 INSERT INTO steps (session, cursor, continuation_id, body) VALUES (?, ?, ?, ?);
@@ -174,8 +176,8 @@ WHERE c.id = :id ORDER BY t.cursor;
 SELECT continuation_id, body FROM steps WHERE session = :session AND cursor > :after
 ORDER BY cursor LIMIT :limit;
 
--- name: swept_turns
-SELECT id, session, first_cursor FROM continuations
+-- name: unswept_turns
+SELECT status, updated_at, id, session, first_cursor FROM continuations
 WHERE NOT swept AND updated_at < :before AND status IN ('completed', 'failed', 'cancelled', 'expired');
 
 -- name: keep_cursor

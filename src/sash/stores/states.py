@@ -1,0 +1,120 @@
+"""The states that the rules read, and the changes that they return."""
+
+from datetime import datetime
+from typing import Literal, NamedTuple
+
+from sash.ports.store import SessionTotals, WaitingStatus
+from sash.values.continuations import Continuation
+from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
+from sash.values.stats import Stats
+from sash.values.steps import Step
+
+
+class LeaseState(NamedTuple):
+    """The stored lease of a continuation. Without a worker, no lease is held."""
+
+    worker: str | None = None
+    until: datetime | None = None
+    epoch: int = 0
+
+    def release(self) -> "LeaseState":
+        """Return the state after a release. Its new epoch makes writes of the old worker fail."""
+        return LeaseState(epoch=self.epoch + 1)
+
+
+NO_LEASE = LeaseState()
+
+
+class SessionState(NamedTuple):
+    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval, or None.
+
+    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both
+    fields.
+    """
+
+    version: int
+    message_count: int
+    cursor: int
+    holder_id: str | None
+    has_pending: bool
+
+
+class TurnState(NamedTuple):
+    """A continuation before a write. `cursor` is the last cursor that its session has assigned."""
+
+    lease: LeaseState
+    step_count: int
+    cursor: int
+
+
+class EndState(NamedTuple):
+    """A continuation and its session before the end of the turn."""
+
+    turn: TurnState
+    message_count: int
+    has_pending: bool
+    totals: SessionTotals
+
+
+class Release(NamedTuple):
+    """A worker's release of a continuation: the status in which it waits, and its stats so far."""
+
+    status: WaitingStatus
+    stats: Stats
+
+
+class OpenChange(NamedTuple):
+    """The session that opens a name. `write` says how to store it; None means that it is stored already."""
+
+    session: Session
+    write: Literal["insert", "update"] | None
+
+
+class BeginChange(NamedTuple):
+    """The continuation that a request got. Without a lease it is queued, or `created` is False."""
+
+    continuation: Continuation
+    lease: LeaseState
+    created: bool
+
+
+class TurnChange(NamedTuple):
+    """A continuation after a change, its new steps, and its new lease state."""
+
+    continuation: Continuation
+    steps: tuple[Step, ...]
+    lease: LeaseState
+
+
+class AppendChange(NamedTuple):
+    """The numbered steps, and the lease state after the write."""
+
+    steps: tuple[Step, ...]
+    lease: LeaseState
+
+
+class EndChange(NamedTuple):
+    """The changes at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
+
+    steps: tuple[Step, ...]
+    lease: LeaseState
+    cursor: int
+    message_count: int
+    messages: tuple[tuple[int, MessageEntry], ...]
+    totals: SessionTotals
+    next_waits: bool
+
+    @property
+    def answer_position(self) -> int | None:
+        """The position of the turn's last message, or None if it left no message."""
+        return self.messages[-1][0] if self.messages else None
+
+
+class AmendChange(NamedTuple):
+    """A turn, its answer and its session after an amendment."""
+
+    session: Session
+    continuation: Continuation
+    answer: MessageEntry
+    steps: tuple[Step, ...]
