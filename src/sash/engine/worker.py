@@ -224,7 +224,7 @@ class Worker:
         return cancelled
 
     def _report(self, result: ContinuationResult) -> None:
-        """Report an ended turn to `on_turn`; its errors are logged."""
+        """Report an ended turn to `on_turn`. Errors of `on_turn` are logged."""
         if self._on_turn is None:
             return
         try:

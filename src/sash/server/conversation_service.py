@@ -1,4 +1,4 @@
-"""Conversations by name (seed 001): one durable window of turns for each owner and conversation id.
+"""Conversations by name: one durable window of turns for each owner and conversation id.
 
 A conversation is a session whose name is the conversation id. Each method returns the JSON object of its
 route. `_retry` handles callers that clear the same conversation at the same time.

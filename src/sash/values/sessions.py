@@ -48,7 +48,7 @@ DENYLIST = (
 )
 # Domains that open the home to people.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# The model reads the window with every call, so it gets one part in this many of the model's context.
+# The window gets at most the model's context divided by this number, because every call reads the window.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24

@@ -26,7 +26,7 @@ _MAX_JSON_DEPTH = 64
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an unknown keyword argument with a `TypeError`, as a function without `**options` does."""
+    """Raise `TypeError` for an unknown keyword argument, as a function without `**options` does."""
     if unknown := sorted(set(given) - set(known)):
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
 

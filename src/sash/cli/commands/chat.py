@@ -28,7 +28,7 @@ def chat(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve every action that needs approval.")] = False,
 ) -> None:
-    """Talk to the agent. The next chat continues the same session, unless it started with --new."""
+    """Talk to the agent. The next chat continues this session, unless this chat was started with --new."""
     services = _parse_services(allow or ())
     loaded = options.load_settings()
 

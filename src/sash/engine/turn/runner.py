@@ -131,7 +131,11 @@ class TurnRunner:
         cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
-        """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
+        """End the turn with an error.
+
+        If the model failed for a time after finished tool calls, interrupt the turn instead, so that it can
+        be resumed.
+        """
         is_temporary = isinstance(error, ModelError) and not isinstance(
             error, ContentFiltered | ContextTooLong
         )

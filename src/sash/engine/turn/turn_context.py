@@ -19,7 +19,7 @@ from sash.values.steps import HomeChanged, Recalled
 
 # A message that is answered this much later is shown with the current time.
 LATE = timedelta(minutes=5)
-# Recalled turns may take one part in this many of the window's tokens.
+# Recalled turns get at most the window's tokens divided by this number.
 PART_FOR_RECALL = 12
 MAX_RECALLED = 2
 

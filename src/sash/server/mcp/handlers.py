@@ -24,7 +24,7 @@ from sash.server.timeouts import Timeouts
 from sash.values.continuations import FINAL
 
 LIST_TTL_MS = 60_000
-# Seed 004 writes the names of the agent's tools with a dot.
+# Clients may also write the names of the agent's tools with a dot: ha_agent.ask.
 DOTTED_PREFIX = "ha_agent."
 # In these states a turn does not continue by itself, so it does not become a task.
 STOPPED = FINAL | {"interrupted"}

@@ -38,7 +38,8 @@ class TokenCheck:
 class Authentication:
     """Puts the caller of a request into `scope["caller"]`, and a check for later into `scope["check_token"]`.
 
-    A token is optional on a loopback address until the first token is created, and for the open pages.
+    The open pages need no token. On a loopback address no request needs a token until the first one is
+    created.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, token_check_s: float) -> None:

@@ -1,4 +1,4 @@
-"""`/conversation`: conversations by name (seed 001)."""
+"""`/conversation`: conversations by name."""
 
 from typing import Annotated, Any
 

@@ -102,7 +102,7 @@ class Ledger:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
         change = rules.append(lease, turn, steps, release, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         continuation = entry.continuation
         if release is not None:
             status, stats = release
