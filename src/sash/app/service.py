@@ -30,17 +30,19 @@ class AgentService:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    async def start_session(self, caller: Caller, wanted: StartSession) -> Session:
+    async def start_session(self, caller: Caller, requested: StartSession) -> Session:
         caller.need("converse")
-        return await self.runtime.start(self._limit(caller, wanted), owner=caller.owner)
+        return await self.runtime.start(self._limit(caller, requested), owner=caller.owner)
 
-    async def open_session(self, caller: Caller, wanted: StartSession, *, reopen: bool = False) -> Session:
-        """Return the active session with the wanted name, or start one.
+    async def open_session(self, caller: Caller, requested: StartSession, *, reopen: bool = False) -> Session:
+        """Return the active session with the requested name, or start one.
 
         With `reopen`, an expired session of that name becomes active again instead.
         """
         caller.need("converse")
-        return await self.runtime.open_session(self._limit(caller, wanted), owner=caller.owner, reopen=reopen)
+        return await self.runtime.open_session(
+            self._limit(caller, requested), owner=caller.owner, reopen=reopen
+        )
 
     async def reopen_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("converse")
@@ -82,7 +84,7 @@ class AgentService:
     async def import_session(self, caller: Caller, data: dict[str, Any]) -> Session:
         caller.need("converse")
         return await self.runtime.import_session(
-            data, owner=caller.owner, adopt=lambda session: self._adopted(caller, session)
+            data, owner=caller.owner, adopt=lambda session: self._limit_import(caller, session)
         )
 
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
@@ -222,38 +224,38 @@ class AgentService:
         await self.runtime.check_cursor(session_id, after, owner=caller.owner)
         return self.runtime.events(session_id, owner=caller.owner, after=after)
 
-    def _limit(self, caller: Caller, wanted: StartSession) -> StartSession:
+    def _limit(self, caller: Caller, requested: StartSession) -> StartSession:
         """Return the request with the policy and budgets that this caller may have."""
         return replace(
-            wanted, budgets=self._budgets(wanted.budgets), policy=self._policy(caller, wanted.policy)
+            requested, budgets=self._budgets(requested.budgets), policy=self._policy(caller, requested.policy)
         )
 
-    def _budgets(self, wanted: Budgets | None) -> Budgets:
+    def _budgets(self, requested: Budgets | None) -> Budgets:
         """Return the budgets of a new session; the operator's money limits are the maximum."""
-        usual = self.runtime.defaults.budgets
-        if wanted is None:
-            return usual
+        default = self.runtime.defaults.budgets
+        if requested is None:
+            return default
         return replace(
-            wanted,
-            max_cost_per_turn_usd=_least(wanted.max_cost_per_turn_usd, usual.max_cost_per_turn_usd),
-            max_cost_per_day_usd=_least(wanted.max_cost_per_day_usd, usual.max_cost_per_day_usd),
+            requested,
+            max_cost_per_turn_usd=_least(requested.max_cost_per_turn_usd, default.max_cost_per_turn_usd),
+            max_cost_per_day_usd=_least(requested.max_cost_per_day_usd, default.max_cost_per_day_usd),
         )
 
-    def _policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
+    def _policy(self, caller: Caller, requested: SessionPolicy | None = None) -> SessionPolicy:
         """Return the policy of a new session. Without the scope `act` it allows no actions.
 
         A caller with that scope chooses what is allowed; the operator's denylist, confirmations and rate
         limit stay in force.
         """
-        usual = self.runtime.defaults.policy
-        policy = usual if wanted is None else _within(usual, wanted)
+        default = self.runtime.defaults.policy
+        policy = default if requested is None else _within(default, requested)
         if "act" in caller.scopes or not policy.allow_actuation:
             return policy
-        if wanted is not None:
+        if requested is not None:
             caller.need("act")
         return replace(policy, allow_actuation=False)
 
-    def _adopted(self, caller: Caller, session: Session) -> Session:
+    def _limit_import(self, caller: Caller, session: Session) -> Session:
         """Return an imported session with the policy and budgets that this caller may have."""
         policy = session.policy
         if "act" not in caller.scopes:
@@ -278,14 +280,14 @@ class AgentService:
             await self._check_act(caller, result.continuation.session_id)
 
 
-def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
-    """Return the wanted policy, and add all restrictions of the usual policy to it."""
+def _within(default: SessionPolicy, requested: SessionPolicy) -> SessionPolicy:
+    """Return the requested policy, and add all restrictions of the default policy to it."""
     return replace(
-        wanted,
-        denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),
-        require_confirmation=_all(usual.require_confirmation, wanted.require_confirmation),
-        max_actions_per_minute=_least(wanted.max_actions_per_minute, usual.max_actions_per_minute),
-        dry_run=usual.dry_run or wanted.dry_run,
+        requested,
+        denylisted_services=_all(default.denylisted_services, requested.denylisted_services),
+        require_confirmation=_all(default.require_confirmation, requested.require_confirmation),
+        max_actions_per_minute=_least(requested.max_actions_per_minute, default.max_actions_per_minute),
+        dry_run=default.dry_run or requested.dry_run,
     )
 
 

@@ -195,8 +195,8 @@ def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
     """Return the given file, or the user's `sash.toml` if there is one."""
     given = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
     if given is None:
-        usual = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
-        return usual if usual.is_file() else None
+        default_file = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
+        return default_file if default_file.is_file() else None
     if not given.is_file():
         problem = f"{given} is a folder" if given.is_dir() else f"there is no {given}"
         raise InvalidConfig(f"{problem}: check --config and SASH_CONFIG", option="config")

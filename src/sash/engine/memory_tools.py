@@ -15,16 +15,16 @@ MAX_TURNS = 5
 
 
 def memory_tools(
-    store: Store, notebook: Notes, embedder: Embedder | None, zone: tzinfo | None
+    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None
 ) -> Iterator[ToolSpec]:
     """Return the tools of a session's memory."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
-        fact = await notebook.remember(context.session.owner, context.session.id, arguments["text"])
+        fact = await notes.remember(context.session.owner, context.session.id, arguments["text"])
         return {"fact": fact.text, "id": fact.id}
 
     async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:
-        gone = await notebook.forget(context.session.owner, context.session.id, arguments["about"])
+        gone = await notes.forget(context.session.owner, context.session.id, arguments["about"])
         return {"forgotten": [fact.text for fact in gone]}
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:

@@ -47,9 +47,9 @@ class Notes:
         Return the dropped facts.
         """
         note = _check_note(about)
-        wanted = extract_stems(note) or split_words(note)
+        stems = extract_stems(note) or split_words(note)
         return await self._drop_facts(
-            owner, session_id, lambda fact: fact.id == about or _has_all(fact.text, wanted)
+            owner, session_id, lambda fact: fact.id == about or _has_all(fact.text, stems)
         )
 
     async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
@@ -110,9 +110,9 @@ class Notes:
         return await change_session(self._store, owner, session_id, change)
 
 
-def _has_all(text: str, wanted: list[str]) -> bool:
-    said = split_words(text)
-    return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
+def _has_all(text: str, stems: list[str]) -> bool:
+    words = split_words(text)
+    return bool(stems) and all(any(word.startswith(stem) for word in words) for stem in stems)
 
 
 def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:

@@ -36,12 +36,12 @@ def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bund
     return replace(
         bundle,
         session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
-        continuations=tuple(_adopted(c, owner) for c in bundle.continuations),
+        continuations=tuple(_import_continuation(c, owner) for c in bundle.continuations),
         artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
     )
 
 
-def _adopted(continuation: Continuation, owner: str) -> Continuation:
+def _import_continuation(continuation: Continuation, owner: str) -> Continuation:
     under_way = continuation.status in UNDER_WAY
     return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
 

@@ -16,7 +16,7 @@ from sash.intents.replies import ReplyWriter, SpokenState
 from sash.intents.target_entities import find_matching_entities, find_named_entity
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import UNAVAILABLE, Entity
-from sash.ports.intents import ToolResult, Utterance, make_local_answer, make_local_calls
+from sash.ports.intents import LocalCallResult, Utterance, make_local_answer, make_local_calls
 from sash.ports.model import Answer
 from sash.values.clock import Clock
 
@@ -220,7 +220,7 @@ def _list_unavailable(interpretation: Interpretation, entities: Sequence[Entity]
 
 def _report_results(
     best: list[Interpretation],
-    results: Sequence[ToolResult],
+    results: Sequence[LocalCallResult],
     index: HomeIndex,
     area_id: str | None,
     writer: ReplyWriter,

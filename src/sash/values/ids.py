@@ -25,7 +25,7 @@ class Ulids:
         self._prefix = ""
         self._lock = threading.Lock()
 
-    def go_behind(self, last: str | None) -> None:
+    def continue_after(self, last: str | None) -> None:
         """Make the next id greater than `last`, an id of an earlier process.
 
         That process may have made greater ids that are not known here, so the next id starts a new

@@ -128,9 +128,7 @@ def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None
     write_digest(db, key, cut.digest, now)
 
 
-def write_cut(
-    db: sqlite3.Connection, key: int, cut: WindowCut, evicted: list[int], kept: list[int]
-) -> None:
+def write_cut(db: sqlite3.Connection, key: int, cut: WindowCut, evicted: list[int], kept: list[int]) -> None:
     """Write a cut. `evicted` and `kept` are the positions of the messages that it evicts and keeps."""
     window_from = max((cut.window_from, *(position + 1 for position in evicted)))
     db.execute(
