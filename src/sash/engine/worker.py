@@ -154,10 +154,6 @@ class Worker:
                 self._report(ContinuationResult(recorded, steps))
             return recorded
 
-    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn."""
-        return await self._recorder.amend(owner, continuation_id, answer)
-
     async def stop(self, owner: str, session_id: str | None = None) -> None:
         """Stop the running turns of an owner, or of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]

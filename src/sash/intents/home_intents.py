@@ -65,11 +65,6 @@ class HomeIntents:
         self._names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
 
-    @property
-    def loaded_languages(self) -> tuple[str, ...]:
-        """The languages in memory, oldest first."""
-        return tuple(self._writers)
-
     async def warm_up(self, language: str | None = None) -> None:
         """Load the grammar of a language, and the names, in advance. None is the language of the home."""
         try:

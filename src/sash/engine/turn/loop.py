@@ -12,7 +12,7 @@ from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
-from sash.engine.parts import Parts, choose_model
+from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -23,6 +23,7 @@ from sash.errors import AnswerCutOff, ModelError
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.store import Turn
+from sash.values.sessions import ModelConfig
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
@@ -57,6 +58,7 @@ class Loop:
         progress: Progress,
         journal: Journal,
         budget: TurnBudget,
+        config: ModelConfig,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -66,8 +68,8 @@ class Loop:
         self._progress = progress
         self._journal = journal
         self._budget = budget
-        self._config = choose_model(turn)
-        self._turn_context = TurnContext(parts, turn, window, progress, journal)
+        self._config = config
+        self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
         self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
         self._context: Context | None = None
         self._streams = 0

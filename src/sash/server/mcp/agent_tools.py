@@ -1,19 +1,19 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from functools import partial
+from typing import Annotated, get_type_hints
 
-from pydantic import BeforeValidator, Field, Strict, ValidationError
+from pydantic import BeforeValidator, Field, Strict
 
 from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
-from sash.errors import ContinuationNotFound, InvalidInput
+from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.codec import adapter
 from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
 from sash.values.sessions import Label, SessionStatus
-from sash.values.validated import describe_faults, validated
+from sash.values.validated import parse, validated
 from sash.values.validation import whole
 
 # Many clients give up after a minute.
@@ -56,19 +56,11 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
             handler,
             make_input_schema(arguments, ARGUMENT_DESCRIPTIONS),
             make_output_schema(result),
-            lambda given: _parse_arguments(arguments, given),
+            partial(parse, arguments),
             **hints,
         )
 
     return make_tool
-
-
-def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
-    """Return the arguments as a value of `kind`, or raise InvalidInput."""
-    try:
-        return adapter(kind).validate_python(arguments)
-    except ValidationError as error:
-        raise InvalidInput(describe_faults(error.errors(include_url=False))) from error
 
 
 @validated(kw_only=True)
