@@ -1,9 +1,11 @@
 """ULIDs that sort in the order they were made, even when the clock steps back."""
 
 import os
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 
+ULID_PATTERN = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
@@ -26,8 +28,8 @@ class Ulids:
         self._prefix = ""
         self._lock = threading.Lock()
 
-    def go_behind(self, last: str | None) -> None:
-        """Make the next id greater than `last`, an id of an earlier process. None has no effect.
+    def continue_after(self, last: str | None) -> None:
+        """Make the next id greater than `last`, an id of an earlier process.
 
         That process may have made greater ids that are not known here, so the next id starts a new
         millisecond.
@@ -73,7 +75,7 @@ def ulid_before(at: datetime) -> str:
 
 def is_ulid(text: str) -> bool:
     """Return True if the text has the form of a ULID."""
-    return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)
+    return re.fullmatch(ULID_PATTERN, text) is not None
 
 
 _ulids = Ulids()

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model
 from sash.errors import InvalidLimit
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
-from sash.values.validation import check_json, check_text, whole
+from sash.values.validation import MAX_DOLLARS, check_json, check_text, whole
 
 Label = Annotated[str, MinLen(1), MaxLen(256), AfterValidator(check_text)]
 Flag = Annotated[bool, Strict()]
@@ -18,7 +18,7 @@ Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
-Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
+Dollars = Annotated[float, Strict(), Ge(0), Le(MAX_DOLLARS)]
 JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
 
 SessionStatus = Literal["active", "ended", "expired"]

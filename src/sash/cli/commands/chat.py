@@ -53,7 +53,8 @@ def chat(
             call(portal, check_area(service, caller, area))
         if language is not None:
             check_language(language)
-        ChatLoop(portal, service, caller, settings, approve_all=yes).run(choice)
+        chosen = call(portal, choice.resolve(service, caller))
+        ChatLoop(portal, service, caller, settings, choice, chosen, approve_all=yes).run()
 
 
 def _parse_services(allow: Iterable[str]) -> tuple[str, ...]:

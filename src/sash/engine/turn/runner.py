@@ -43,7 +43,8 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        names = (parts.model_name(choose_model(turn)), *parts.model.names[1:])
+        self._config = choose_model(turn)
+        names = (parts.model_name(self._config), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self.unwritten: TurnEnd | None = None
@@ -96,7 +97,7 @@ class TurnRunner:
         parts, turn = self._parts, self._turn
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
-        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget)
+        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget, self._config)
         answered = await loop.run()
         if answered is None:
             parts.windows.put(turn.session, window)

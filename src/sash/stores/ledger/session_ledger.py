@@ -276,7 +276,7 @@ class Ledger:
         found: set[int] = set()
         for prefix in prefixes:
             newest = index.find_newest(prefix, limit + len(self.in_window))
-            evicted = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
+            evicted = [n for n in newest if self.transcript[n - 1].id not in self.in_window]
             found |= set(sorted(evicted, reverse=True)[:limit])
         return [self.stored_message(position) for position in sorted(found)]
 
