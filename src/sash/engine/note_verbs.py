@@ -36,7 +36,8 @@ class NoteVerbs:
         await self._notes.unpin(owner, session_id, pin_id)
 
     async def set_preferences(
-        self, session_id: str, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
+        self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
     ) -> Session:
         """Change some preferences of a session and return the session. A value of None deletes the key."""
-        return await self._notes.prefer(owner, session_id, Preferences(preferences=preferences))
+        changes = Preferences(preferences={} if preferences is None else preferences)
+        return await self._notes.prefer(owner, session_id, changes)

@@ -10,7 +10,7 @@ from sash.errors import InvalidExport, SashError
 from sash.memory.window import Window
 from sash.ports.model import check_options
 from sash.ports.store import Bundle
-from sash.values.codec import decode
+from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.ids import is_ulid
 from sash.values.messages import ConversationWindow
@@ -30,7 +30,7 @@ def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bund
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
         clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
-        bundle = decode(Bundle, json.dumps(clean))
+        bundle: Bundle = adapter(Bundle).validate_json(json.dumps(clean))
         for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
             check_options(config.options if config else (), reserved_options)
     except (SashError, TypeError, ValueError, RecursionError) as error:

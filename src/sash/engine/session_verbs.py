@@ -30,7 +30,7 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats
-from sash.values.validation import check_count, check_label, check_limit
+from sash.values.validation import check_count, check_json, check_label, check_limit
 
 
 class SessionVerbs:
@@ -74,12 +74,12 @@ class SessionVerbs:
         is_one_question: bool = False,
     ) -> Session:
         """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
-        await self._check_room(owner)
         session = replace(
             self._make_session(request, owner),
-            context=clean_object(context or {}),
+            context={} if context is None else clean_object(check_json(context)),
             is_one_question=is_one_question,
         )
+        await self._check_room(owner)
         await self._parts.store.create_session(session)
         return session
 

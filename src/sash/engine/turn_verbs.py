@@ -30,10 +30,10 @@ from sash.errors import (
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, BusyPolicy, SendMessage, StartSession
+from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven
-from sash.values.validation import check_count, check_size, check_text
+from sash.values.validation import check_count, check_flag, check_size, check_text
 
 
 class TurnVerbs(SessionVerbs):
@@ -54,11 +54,12 @@ class TurnVerbs(SessionVerbs):
         planner_hints: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         model: ModelConfig | None = None,
-        attachments: Sequence[dict[str, Any]] = (),
+        attachments: Sequence[dict[str, Any]] | None = (),
         metadata: dict[str, Any] | None = None,
         busy: BusyPolicy = "reject",
     ) -> Continuation:
         """Start a turn; `SendMessage` describes the fields. The turn is in the store when this returns."""
+        parts: Any = attachments or ()  # the constructor refuses other values than a list of parts
         sent = SendMessage(
             message=message,
             allow_tools=allow_tools,
@@ -67,7 +68,7 @@ class TurnVerbs(SessionVerbs):
             planner_hints=planner_hints,
             idempotency_key=idempotency_key,
             model=model,
-            attachments=tuple(attachments),
+            attachments=parts,
             metadata=metadata,
             busy=busy,
         )
@@ -217,17 +218,17 @@ class TurnVerbs(SessionVerbs):
         self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
         """Approve or deny a waiting tool call. The turn continues until it ends or needs another approval."""
-        answer = Approve(call_id=call_id, approved=approved)
         waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
             raise NotAwaitingApproval(
                 f"continuation {continuation_id} is {waiting.status}, not awaiting approval"
             )
         calls = Progress.from_steps(waiting.continuation.request.message, waiting.steps).open_calls
-        if answer.call_id not in calls or not calls[answer.call_id].awaits_approval:
+        call = calls.get(call_id) if isinstance(call_id, str) else None
+        if call is None or not call.awaits_approval:
             known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
             raise NotAwaitingApproval(f"no call {call_id} waits for an approval; these do: {known}")
-        step = ApprovalGiven(answer.call_id, answer.approved)
+        step = ApprovalGiven(call.id, check_flag("approved", approved))
         return await self._worker.take_over(waiting.continuation, (step,))
 
     async def ask(

@@ -265,12 +265,24 @@ class Worker:
             return
         running = self._register(turn, None)
         running.task = self._spawn(self._execute(running))
+        # A task that is cancelled before its first step runs no `finally`.
+        running.task.add_done_callback(lambda _: self._unregister(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         ended = asyncio.get_running_loop().create_future()
         running = _Running(TurnRunner(self._parts, turn), turn, task, ended)
         self._running[turn.continuation.id] = running
         return running
+
+    def _unregister(self, running: _Running, result: ContinuationResult | None = None) -> None:
+        """Remove a turn that runs no more, and pass its result on. A second call has no effect."""
+        if running.ended.done():
+            return
+        continuation = running.turn.continuation
+        if self._running.get(continuation.id) is running:
+            del self._running[continuation.id]
+        running.ended.set_result(result)
+        self._end(continuation.id, continuation.session_id)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -289,10 +301,7 @@ class Worker:
             elif runner.unwritten:
                 self._unwritten[continuation.id] = (turn, runner.unwritten)
         finally:
-            if self._running.get(continuation.id) is running:
-                del self._running[continuation.id]
-            running.ended.set_result(result)
-            self._end(continuation.id, continuation.session_id)
+            self._unregister(running, result)
         if result is not None:
             self._report(result)
         if runner.has_next:

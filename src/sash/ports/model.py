@@ -141,6 +141,16 @@ class _StreamOnly(Model):
         name: str | None = getattr(self._model, "name", None)
         return name
 
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        names: tuple[str | None, ...] = getattr(self._model, "names", None) or (self.name,)
+        return names
+
+    @property
+    def reserved_options(self) -> frozenset[str]:
+        reserved: frozenset[str] = getattr(self._model, "reserved_options", RESERVED_OPTIONS)
+        return reserved
+
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         deltas: AsyncIterator[Delta] = self._model.stream(request)
         return deltas

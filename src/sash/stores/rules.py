@@ -41,7 +41,7 @@ from sash.stores.states import (
 )
 from sash.values.continuations import FINAL, Continuation, ContinuationResponse, Status
 from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.sessions import Session
+from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
 
@@ -381,9 +381,9 @@ def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Coll
 # Sweeps
 
 
-def is_forgotten(continuation: Continuation, lease: LeaseState, before: datetime) -> bool:
+def is_forgotten(status: Status, updated_at: datetime, worker: str | None, before: datetime) -> bool:
     """Return True if an open continuation without a worker has not changed since `before`."""
-    return not continuation.is_final and lease.worker is None and continuation.updated_at < before
+    return status not in FINAL and updated_at < before and worker is None
 
 
 def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bool:
@@ -391,14 +391,14 @@ def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bo
     return status in FINAL and updated_at < before
 
 
-def is_idle(session: Session, holder_id: str | None, before: datetime) -> bool:
+def is_idle(status: SessionStatus, updated_at: datetime, holder_id: str | None, before: datetime) -> bool:
     """Return True if an active session, which no continuation holds, has not changed since `before`."""
-    return session.status == "active" and session.updated_at < before and holder_id is None
+    return status == "active" and updated_at < before and holder_id is None
 
 
-def expire_session(session: Session) -> Session:
-    """Return the session with the status "expired" and the next version."""
-    return replace(session, status="expired", version=session.version + 1)
+def expire_session(version: int) -> tuple[SessionStatus, int]:
+    """Return the status "expired" and the next version."""
+    return "expired", version + 1
 
 
 # Missing and existing records

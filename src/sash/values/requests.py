@@ -21,7 +21,7 @@ MAX_WAIT_MS = 60_000
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]

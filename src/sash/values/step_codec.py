@@ -7,7 +7,7 @@ event has an `event`, an end has a `status`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
 
@@ -35,6 +35,7 @@ from sash.values.steps import (
 )
 
 Detail = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,12 @@ def _encode_fields(value: Any) -> Detail:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
+def _decode_fields(kind: type[T], fields: Detail) -> T:
+    """Return a value of a slotted dataclass. Unknown fields are ignored: a later version may write them."""
+    known: Any = kind
+    return known(**{name: fields[name] for name in known.__slots__ if name in fields})  # type: ignore[no-any-return]
+
+
 def _encode_bill(bill: Bill | None) -> Detail | None:
     if bill is None:
         return None
@@ -119,7 +126,7 @@ def _encode_bill(bill: Bill | None) -> Detail | None:
 
 
 def _decode_bill(usage: Detail | None) -> Bill | None:
-    return None if usage is None else Bill(**usage)
+    return None if usage is None else _decode_fields(Bill, usage)
 
 
 def _encode_plan(plan: Plan) -> Detail:
@@ -144,8 +151,8 @@ def _decode_result(detail: Detail) -> ToolResult:
         detail["name"],
         detail["content"],
         detail.get("cost_usd", 0.0),
-        None if action is None else Action(**action),
-        tuple(ArtifactRef(**artifact) for artifact in detail.get("artifacts", ())),
+        None if action is None else _decode_fields(Action, action),
+        tuple(_decode_fields(ArtifactRef, artifact) for artifact in detail.get("artifacts", ())),
     )
 
 
@@ -159,7 +166,7 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
 
 
 def _decode_interruption(detail: Detail) -> Interrupted:
-    lost = tuple(Bill(**usage) for usage in detail.get("lost", ()))
+    lost = tuple(_decode_fields(Bill, usage) for usage in detail.get("lost", ()))
     return Interrupted(detail.get("code"), detail.get("message"), lost)
 
 
@@ -187,19 +194,19 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
 }
 
 _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
-    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d["usage"])),
+    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d.get("usage"))),
     ("tool_call", None): lambda d: ToolCall(d["call_id"], d["name"], d["arguments"]),
     ("tool_result", None): _decode_result,
     ("retrieval", None): lambda d: Recalled(tuple(d["query"]), tuple(d["message_ids"]), d["text"]),
     ("observed_event", "told"): lambda d: HomeChanged(d["text"]),
-    ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d["usage"])),
+    ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d.get("usage"))),
     ("observed_event", "approval_requested"): lambda d: ApprovalRequested(
-        d["call_id"], d["name"], d["reason"], d["would"]
+        d["call_id"], d["name"], d.get("reason", ""), d.get("would")
     ),
     ("observed_event", "approval"): lambda d: ApprovalGiven(d["call_id"], d["approved"]),
     ("observed_event", "interrupted"): _decode_interruption,
     ("summary", "completed"): lambda d: Finished(
-        d["final_message"], d["stopped_by"], _decode_bill(d["usage"])
+        d["final_message"], d.get("stopped_by"), _decode_bill(d.get("usage"))
     ),
     ("summary", "recorded"): lambda d: Recorded(d["final_message"]),
     ("summary", "amended"): lambda d: Amended(d["final_message"]),

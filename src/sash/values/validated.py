@@ -8,6 +8,7 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from sash.errors import InvalidInput
 from sash.values.codec import adapter
+from sash.values.validation import check_text
 
 T = TypeVar("T")
 
@@ -20,7 +21,7 @@ def validated(
 ) -> Callable[[type[T]], type[T]]:
     """Make a class a frozen dataclass whose constructor raises `error` for a wrong or unknown field.
 
-    `example` becomes part of the JSON schema.
+    Text with a lone surrogate raises `InvalidText`. `example` becomes part of the JSON schema.
     """
     config = ConfigDict(extra="forbid")
     if example is not None:
@@ -33,8 +34,12 @@ def validated(
         def __init__(self: Any, *args: Any, **fields: Any) -> None:  # noqa: N807
             try:
                 check(self, *args, **fields)
-            except ValidationError as faults:
-                raise error(describe_faults(faults.errors(include_url=False))) from faults
+            except ValidationError as invalid:
+                faults = invalid.errors(include_url=False)
+                for fault in faults:
+                    if fault["type"] == "string_unicode":
+                        check_text(fault["input"])
+                raise error(describe_faults(faults)) from invalid
 
         made.__init__ = __init__
         return made  # type: ignore[no-any-return]

@@ -189,10 +189,17 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def check_json(value: dict[str, Any]) -> dict[str, Any]:
+def check_json(value: Any) -> dict[str, Any]:
     """Return a copy of a JSON object. Raise `InvalidInput` for other values or too deep nesting."""
+    if not isinstance(value, dict):
+        raise InvalidInput(f"a JSON object is needed here, got {type(value).__name__}")
     copied: dict[str, Any] = copy_json(value)
     return copied
+
+
+def copy_if_object(value: Any) -> Any:
+    """Return a copy of a JSON object as `check_json` does, and any other value unchanged."""
+    return check_json(value) if isinstance(value, dict) else value
 
 
 def copy_json(value: Any) -> Any:
@@ -225,7 +232,7 @@ def check_message(text: str) -> str:
     """Return the text of a message unchanged. Raise `InvalidInput` if it is blank."""
     if not text.strip():
         raise InvalidInput("message must be a non-empty string")
-    return check_text(text)
+    return text
 
 
 def check_note(text: str) -> str:

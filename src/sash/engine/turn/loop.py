@@ -27,6 +27,8 @@ from sash.values.sessions import ModelConfig
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
+# A message accepts an id of at most 256 characters, and a number may follow this one.
+MAX_CALL_ID_CHARS = 240
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
 EMPTY_ANSWER = "The model has said nothing."
@@ -179,14 +181,15 @@ class Loop:
     def _plan(self, answer: Answer, bill: Bill | None) -> None:
         """Write the answer as a `Plan` step, and a `ToolCall` step for each of its tool calls.
 
-        Call ids are made unique within the turn, because some models give none, or the same id again.
+        Call ids are made unique within the turn, because some models give the same id again.
         """
         taken, calls = set(self._progress.call_ids), []
         for call in answer.tool_calls:
-            call_id, n = call["id"] or "call", 1
+            own_id = _choose_call_id(call["id"])
+            call_id, n = own_id, 1
             while call_id in taken:
                 n += 1
-                call_id = f"{call['id'] or 'call'}-{n}"
+                call_id = f"{own_id}-{n}"
             taken.add(call_id)
             function = call["function"]
             if not function["name"]:
@@ -232,6 +235,16 @@ class Loop:
         if known:
             text += f" What I know so far: {known[-1]}"
         return Answered(Answer(text), stopped_by=budget)
+
+
+def _choose_call_id(given: str) -> str:
+    """Return the id that a model gave to a tool call, or "call" if the id cannot be stored unchanged.
+
+    An id cannot be stored if it is empty or too long, or if it looks like a secret, even with a number.
+    """
+    numbered = f"{given}-99"
+    is_storable = 0 < len(given) <= MAX_CALL_ID_CHARS and redact(numbered) == numbered
+    return given if is_storable else "call"
 
 
 def _least(requested: int | None, budget: int) -> int:

@@ -156,8 +156,7 @@ class Ledger:
 
     def expire_forgotten(self, before: datetime, now: datetime) -> int:
         """Expire continuations without a worker that have not changed since `before`; return their number."""
-        waiting = list(self._open.values())
-        forgotten = [e for e in waiting if rules.is_forgotten(e.continuation, e.lease, before)]
+        forgotten = [entry for entry in self._open.values() if _is_forgotten(entry, before)]
         for entry in forgotten:
             self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
             self._close(entry)
@@ -174,9 +173,11 @@ class Ledger:
 
     def expire_if_idle(self, before: datetime) -> bool:
         """Expire the session if it has not changed since `before`. Return True if it was expired now."""
-        is_idle = rules.is_idle(self.session, self.holder_id(), before)
+        session = self.session
+        is_idle = rules.is_idle(session.status, session.updated_at, self.holder_id(), before)
         if is_idle:
-            self.session = rules.expire_session(self.session)
+            status, version = rules.expire_session(session.version)
+            self.session = replace(session, status=status, version=version)
         return is_idle
 
     def add(self, entry: Entry) -> None:
@@ -338,3 +339,8 @@ class Ledger:
             if message.role != "tool":
                 self._spoken_words.add(position, message.text)
         self._indexed_count = len(self.transcript)
+
+
+def _is_forgotten(entry: Entry, before: datetime) -> bool:
+    turn = entry.continuation
+    return rules.is_forgotten(turn.status, turn.updated_at, entry.lease.worker, before)

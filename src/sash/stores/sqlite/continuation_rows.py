@@ -150,9 +150,10 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
     """Return the open continuations without a worker that have not changed since `before`."""
     found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
-    waiting = ((LeaseState(worker), read_continuation(row)) for worker, *row in found)
     return [
-        continuation for lease, continuation in waiting if rules.is_forgotten(continuation, lease, before)
+        read_continuation((body, status, updated_at, ending))
+        for worker, body, status, updated_at, ending in found
+        if rules.is_forgotten(status, read_time(updated_at), worker, before)
     ]
 
 

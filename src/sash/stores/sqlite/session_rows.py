@@ -112,12 +112,12 @@ def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
     """Expire the sessions that have not changed since `before`, and return their number."""
-    expired = []
-    for key, holder_id, *row in db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall():
-        session = read_session(row)
-        if rules.is_idle(session, holder_id, before):
-            session = rules.expire_session(session)
-            expired.append((session.status, session.version, key))
+    found = db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall()
+    expired = [
+        (*rules.expire_session(version), key)
+        for key, holder_id, status, updated_at, version in found
+        if rules.is_idle(status, read_time(updated_at), holder_id, before)
+    ]
     db.executemany(SQL["expire_session"], expired)
     return len(expired)
 
