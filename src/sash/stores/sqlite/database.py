@@ -146,9 +146,8 @@ class Database:
 
     def _run_reader(self, job: Job[T]) -> T:
         try:
-            self._file.check()
+            self._file.check()  # SQLite would create a missing file
             if not hasattr(self._local, "db"):
-                self._file.check()  # SQLite would create the file if it is missing
                 self._local.db = self._connect(reader=True)
                 self._reader_connections.append(self._local.db)
             self._local.db.execute("BEGIN")
