@@ -19,6 +19,7 @@ from sash.errors import InvalidConfig
 from sash.stores.registry import DEFAULT_BACKEND
 from sash.values.codec import adapter
 from sash.values.sessions import CONFIRM, DENYLIST
+from sash.values.validation import MAX_DOLLARS
 
 PREFIX = "SASH_"
 FILE_NAME = "sash.toml"
@@ -44,7 +45,8 @@ def _split_names(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
 Positive = Annotated[Whole, Field(ge=1)]
-Dollars = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=10**9)]
+# Unlike the `Dollars` of a session it accepts text, because environment variables are text.
+DollarSetting = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=MAX_DOLLARS)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
 
@@ -106,8 +108,8 @@ class Settings:
     # Continue interrupted turns when the server starts.
     resume_interrupted: bool = False
     # The maximum cost of a turn, and of a day of one owner.
-    max_cost_per_turn_usd: Dollars | None = None
-    max_cost_per_day_usd: Dollars | None = None
+    max_cost_per_turn_usd: DollarSetting | None = None
+    max_cost_per_day_usd: DollarSetting | None = None
 
     def __post_init__(self) -> None:
         if self.home_url is not None and not self.home_token:
@@ -201,8 +203,8 @@ def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
     """
     given = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
     if given is None:
-        usual = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
-        return usual if usual.is_file() else None
+        default_file = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
+        return default_file if default_file.is_file() else None
     if not given.is_file():
         problem = f"{given} is a folder" if given.is_dir() else f"there is no {given}"
         raise InvalidConfig(f"{problem}: check --config and SASH_CONFIG", option="config")

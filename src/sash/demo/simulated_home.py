@@ -246,7 +246,7 @@ class SimulatedHome:
         """Update the states and return the current time. Raise `HomeUnavailable` without a connection."""
         if not self._is_connected:
             reason = self._fault or "it is not open"
-            raise HomeUnavailable(f"{self._name} cannot be asked: {reason}. Try again when it is back.")
+            raise HomeUnavailable(f"{self._name} cannot be reached: {reason}. Try again later.")
         return self._update()
 
     def _update_at_intervals(self) -> None:

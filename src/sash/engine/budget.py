@@ -157,6 +157,8 @@ class TurnBudget:
     def _remaining(self) -> dict[str, float]:
         """Return the remaining dollars by name of budget, for the budgets that have a limit."""
         budgets, progress = self._budgets, self._progress
+        if budgets.max_cost_per_turn_usd is None and budgets.max_cost_per_day_usd is None:
+            return {}
         spent = progress.cost_usd + sum(call.cost_usd for call in progress.open_calls.values())
         remaining = {}
         if budgets.max_cost_per_turn_usd is not None:

@@ -35,7 +35,7 @@ class EventFeed:
         self._session_id = session_id
         self._news = news.news
         self._news.set()
-        self._read_at = 0.0
+        self._last_read_s = 0.0
         self._reading: asyncio.Task[None] | None = None
         self._start = start
         self._recent: deque[StoredEvent] = deque()
@@ -61,7 +61,7 @@ class EventFeed:
     @property
     def _is_stale(self) -> bool:
         """Return True if the store may have newer events than `_recent`, from this or another process."""
-        return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= POLL_S
+        return self._news.is_set() or asyncio.get_running_loop().time() - self._last_read_s >= POLL_S
 
     async def _read(self) -> None:
         """Read new events from the store, and drop the oldest of the kept events."""
@@ -78,7 +78,7 @@ class EventFeed:
             self._news.set()  # There may be another page.
             return
         self.is_over = is_over
-        self._read_at = asyncio.get_running_loop().time()
+        self._last_read_s = asyncio.get_running_loop().time()
 
     async def _is_session_over(self) -> bool:
         """Return True if the session takes no more turns and has no open turn."""

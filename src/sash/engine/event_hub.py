@@ -39,7 +39,7 @@ class _PartialText:
 
 
 class EventHub:
-    """Wakes the subscribers of a session, and keeps partial text for subscribers that join late.
+    """Wakes the subscribers of a session, and keeps partial text for subscribers that join later.
 
     `redact` removes secrets from a text before a subscriber sees it.
     """

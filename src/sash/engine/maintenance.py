@@ -1,6 +1,6 @@
 """Work that follows an eviction, outside of any turn: vectors and summaries of evicted turns.
 
-Both are optional. If one fails, the session stays as it is, and the next eviction tries again.
+Both are optional. If this work fails, the session stays as it is, and the next eviction tries again.
 """
 
 import asyncio

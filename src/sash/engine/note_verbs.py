@@ -3,6 +3,7 @@
 from typing import Any
 
 from sash.engine.notes import Notes
+from sash.values.requests import Note, Preferences
 from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
 
 
@@ -13,14 +14,14 @@ class NoteVerbs:
 
     async def remember(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Fact:
         """Keep a fact for as long as the session lives. A fact with the same text is returned instead."""
-        return await self._notes.remember(owner, session_id, text)
+        return await self._notes.remember(owner, session_id, Note(text=text))
 
     async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
         """Drop the fact with the id `about`, or all facts that contain every word of `about`.
 
         Return the dropped facts.
         """
-        return await self._notes.forget(owner, session_id, about)
+        return await self._notes.forget(owner, session_id, Note(text=about))
 
     async def drop_fact(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
         """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
@@ -28,7 +29,7 @@ class NoteVerbs:
 
     async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
         """Add a text to every later context of a session, and return the new pin."""
-        return await self._notes.pin(owner, session_id, text)
+        return await self._notes.pin(owner, session_id, Note(text=text))
 
     async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
@@ -38,4 +39,5 @@ class NoteVerbs:
         self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
     ) -> Session:
         """Change some preferences of a session and return the session. A value of None deletes the key."""
-        return await self._notes.prefer(owner, session_id, preferences)
+        changes = Preferences(preferences={} if preferences is None else preferences)
+        return await self._notes.prefer(owner, session_id, changes)

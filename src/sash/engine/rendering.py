@@ -7,7 +7,7 @@ from sash.ports.prompt import prepend_time
 from sash.values.messages import MessageEntry
 
 # Providers refuse an empty answer, and some refuse two questions in a row.
-NO_ANSWER = "(not answered)"
+NOT_ANSWERED = "(not answered)"
 
 
 class MessageRenderer:
@@ -30,4 +30,4 @@ class MessageRenderer:
     def fill_empty(self, message: dict[str, Any]) -> dict[str, Any]:
         """Return the message, with a placeholder for an answer that has neither text nor tool calls."""
         is_empty = message["role"] == "assistant" and not message["content"] and not message.get("tool_calls")
-        return message | {"content": NO_ANSWER} if is_empty else message
+        return message | {"content": NOT_ANSWERED} if is_empty else message

@@ -154,7 +154,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         try:
             await asyncio.to_thread(self._parts.counter.load)
             await asyncio.to_thread(self._parts.catalog.load)
-            self._parts.ids.go_behind(await self.store.last_id())
+            self._parts.ids.continue_after(await self.store.last_id())
             if home is not None:
                 await home.open()
             await recover_turns()

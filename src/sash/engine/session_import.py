@@ -39,12 +39,12 @@ def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bund
     return replace(
         bundle,
         session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
-        continuations=tuple(_adopted(c, owner) for c in bundle.continuations),
+        continuations=tuple(_import_continuation(c, owner) for c in bundle.continuations),
         artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
     )
 
 
-def _adopted(continuation: Continuation, owner: str) -> Continuation:
+def _import_continuation(continuation: Continuation, owner: str) -> Continuation:
     under_way = continuation.status in UNDER_WAY
     return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
 
@@ -69,10 +69,13 @@ def _check(bundle: Bundle) -> None:
         ("a message belongs to another session", all(m.session_id == session_id for m in bundle.messages)),
         ("the turn of a message is missing", all(m.continuation_id in known for m in bundle.messages)),
         ("an artifact belongs to another session", all(a.session_id == session_id for a in bundle.artifacts)),
-        ("messages are out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
+        ("messages are out of order", all(n == m.position for n, m in enumerate(bundle.messages, 1))),
         ("a message occurs twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
         ("a step occurs twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
-        ("more than one turn holds the session", _holders(bundle) <= 1),
+        (
+            "more than one turn holds the session",
+            sum(c.status == "awaiting_approval" for c in bundle.continuations) <= 1,
+        ),
         (
             "a counter is negative",
             all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
@@ -91,11 +94,3 @@ def _is_sound(stats: Stats | None) -> bool:
     """Return True if no counter is negative, or if there are no stats."""
     numbers = [] if stats is None else [*asdict(stats).values()]
     return all(n >= 0 for n in numbers if not isinstance(n, dict))
-
-
-def _count(items: tuple[Any, ...]) -> range:
-    return range(1, len(items) + 1)
-
-
-def _holders(bundle: Bundle) -> int:
-    return sum(c.status == "awaiting_approval" for c in bundle.continuations)

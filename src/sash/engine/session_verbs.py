@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.notes import check_preferences
+from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_import import read_bundle
@@ -112,7 +112,7 @@ class SessionVerbs:
             policy=request.policy or defaults.policy,
             window=request.window or defaults.window or window_for(context_window),
             memory=SessionMemory(last_k=last_k_for(context_window)),
-            preferences=check_preferences(request.preferences or {}),
+            preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )
@@ -155,7 +155,7 @@ class SessionVerbs:
         )
 
     async def end_session(
-        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "the session was ended"
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Session:
         """End a session and return it. It takes no more turns, and its open turns are cancelled."""
 
@@ -163,6 +163,7 @@ class SessionVerbs:
             return replace(session, status="ended") if session.status == "active" else session
 
         session = await change_session(self._parts.store, owner, session_id, end)
+        reason = "the session was ended" if reason is None else reason
         await self._worker.cancel_all(owner, session_id, reason)
         self._parts.hub.wake(session_id)
         return session

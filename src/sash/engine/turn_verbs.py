@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from sash.engine.event_feed import EventFeeds
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
+from sash.engine.turn.recorder import amend
 from sash.engine.worker import ContinuationResult
 from sash.errors import (
     ContinuationFinal,
@@ -148,7 +149,7 @@ class TurnVerbs(SessionVerbs):
         self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
         """Set or replace the answer of a completed turn, in the window and in the transcript."""
-        return await self._worker.amend(owner, continuation_id, self._clean_answer(ai_response))
+        return await amend(self._parts, owner, continuation_id, self._clean_answer(ai_response))
 
     def _clean_answer(self, answer: Any) -> str:
         if not isinstance(answer, str):
@@ -182,9 +183,10 @@ class TurnVerbs(SessionVerbs):
             return await self._worker.result(owner, continuation_id)
 
     async def cancel(
-        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Continuation:
         """Cancel a turn permanently and return it. Raise `ContinuationFinal` if it has ended."""
+        reason = "cancelled by the user" if reason is None else reason
         cancelled = await self._worker.cancel(owner, continuation_id, reason)
         await self._worker.serve_next(cancelled.session_id)
         return cancelled
@@ -285,7 +287,31 @@ class TurnVerbs(SessionVerbs):
         Stored events come from the store: a slow reader misses none and sees none twice, whichever process
         wrote them.
         """
-        await self.check_cursor(session_id, after, owner=owner)
+        async with aclosing(await self.open_events(session_id, owner=owner, after=after)) as events:
+            async for event in events:
+                yield event
+
+    async def open_events(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0
+    ) -> AsyncGenerator[Event]:
+        """Return what `events` yields. An unknown session or cursor raises at once, not at the first event.
+
+        A cursor greater than the session's last cursor is unknown. It belongs to another session, or was
+        assigned before the store was restored from a backup.
+
+        Raises:
+            CursorUnknown: the session has no such cursor.
+        """
+        last = await self._parts.store.last_cursor(owner, session_id)
+        if after > last:
+            raise CursorUnknown(
+                f"session {session_id} has no cursor {after}: continue from its last cursor, {last}",
+                session_id=session_id,
+                last_cursor=last,
+            )
+        return self._follow_events(session_id, owner, after)
+
+    async def _follow_events(self, session_id: str, owner: str, after: int) -> AsyncGenerator[Event]:
         hub = self._parts.hub
         with hub.subscribe(session_id) as subscriber, self._feeds.open(owner, session_id, after) as feed:
             try:
@@ -311,19 +337,6 @@ class TurnVerbs(SessionVerbs):
             except StoreUnavailable:
                 if not self._worker.closing:
                     raise
-
-    async def check_cursor(self, session_id: str, cursor: int, *, owner: str = DEFAULT_OWNER) -> None:
-        """Raise `CursorUnknown` if the cursor is greater than the session's last cursor.
-
-        Such a cursor belongs to another session, or was assigned before the store was restored from a backup.
-        """
-        last = await self._parts.store.last_cursor(owner, session_id)
-        if cursor > last:
-            raise CursorUnknown(
-                f"session {session_id} has no cursor {cursor}: continue from its last cursor, {last}",
-                session_id=session_id,
-                last_cursor=last,
-            )
 
 
 def _check_key(new: Continuation, stored: Continuation) -> Continuation:

@@ -34,7 +34,7 @@ from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
 from sash.values.stats import Stats
-from sash.values.steps import Interrupted, Step, StepBody
+from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody
 
 STOP_WAIT_S = 5.0
 MAX_AUTO_RESUMES = 10
@@ -58,6 +58,14 @@ class ContinuationResult:
     @property
     def response(self) -> ContinuationResponse | None:
         return self.continuation.response
+
+    @property
+    def waiting_calls(self) -> tuple[ApprovalRequested, ...]:
+        """The tool calls that wait for an approval."""
+        if self.status != "awaiting_approval":
+            return ()
+        calls = Progress.from_steps(self.continuation.request.message, self.steps).open_calls.values()
+        return tuple(call.approval for call in calls if call.approval is not None and call.awaits_approval)
 
 
 @dataclass(slots=True)
@@ -146,10 +154,6 @@ class Worker:
                 self._report(ContinuationResult(recorded, steps))
             return recorded
 
-    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn, and return the turn."""
-        return await self._recorder.amend(owner, continuation_id, answer)
-
     async def stop(self, owner: str, session_id: str | None = None) -> None:
         """Stop the running turns of an owner, or only those of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
@@ -224,7 +228,7 @@ class Worker:
         return cancelled
 
     def _report(self, result: ContinuationResult) -> None:
-        """Report an ended turn to `on_turn`; its errors are logged."""
+        """Report an ended turn to `on_turn`. Errors of `on_turn` are logged."""
         if self._on_turn is None:
             return
         try:

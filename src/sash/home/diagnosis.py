@@ -33,7 +33,7 @@ MAX_MESSAGE_CHARS = 200
 MIN_NAME_LENGTH = 7
 # The prefix of loggers of integrations and automations.
 COMPONENT_PREFIX = "homeassistant.components."
-# A sensor is stuck after both this multiple of its usual interval and this time.
+# A sensor is stuck if it has not changed for this multiple of its usual interval, and for this time.
 STALE_FACTOR = 20
 STALE_AFTER = timedelta(hours=12)
 

@@ -154,10 +154,6 @@ class Grammar:
         found = map(self._read_result, results)
         return sorted(found, key=lambda interpretation: interpretation.rank, reverse=True)
 
-    def list_blocks(self) -> list[tuple[str, IntentData]]:
-        """Return all blocks of sentences, each with the name of its intent."""
-        return [(name, block) for name, block, _ in self._blocks]
-
     def _find_required_clauses(self, block: IntentData) -> frozenset[RequiredClauses]:
         """Return the required clauses of each template in a block.
 

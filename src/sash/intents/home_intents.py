@@ -16,7 +16,7 @@ from sash.intents.replies import ReplyWriter, SpokenState
 from sash.intents.target_entities import find_matching_entities, find_named_entity
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import UNAVAILABLE, Entity
-from sash.ports.intents import ToolResult, Utterance, make_local_answer, make_local_calls
+from sash.ports.intents import LocalCallResult, Utterance, make_local_answer, make_local_calls
 from sash.ports.model import Answer
 from sash.values.clock import Clock
 
@@ -64,11 +64,6 @@ class HomeIntents:
         self._writers: dict[str, ReplyWriter] = {}
         self._names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
-
-    @property
-    def loaded_languages(self) -> tuple[str, ...]:
-        """The codes of the languages in memory, in the order in which they were loaded."""
-        return tuple(self._writers)
 
     async def warm_up(self, language: str | None = None) -> None:
         """Load the grammar of a language, and the names, in advance. None is the language of the home."""
@@ -223,7 +218,7 @@ def _list_unavailable(interpretation: Interpretation, entities: Sequence[Entity]
 
 def _report_results(
     best: list[Interpretation],
-    results: Sequence[ToolResult],
+    results: Sequence[LocalCallResult],
     index: HomeIndex,
     area_id: str | None,
     writer: ReplyWriter,

@@ -69,7 +69,7 @@ def read_image_size(url: str) -> tuple[int, int]:
         return UNKNOWN_SIZE
     if not header.startswith(_SIGNATURES):
         return UNKNOWN_SIZE
-    # Imported late, because it imports urllib and an XML parser, which most programs never need.
+    # Imported on first use: it imports urllib and an XML parser, which most programs never need.
     import imagesize  # type: ignore[import-untyped]
 
     width, height = imagesize.get(BytesIO(header))

@@ -98,11 +98,6 @@ class TokenCounter:
         """Whether the rank file is loaded, so that counting does not block."""
         return self._encoding is not None
 
-    @property
-    def cached_texts(self) -> int:
-        """Number of texts whose counts are cached."""
-        return len(self._counts)
-
     def load(self) -> tiktoken.Encoding:
         """Load the rank file. All counters of a process share it."""
         self._encoding = _load_encoding(self.encoding)

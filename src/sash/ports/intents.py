@@ -10,7 +10,7 @@ from sash.values.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class LocalCallResult:
     """The result of a tool call that was made for a sentence."""
 
     name: str
@@ -32,7 +32,7 @@ class Utterance:
     text: str
     session: Session
     tools: frozenset[str]
-    results: tuple[ToolResult, ...] = ()
+    results: tuple[LocalCallResult, ...] = ()
 
 
 class Intents(Protocol):

@@ -131,7 +131,7 @@ class Model(Protocol):
 
 
 class _StreamOnly(Model):
-    """A model whose object may lack members of the protocol, apart from `stream`."""
+    """Wraps an object that has `stream`, but may lack the other members of the protocol."""
 
     def __init__(self, model: Any) -> None:
         self._model = model

@@ -139,14 +139,19 @@ class TurnEnd:
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
         """Return a copy of the continuation as it is after this end."""
-        return replace(
-            continuation,
-            status=self.status,
-            updated_at=now,
-            response=self.response,
-            error=self.error,
-            artifacts=self.artifacts,
-            stats=self.choose_stats(continuation.stats),
+        return Continuation(
+            continuation.id,
+            continuation.session_id,
+            continuation.owner,
+            self.status,
+            continuation.created_at,
+            now,
+            continuation.request,
+            self.response,
+            self.error,
+            self.artifacts,
+            continuation.retry_of,
+            self.choose_stats(continuation.stats),
         )
 
     def choose_stats(self, stored: Stats | None) -> Stats | None:
@@ -169,7 +174,10 @@ class TurnEnd:
         if self.cut is not None:
             memory = replace(memory, digest=self.cut.digest, cut_at=now)
         status, version, stats, _ = self.apply_to_totals(SessionTotals.of(session))
-        return replace(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
+        fields = {name: getattr(session, name) for name in session.__slots__}
+        # A turn's end is the hot path, and `dataclasses.replace` takes three times as long.
+        fields |= {"status": status, "version": version, "stats": stats, "memory": memory, "updated_at": now}
+        return Session(**fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ async def listen(
     tracing: Tracing | None = None,
     timeouts: Timeouts | None = None,
 ) -> AsyncIterator[str]:
-    """Serve an open runtime within the context, which gives the URL of the server.
+    """Serve an open runtime until the context ends. The context returns the URL of the server.
 
     Raise `InvalidConfig` if the address is taken, or if other machines can reach it and no token exists.
     """

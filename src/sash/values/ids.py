@@ -1,13 +1,16 @@
 """ULIDs that sort in the order they were made, even when the clock steps back."""
 
 import os
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 
+ULID_PATTERN = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
 _LOW_BITS = 20
+_SHIFTS = tuple(range(100, -1, -10))
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,8 +28,8 @@ class Ulids:
         self._prefix = ""
         self._lock = threading.Lock()
 
-    def go_behind(self, last: str | None) -> None:
-        """Make the next id greater than `last`, an id of an earlier process. None has no effect.
+    def continue_after(self, last: str | None) -> None:
+        """Make the next id greater than `last`, an id of an earlier process.
 
         That process may have made greater ids that are not known here, so the next id starts a new
         millisecond.
@@ -60,7 +63,8 @@ class Ulids:
     def _start(self, value: int) -> None:
         """Continue from `value`. Its upper bits are formatted once, because they seldom change."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
-        self._prefix = "".join([_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10)])
+        high = self._high
+        self._prefix = "".join([_PAIRS[high >> shift & 1023] for shift in _SHIFTS])
 
 
 def ulid_before(at: datetime) -> str:
@@ -71,7 +75,7 @@ def ulid_before(at: datetime) -> str:
 
 def is_ulid(text: str) -> bool:
     """Return True if the text has the form of a ULID."""
-    return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)
+    return re.fullmatch(ULID_PATTERN, text) is not None
 
 
 _ulids = Ulids()

@@ -15,7 +15,7 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.validated import validated
-from sash.values.validation import check_attachment, check_message, whole
+from sash.values.validation import check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
 
@@ -120,6 +120,11 @@ class Ask:
     stream: Flag = False
     timeout_ms: Wait | None = None
 
+    @property
+    def timeout_s(self) -> float | None:
+        """The time to wait for the answer. None means no limit."""
+        return None if self.timeout_ms is None else self.timeout_ms / 1000
+
 
 @validated(kw_only=True, example={"call_id": "call_1", "approved": True})
 class Approve:
@@ -140,7 +145,7 @@ class Why:
 class Note:
     """A fact or a pin to keep."""
 
-    text: Text
+    text: Annotated[Text, AfterValidator(check_note)]
 
 
 @validated(kw_only=True, example={"preferences": {"language": "de"}})

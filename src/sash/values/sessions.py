@@ -10,7 +10,7 @@ from pydantic import AllowInfNan, BeforeValidator, Strict, model_validator
 from sash.errors import InvalidLimit
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
-from sash.values.validation import copy_if_object, whole
+from sash.values.validation import MAX_DOLLARS, copy_if_object, whole
 
 Label = Annotated[str, Strict(), MinLen(1), MaxLen(256)]
 Flag = Annotated[bool, Strict()]
@@ -18,7 +18,7 @@ Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
-Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
+Dollars = Annotated[float, Strict(), Ge(0), Le(MAX_DOLLARS)]
 # The copy comes first, because JSON turns a key such as 1 into text.
 JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
@@ -49,7 +49,7 @@ DENYLIST = (
 )
 # Domains that open the home to people.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# The model reads the window with every call, so it gets one part in this many of the model's context.
+# The window gets at most the model's context divided by this number, because every call reads the window.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24

@@ -89,7 +89,7 @@ class Bill:
 
 
 def sum_bills(bills: Sequence[Bill], **outcome: Any) -> Stats:
-    """Add up the bills of model calls; `outcome` sets the other fields of the result."""
+    """Add up the bills of model calls. `outcome` has the other fields of the result."""
     reported = [bill for bill in bills if not bill.estimated]
     total: dict[str, Any] = {
         "model_calls": len(bills),

@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from sash.errors import InvalidInput
+from sash.values.codec import adapter
 from sash.values.validation import check_text
 
 T = TypeVar("T")
@@ -54,7 +55,7 @@ def describe_faults(faults: Sequence[Any]) -> str:
 def parse(kind: type[T], data: Any) -> T:
     """Return `data` (JSON values) as a value of `kind`, or raise `InvalidInput`."""
     try:
-        value: T = TypeAdapter(kind).validate_python(data)
+        value: T = adapter(kind).validate_python(data)
     except ValidationError as faults:
         raise InvalidInput(describe_faults(faults.errors(include_url=False))) from faults
     return value

@@ -17,16 +17,17 @@ from sash.values.frozen_json import FrozenDict, freeze
 T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_DOLLARS = 10**9
+MAX_NOTE_CHARS = 400
 ATTACHMENTS = ("image_url", "input_audio")
 
 _MAX_LABEL_CHARS = 256
-_MAX_DOLLARS = 1_000_000_000
 _MAX_TAGS = 64
 _MAX_JSON_DEPTH = 64
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an unknown keyword argument with a `TypeError`, as a function without `**options` does."""
+    """Raise `TypeError` for an unknown keyword argument, as a function without `**options` does."""
     if unknown := sorted(set(given) - set(known)):
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
 
@@ -92,8 +93,8 @@ def check_count(name: str, value: Any) -> int:
 
 def check_amount(name: str, value: Any) -> float | None:
     """Return a number of US dollars, or None. Raise `InvalidInput` if it is not a number of at least 0."""
-    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MAX_DOLLARS):
-        raise InvalidInput(f"{name} must be a number from 0 to {_MAX_DOLLARS:,}, or None, got {value!r:.80}")
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= MAX_DOLLARS):
+        raise InvalidInput(f"{name} must be a number from 0 to {MAX_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 
@@ -232,6 +233,17 @@ def check_message(text: str) -> str:
     if not text.strip():
         raise InvalidInput("message must be a non-empty string")
     return text
+
+
+def check_note(text: str) -> str:
+    """Return a note without blanks around it. Raise `InvalidInput` if it is blank or too long."""
+    if not text.strip():
+        raise InvalidInput("a note must be a text that is not empty")
+    if len(text) > MAX_NOTE_CHARS:
+        raise InvalidInput(
+            f"a note may have at most {MAX_NOTE_CHARS} characters, got {len(text)}: shorten it"
+        )
+    return check_text(text.strip())
 
 
 def check_attachment(part: dict[str, Any]) -> dict[str, Any]:

@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from sash.engine.event_hub import EventHub
-from sash.engine.redaction import redact, redact_json
+from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
-from sash.values.step_codec import decode_body, encode_body
 from sash.values.steps import StepBody, ToolResult
 
 # `past_actions` looks at this many turns.
@@ -102,13 +101,8 @@ class Journal:
         self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
 
     def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
-        """Remove secrets from steps, put them into the write queue, and return them."""
-        details = [encode_body(step) for step in steps]
-        redacted = redact_json(details)
-        if redacted is details:
-            clean = list(steps)
-        else:
-            clean = [decode_body(step.type, detail) for step, detail in zip(steps, redacted, strict=True)]
+        """Put steps into the write queue without their secrets, and return the queued steps."""
+        clean = [redact_step(step) for step in steps]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._start_flush)
         self._unwritten += clean

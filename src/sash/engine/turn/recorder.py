@@ -18,7 +18,7 @@ RECORDED_STATS = Stats(turns=1, local_turns=1, steps=1)
 
 
 class Recorder:
-    """Records and amends turns."""
+    """Records turns."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -32,15 +32,6 @@ class Recorder:
         lock = self._locks.setdefault(new.session_id, asyncio.Lock())
         async with lock:
             return await retry_on_change(new.session_id, lambda: self._record(new, answer))
-
-    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn, and return the turn."""
-        parts = self._parts
-        shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
-        tokens = parts.counter.count_message(shown["content"])
-        amended = await parts.store.amend(owner, continuation_id, answer, tokens)
-        parts.hub.wake(amended.session_id)
-        return amended
 
     async def _record(self, new: Continuation, answer: str | None) -> tuple[Continuation, tuple[Step, ...]]:
         """Write a turn. Raise `SessionChanged` if the session has changed since it was read."""
@@ -70,3 +61,12 @@ class Recorder:
             return cached
         session = await self._parts.store.get_session(new.owner, new.session_id)
         return session, await self._parts.read_window(session)
+
+
+async def amend(parts: Parts, owner: str, continuation_id: str, answer: str) -> Continuation:
+    """Set or replace the answer of a turn."""
+    shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
+    tokens = parts.counter.count_message(shown["content"])
+    amended = await parts.store.amend(owner, continuation_id, answer, tokens)
+    parts.hub.wake(amended.session_id)
+    return amended

@@ -43,7 +43,8 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        names = (parts.model_name(choose_model(turn)), *parts.model.names[1:])
+        self._config = choose_model(turn)
+        names = (parts.model_name(self._config), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self.unwritten: TurnEnd | None = None
@@ -96,7 +97,7 @@ class TurnRunner:
         parts, turn = self._parts, self._turn
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
-        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget)
+        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget, self._config)
         answered = await loop.run()
         if answered is None:
             parts.windows.put(turn.session, window)
@@ -131,7 +132,11 @@ class TurnRunner:
         cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
-        """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
+        """End the turn with an error.
+
+        If the model failed for a time after finished tool calls, interrupt the turn instead, so that it can
+        be resumed.
+        """
         is_temporary = isinstance(error, ModelError) and not isinstance(
             error, ContentFiltered | ContextTooLong
         )

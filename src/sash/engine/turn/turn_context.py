@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
-from sash.engine.parts import Parts, choose_model
+from sash.engine.parts import Parts
 from sash.engine.recall import find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -14,12 +14,12 @@ from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import extract_stems
 from sash.ports.store import Turn
-from sash.values.sessions import last_k_for
+from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
 
 # A message that is answered this much later is shown with the current time.
 LATE = timedelta(minutes=5)
-# Recalled turns may take one part in this many of the window's tokens.
+# Recalled turns get at most the window's tokens divided by this number.
 PART_FOR_RECALL = 12
 MAX_RECALLED = 2
 
@@ -30,7 +30,13 @@ class TurnContext:
     """Builds the context of one turn. Recalled turns and home changes become steps of the journal."""
 
     def __init__(
-        self, parts: Parts, turn: Turn, window: CachedWindow, progress: Progress, journal: Journal
+        self,
+        parts: Parts,
+        turn: Turn,
+        window: CachedWindow,
+        progress: Progress,
+        journal: Journal,
+        config: ModelConfig,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -38,7 +44,7 @@ class TurnContext:
         self._window = window
         self._progress = progress
         self._journal = journal
-        self._model_name = parts.model_name(choose_model(turn))
+        self._model_name = parts.model_name(config)
 
     @property
     def is_for_other_model(self) -> bool:

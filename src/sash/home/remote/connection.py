@@ -107,7 +107,7 @@ class HomeConnection:
         if self._socket is None:
             reason = self._problem.reason
             if self._problem.is_token_refused:
-                raise HomeUnauthorized(f"{self._name} cannot be asked: {reason}", reason=reason)
+                raise HomeUnauthorized(f"{self._name} cannot be used: {reason}", reason=reason)
             raise_unavailable(self._name, reason)
         return self._socket
 

@@ -93,7 +93,7 @@ def raise_unauthorized(name: str, server_message: str = "") -> NoReturn:
     reason = (
         f"it refuses the token{quoted}: make a new long-lived access token in your profile under Security"
     )
-    raise HomeUnauthorized(f"{name} cannot be asked: {reason}", reason=reason)
+    raise HomeUnauthorized(f"{name} cannot be used: {reason}", reason=reason)
 
 
 def make_session(name: str) -> aiohttp.ClientSession:

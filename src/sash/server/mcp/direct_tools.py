@@ -7,7 +7,7 @@ from typing import Any
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
-from sash.server.mcp.tool import Handler, Tool, ToolContext
+from sash.server.mcp.tool import CallContext, Handler, Tool
 
 
 def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]:
@@ -30,7 +30,7 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
 
 
 def _make_handler(name: str, home_wait_s: float) -> Handler:
-    async def call_home_tool(context: ToolContext, arguments: dict[str, Any]) -> Any:
+    async def call_home_tool(context: CallContext, arguments: dict[str, Any]) -> Any:
         session_id = arguments.pop("session_id", None)
         if not isinstance(session_id, str | None):
             raise InvalidInput("session_id must be a string, the id of a session")

@@ -12,14 +12,14 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolContext:
+class CallContext:
     """The caller of a tool, and the service to call."""
 
     service: AgentService
     caller: Caller
 
 
-Handler = Callable[[ToolContext, Any], Coroutine[Any, Any, Any]]
+Handler = Callable[[CallContext, Any], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,20 +25,21 @@ class TokenCheck:
         self._authenticate = authenticate
         self._interval_s = interval_s
         self._now = now
-        self._checked_at: float | None = None
+        self._last_check_s: float | None = None
 
     def __call__(self) -> None:
         """Raise `Unauthorized` if the token was revoked or has expired."""
         now = self._now()
-        if self._checked_at is None or now - self._checked_at >= self._interval_s:
+        if self._last_check_s is None or now - self._last_check_s >= self._interval_s:
             self._authenticate()
-            self._checked_at = now
+            self._last_check_s = now
 
 
 class Authentication:
     """Puts the caller of a request into `scope["caller"]`, and a check for later into `scope["check_token"]`.
 
-    A token is optional on a loopback address until the first token is created, and for the open pages.
+    The open pages need no token. On a loopback address no request needs a token until the first one is
+    created.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, token_check_s: float) -> None:

@@ -67,7 +67,7 @@ class EventStreams:
     async def encode(
         self, events: AsyncIterator[Event], after: int, check_token: Callable[[], None]
     ) -> AsyncIterator[bytes]:
-        """Yield the frames of a stream. The first holds only the cursor from which the stream continues.
+        """Yield the frames of a stream. The first frame has only the cursor at which the stream starts.
 
         The stream ends if `check_token` raises `Unauthorized`.
         """

@@ -99,8 +99,9 @@ class SessionReader:
                 if step.cursor > cursor:
                     late.append(_LateChange(step.cursor, path.stem, commit.finish, step.ts))
                 elif file is None:
-                    messages, at = commit.finish.messages, step.cursor
-                    file = files[path.stem] = TurnFile(commit.continuation, messages, commit.position, at, at)
+                    messages, end = commit.finish.messages, step.cursor
+                    file = TurnFile(commit.continuation, messages, commit.position, end, end)
+                    files[path.stem] = file
             elif commit is not None and commit.amended is not None:
                 is_newer = file is None or step.cursor > file.cursor
                 if is_newer or step.cursor > cursor:

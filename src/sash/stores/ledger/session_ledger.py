@@ -102,7 +102,7 @@ class Ledger:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
         change = rules.append(lease, turn, steps, release, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         continuation = entry.continuation
         if change.released is not None:
             continuation = replace(continuation, **change.released._asdict())
@@ -275,7 +275,7 @@ class Ledger:
         found: set[int] = set()
         for prefix in prefixes:
             newest = index.find_newest(prefix, limit + len(self.in_window))
-            evicted = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
+            evicted = [n for n in newest if self.transcript[n - 1].id not in self.in_window]
             found |= set(sorted(evicted, reverse=True)[:limit])
         return [self.stored_message(position) for position in sorted(found)]
 

@@ -14,7 +14,7 @@ def _make_async(
     verb: Callable[Concatenate[Ledgers, P], T],
 ) -> Callable[Concatenate["LedgerStore", P], Coroutine[Any, Any, T]]:
     """Return an async method of a store that calls a method of its ledgers, in the store's thread."""
-    name = verb.__name__  # a subclass of `Ledgers` may override the verb
+    name = verb.__name__  # a subclass of `Ledgers` may override the method
 
     async def run_verb(self: "LedgerStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda ledgers: getattr(ledgers, name)(*args, **kwargs))

@@ -34,6 +34,12 @@ def find_session(db: sqlite3.Connection, owner: str, name: str) -> Session | Non
     return None if row is None else read_session(row)
 
 
+def find_named(db: sqlite3.Connection, session: Session) -> Session | None:
+    """Return the session that has the name of `session` now; None if `session` does not need it."""
+    name = rules.get_reserved_name(session)
+    return None if name is None else find_session(db, session.owner, name)
+
+
 def list_sessions(
     db: sqlite3.Connection,
     owner: str,
@@ -53,12 +59,12 @@ def count_active(db: sqlite3.Connection, owner: str) -> int:
 
 
 def create_session(db: sqlite3.Connection, session: Session) -> None:
-    rules.check_name(session, _find_named(db, session))
+    rules.check_name(session, find_named(db, session))
     insert_session(db, session)
 
 
 def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
-    opened, write = rules.open_session(session, _find_named(db, session), reopen)
+    opened, write = rules.open_session(session, find_named(db, session), reopen)
     if write == "insert":
         insert_session(db, opened)
     return save_session(db, opened, now) if write == "update" else opened
@@ -66,15 +72,10 @@ def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: da
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
     stored = get_session(db, session.owner, session.id)
-    saved = rules.save_session(stored, session, _find_named(db, session), now)
+    saved = rules.save_session(stored, session, find_named(db, session), now)
     [key] = db.execute(SQL["update_session"], _session_row(saved)).fetchone()
     write_digest(db, key, saved.memory.digest, saved.memory.cut_at)
     return saved
-
-
-def prepare_import(db: sqlite3.Connection, session: Session) -> Session:
-    """Return the session as an import stores it: without its name, if another session has the name."""
-    return rules.prepare_import(session, _find_named(db, session))
 
 
 def insert_session(db: sqlite3.Connection, session: Session) -> int:
@@ -144,12 +145,6 @@ def read_session(row: Sequence[Any]) -> Session:
 
 def read_time(timestamp: float) -> datetime:
     return datetime.fromtimestamp(timestamp, UTC)
-
-
-def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name of `session` now. Return None if `session` is not active."""
-    name = rules.get_reserved_name(session)
-    return None if name is None else find_session(db, session.owner, name)
 
 
 def _session_row(session: Session) -> dict[str, Any]:

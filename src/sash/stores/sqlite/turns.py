@@ -113,7 +113,7 @@ def amend(
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
     change = rules.amend(session, continuation, turn, answer, text, token_count, now)
-    assert stored is not None  # the rule refuses a turn without an answer
+    assert stored is not None  # the rule raises for a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
     messages.replace_answer(db, stored, continuation_id, change.answer)
