@@ -17,81 +17,81 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 BIN = VENV / ("Scripts" if os.name == "nt" else "bin")
 STAMP = VENV / "sash-setup.json"
-# The folders of tests that `test --fast` runs, and the files in them that it leaves out.
-FAST = ("contract", "home", "intents", "models", "runtime", "unit")
-SLOW = ("home/test_demo_home.py", "intents/test_languages.py", "models/test_offline_house.py")
+# `test --fast` runs these folders of tests, without the slow files.
+FAST_FOLDERS = ("contract", "home", "intents", "models", "runtime", "unit")
+SLOW_FILES = ("home/test_demo_home.py", "intents/test_languages.py", "models/test_offline_house.py")
 CORES = os.cpu_count() or 1
-MEMORY = Path("/dev/shm")
-MIN_MEMORY_BYTES = 1 << 30
+MEMORY_FOLDER = Path("/dev/shm")
+MIN_FREE_MEMORY_BYTES = 1 << 30
 
 
-def setup(*extras: str) -> None:
-    """Make `.venv` hold Sash with these extras; built anew when the project's requirements changed."""
-    wanted = _fingerprint()
+def _install(*extras: str) -> None:
+    """Install Sash with these extras into `.venv`; rebuild `.venv` if the requirements have changed."""
+    fingerprint = _fingerprint()
     stamp = _read_stamp()
-    installed = set(stamp["extras"]) if stamp["fingerprint"] == wanted else set()
+    installed = set(stamp["extras"]) if stamp["fingerprint"] == fingerprint else set()
     if installed.issuperset(extras):
         return
     if Path(sys.prefix).resolve() == VENV.resolve():
-        sys.exit(
-            "dev.py has to rebuild .venv and cannot run from it: use another python3, or leave .venv first"
-        )
+        sys.exit("dev.py must rebuild .venv and cannot run from it: deactivate .venv, or use another python3")
     started = time.monotonic()
-    print(f"Setting up .venv for {', '.join(extras)}: the first time takes a minute or two ...", flush=True)
+    print(f"Setting up .venv for {', '.join(extras)}. The first time takes a minute or two ...", flush=True)
     if not installed:
         shutil.rmtree(VENV, ignore_errors=True)
-        _call(sys.executable, "-m", "venv", "--without-pip", str(VENV))
+        _run_or_exit(sys.executable, "-m", "venv", "--without-pip", str(VENV))
     _pip_install(f".[{','.join(sorted({*extras, *installed}))}]")
-    STAMP.write_text(json.dumps({"fingerprint": wanted, "extras": sorted({*extras, *installed})}))
+    STAMP.write_text(json.dumps({"fingerprint": fingerprint, "extras": sorted({*extras, *installed})}))
     print(f"Set up in {time.monotonic() - started:.0f} s.\n", flush=True)
 
 
-def prepare(arguments: list[str]) -> int:
-    """Set up `.venv` for development; the other commands do what they need of it first."""
+def setup(arguments: list[str]) -> int:
+    """Set up `.venv` for development. The other commands do this themselves."""
     if arguments:
         print("usage: dev.py setup")
         return 2
-    setup("dev")
+    _install("dev")
     return 0
 
 
 def run(arguments: list[str]) -> int:
-    """The main job: the server, with the demo house and the offline model unless configured."""
-    setup("server", "home", "openai")
-    return _become(BIN / "sash", "serve", *arguments)
+    """Start the server, by default with the demo home and the offline model."""
+    _install("server", "home", "openai")
+    return _replace_process(BIN / "sash", "serve", *arguments)
 
 
 def test(arguments: list[str]) -> int:
-    """All tests, in parallel; `--fast` runs the core's in a minute. Other arguments go to pytest."""
-    setup("dev")
-    _use_memory_for_files()
+    """Run all tests in parallel; `--fast` runs the core tests in a minute. Other arguments go to pytest."""
+    _install("dev")
+    _keep_test_files_in_memory()
     options = [argument for argument in arguments if argument != "--fast"]
     if not any(option.startswith(("-n", "--numprocesses", "--pdb")) for option in options):
-        # Some of all tests wait for other programs, so that one more worker than cores is busy.
+        # Some of the other tests wait for programs, so one more worker than cores stays busy.
         options = ["-n", str(CORES if "--fast" in arguments else CORES + 1), *options]
     if "--fast" not in arguments:
         return _run(BIN / "python", "-m", "pytest", *options)
-    chosen = [f"tests/{name}" for name in FAST] + [f"--ignore=tests/{name}" for name in SLOW]
-    code = _run(BIN / "python", "-m", "pytest", *options, *chosen)
+    selection = [f"tests/{name}" for name in FAST_FOLDERS]
+    selection += [f"--ignore=tests/{name}" for name in SLOW_FILES]
+    code = _run(BIN / "python", "-m", "pytest", *options, *selection)
     folders = {file.parent.name for file in (ROOT / "tests").glob("*/test_*.py")}
-    left_out = ", ".join(f"tests/{name}" for name in sorted({*folders.difference(FAST), *SLOW}))
-    print(f"--fast left out: {left_out}. `python3 dev.py test` runs everything.")
+    skipped = sorted({*folders.difference(FAST_FOLDERS), *SLOW_FILES})
+    names = ", ".join(f"tests/{name}" for name in skipped)
+    print(f"--fast skipped: {names}. `python3 dev.py test` runs everything.")
     return code
 
 
-def _use_memory_for_files() -> None:
-    """Let pytest keep its files in memory if there is room: the stores wait for a disk at each write."""
-    if os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MIN_MEMORY_BYTES:
-        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
+def _keep_test_files_in_memory() -> None:
+    """Put pytest's temporary files in memory if there is room: on a disk, each write of a store waits."""
+    if os.access(MEMORY_FOLDER, os.W_OK) and shutil.disk_usage(MEMORY_FOLDER).free > MIN_FREE_MEMORY_BYTES:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY_FOLDER))
 
 
 def check(arguments: list[str]) -> int:
-    """Format, lint, types, import direction; `--fix` mends what can be mended."""
+    """Check format, lint, types and import direction; `--fix` corrects format and lint."""
     fix = arguments == ["--fix"]
     if arguments and not fix:
         print("usage: dev.py check [--fix]")
         return 2
-    setup("dev")
+    _install("dev")
     steps: list[tuple[str | Path, ...]] = [
         (BIN / "ruff", "format", *(() if fix else ("--check",)), "."),
         (BIN / "ruff", "check", *(("--fix",) if fix else ()), "."),
@@ -104,17 +104,17 @@ def check(arguments: list[str]) -> int:
 
 
 def bench(arguments: list[str]) -> int:
-    """Measure side by side with the peers: bench NAME [--quick] [--json FILE]."""
+    """Run a benchmark, side by side with comparable libraries: bench NAME [--quick] [--json FILE]."""
     names = sorted(p.stem for p in (ROOT / "benchmarks").glob("*.py") if not p.stem.startswith("_"))
     if not arguments or arguments[0] not in names:
         print(f"usage: dev.py bench NAME [--quick] [--json FILE]; NAME is one of: {', '.join(names)}")
         return 2
-    setup("bench")
+    _install("bench")
     return _run(BIN / "python", "-m", f"benchmarks.{arguments[0]}", *arguments[1:])
 
 
 def _read_stamp() -> dict[str, Any]:
-    """Read what was set up; a set-up that was interrupted left no stamp, or an unreadable one."""
+    """Return the fingerprint and extras of the last setup; an interrupted setup counts as none."""
     try:
         stamp = json.loads(STAMP.read_text())
         return {"fingerprint": stamp["fingerprint"], "extras": stamp["extras"]}
@@ -123,40 +123,42 @@ def _read_stamp() -> dict[str, Any]:
 
 
 def _fingerprint() -> str:
+    """Return a hash of the Python version, the project folder and the requirements."""
     digest = hashlib.sha256(f"{sys.version_info[:3]} {ROOT}".encode())
     for name in ("pyproject.toml", "constraints.txt"):
         digest.update((ROOT / name).read_bytes())
     return digest.hexdigest()
 
 
-def _pip_install(*what: str) -> None:
-    """Install into `.venv` with the pip of the Python that runs this: the venv needs none of its own."""
+def _pip_install(requirement: str) -> None:
+    """Install into `.venv` with the pip of the running Python, because `.venv` has no pip."""
     python = str(BIN / "python")
     constraints = str(ROOT / "constraints.txt")
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
-    _call(*pip, "install", "-qq", "--constraint", constraints, "--editable", *what)
+    _run_or_exit(*pip, "install", "-qq", "--constraint", constraints, "--editable", requirement)
 
 
-def _call(*command: str) -> None:
+def _run_or_exit(*command: str) -> None:
     if code := _run(*command):
-        print(f"dev.py: this failed, see above: {' '.join(command)}", file=sys.stderr)
+        print(f"dev.py: this command failed, see above: {' '.join(command)}", file=sys.stderr)
         sys.exit(code)
 
 
-def _become(*command: str | Path) -> int:
-    """Run a command in the place of this process, so that a signal to stop reaches it and nobody else."""
+def _replace_process(*command: str | Path) -> int:
+    """Replace this process by the command, so that a stop signal reaches the command directly."""
     if os.name != "nt" and Path(command[0]).exists():
         os.execve(str(command[0]), [str(part) for part in command], _environment())
     return _run(*command)
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment without settings of Python: without bytecode each program starts more slowly."""
-    unwanted = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
-    return {name: value for name, value in os.environ.items() if name not in unwanted}
+    """Return the environment without settings of Python. Without bytecode, programs start more slowly."""
+    removed = ("PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE")
+    return {name: value for name, value in os.environ.items() if name not in removed}
 
 
 def _run(*command: str | Path) -> int:
+    """Run a command in the project folder and return its exit code."""
     try:
         return subprocess.run([str(part) for part in command], cwd=ROOT, env=_environment()).returncode
     except KeyboardInterrupt:
@@ -178,7 +180,7 @@ def main() -> int:
     return COMMANDS[name](arguments)
 
 
-COMMANDS = {"setup": prepare, "run": run, "test": test, "check": check, "bench": bench}
+COMMANDS = {"setup": setup, "run": run, "test": test, "check": check, "bench": bench}
 
 
 if __name__ == "__main__":

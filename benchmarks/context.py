@@ -54,7 +54,7 @@ from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager, Runtime
 from sash.demo.demo_home import demo_home
 from sash.engine.context import SYSTEM_PROMPT, Context
-from sash.engine.parts import Parts, choose_model
+from sash.engine.parts import Parts
 from sash.engine.recall import find_missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -482,7 +482,7 @@ class Place:
         turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
         progress, parts = Progress.from_steps(message, ()), self.parts
         journal = Journal(parts.store, turn, progress, parts.hub, parts.new_id)
-        context = TurnContext(parts, turn, self.window, progress, journal, choose_model(turn))
+        context = TurnContext(parts, turn, self.window, progress, journal)
         started = time.perf_counter()
         await context.build()
         took = time.perf_counter() - started

@@ -13,7 +13,7 @@ import pytest
 import sash.errors
 import sash.testing
 from sash.app.settings import load_settings
-from tests.surfaces.test_serve import program
+from tests.surfaces.serve_process import program
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -1,4 +1,6 @@
-"""What the tests of turns say and hear."""
+"""Functions that run turns, and that read prompts and transcripts."""
+
+import asyncio
 
 from sash.ports.prompt import split_time
 
@@ -17,17 +19,29 @@ async def answer(runtime, session, message="hi", **options):
 
 
 async def transcript(runtime, session):
-    """Return who said what."""
+    """Return the role and the text of every stored message."""
     stored = await runtime.store.messages("local", session.id, limit=10_000)
     return [(m.message.role, m.message.text) for m in stored]
 
 
+async def tool_results(runtime, session):
+    """Return the texts of the stored tool results."""
+    return [text for role, text in await transcript(runtime, session) if role == "tool"]
+
+
+async def subscribed(runtime, session, count=1):
+    """Wait for `count` subscribers and their feed. Events that are not stored reach only present subscribers."""
+    async with asyncio.timeout(WAIT_S):
+        while runtime.count_subscribers(session.id) <= count:
+            await asyncio.sleep(0)
+
+
 def said(request):
-    """Return what a model is shown of the conversation, without the times."""
+    """Return the texts of the conversation in a model request, without the times."""
     shown = [m for m in request.messages if m["role"] != "system"]
     return [split_time(m["content"])[1] if m["role"] == "user" else m["content"] for m in shown]
 
 
 def system_texts(request):
-    """Return what Sash told a model, in its order."""
+    """Return the texts of the system messages in a model request."""
     return [m["content"] for m in request.messages if m["role"] == "system"]

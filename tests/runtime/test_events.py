@@ -1,11 +1,55 @@
-"""Events: durable ones by cursor, without a gap or a double; partial text whole to who joins late."""
+"""Events: stored ones by cursor, without gaps or duplicates; partial text whole for late subscribers."""
 
 import asyncio
 from contextlib import aclosing
 
+import pytest
+
+from sash.errors import ShuttingDown
 from sash.ports.model import Model, TextDelta
 from sash.testing import calling
-from tests.runtime.test_turns import WAIT_S, tool, turn
+from tests.runtime.talk import WAIT_S, subscribed, turn
+from tests.runtime.waiting_model import WaitingModel
+from tests.tools import tool
+
+
+@pytest.mark.parametrize("end", ["erase", "end", "close"])
+async def test_who_listens_is_told_that_it_is_over(run, end):
+    runtime = await run("ok")
+    session = await runtime.start_session()
+    await turn(runtime, session)
+
+    async def listen():
+        return [event async for event in runtime.events(session.id)]
+
+    listening = asyncio.create_task(listen())
+    async with asyncio.timeout(WAIT_S):
+        while not runtime.count_subscribers(session.id):
+            await asyncio.sleep(0)
+        await {
+            "erase": runtime.erase,
+            "end": lambda: runtime.end_session(session.id),
+            "close": runtime.close,
+        }[end]()
+        await listening
+
+
+async def test_who_listens_is_told_of_a_turn_that_is_put_down(run):
+    model = WaitingModel("never said")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    heard = asyncio.create_task(_all_events(runtime, session))
+    await runtime.send_message(session.id, "hi")
+    await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    await runtime.drain()
+    [event] = await asyncio.wait_for(heard, WAIT_S)
+    assert event.payload["step"]["detail"] == {"event": "interrupted"}
+    with pytest.raises(ShuttingDown):
+        await runtime.record_turn(session.id, "late", "too late")
+
+
+async def _all_events(runtime, session):
+    return [event async for event in runtime.events(session.id)]
 
 
 async def collect(runtime, session, until, after=0, seen=None):
@@ -16,13 +60,6 @@ async def collect(runtime, session, until, after=0, seen=None):
             if until(event):
                 return events
     return events
-
-
-async def subscribed(runtime, session, count=1):
-    """Wait until so many listen, and their feed: what is not kept reaches only those who are there."""
-    async with asyncio.timeout(WAIT_S):
-        while runtime.count_subscribers(session.id) <= count:
-            await asyncio.sleep(0)
 
 
 def is_final(event):

@@ -1,8 +1,7 @@
-"""Turns that somebody else has answered: recorded, amended, listed; and sessions that are named and deleted."""
+"""Turns that were answered elsewhere and are recorded."""
 
 import asyncio
 import json
-import shutil
 from contextlib import aclosing
 
 import pytest
@@ -10,30 +9,20 @@ import pytest
 import sash.engine.event_feed
 from sash import Runtime
 from sash.errors import (
-    ArtifactNotFound,
-    ContinuationFinal,
-    ContinuationNotFound,
     InvalidInput,
     KeyReused,
     MessageTooLarge,
     SessionBusy,
     SessionEnded,
-    SessionExists,
     SessionNotFound,
 )
-from sash.stores import disk
-from sash.stores.files.store import FilesStore
 from sash.stores.sqlite.store import SqliteStore
-from sash.testing import FakeClock, FaultyStore, ScriptedModel, calling
-from sash.values.ids import new_id
-from sash.values.sessions import Budgets, WindowLimits
-from tests.runtime.talk import WAIT_S, answer, said, transcript, turn
-from tests.runtime.test_events import subscribed
-from tests.runtime.test_money import DEAR, DEAR_MODEL, PRICE, saying
-from tests.runtime.test_robust import WaitingModel
-from tests.runtime.test_turns import tool
+from sash.testing import FaultyStore, ScriptedModel
+from sash.values.sessions import WindowLimits
+from tests.runtime.small_window import TWO_TURNS
+from tests.runtime.talk import WAIT_S, said, subscribed, transcript, turn
+from tests.runtime.waiting_model import WaitingModel
 
-TWO_TURNS = WindowLimits(max_tokens=None, max_turns=2, evict_to=1.0)
 SECRET = "sk-abcdefghijklmnopqrstuvwxyz"
 
 
@@ -113,82 +102,6 @@ async def test_a_question_that_is_not_answered_yet_is_no_empty_message_for_a_mod
     assert [m.text for m in window] == ["who is there?", "", "hello?", "ok", "hello?", "ok"]
     counted = runtime._parts.contexts.count_messages([runtime._parts.renderer.render(m) for m in window])
     assert counted == sum(m.token_count for m in window)
-
-
-async def test_the_answer_can_come_later_in_its_place(run):
-    runtime = await run("ok")
-    session = await runtime.start_session()
-    first = await runtime.record_turn(session.id, "one?")
-    await turn(runtime, session, "two?")
-    amended = await runtime.amend_turn(first.id, "one!")
-    assert amended.response.final_message == "one!"
-    await turn(runtime, session, "three?")
-    assert said(runtime.model.requests[-1]) == ["one?", "one!", "two?", "ok", "three?"]
-    assert await transcript(runtime, session) == [
-        ("user", "one?"),
-        ("assistant", "one!"),
-        ("user", "two?"),
-        ("assistant", "ok"),
-        ("user", "three?"),
-        ("assistant", "ok"),
-    ]
-
-
-async def test_the_answer_of_an_agent_s_turn_can_be_amended(run):
-    runtime = await run(calling("look"), "wrong", "ok", tools=[tool("look", lambda a, c: "fine")])
-    session = await runtime.start_session()
-    result = await turn(runtime, session, "how is the hall?")
-    await runtime.amend_turn(result.continuation.id, "right")
-    await turn(runtime, session, "and now?")
-    shown = said(runtime.model.requests[-1])
-    assert (shown[-2], "wrong" in shown) == ("right", False)
-    window = (await runtime.store.window("local", session.id)).messages
-    counter = runtime._parts.counter
-    assert window[3].token_count == counter.count_message("right")
-
-
-async def test_an_amended_answer_does_not_get_lost_beside_a_turn_that_runs(run):
-    model = WaitingModel("done")
-    runtime = await run(model=model)
-    session = await runtime.start_session()
-    first = await runtime.record_turn(session.id, "one?", "old")
-    sent = await runtime.send_message(session.id, "two?")
-    await asyncio.wait_for(model.asked.wait(), WAIT_S)
-    await runtime.amend_turn(first.id, "new")
-    model.go_on.set()
-    await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
-    await turn(runtime, session, "three?")
-    assert said(model.requests[-1]) == ["one?", "new", "two?", "done", "three?"]
-
-
-async def test_a_turn_that_left_the_window_is_amended_in_the_transcript(run):
-    runtime = await run("ok")
-    session = await runtime.start_session(window=TWO_TURNS)
-    turns = [await runtime.record_turn(session.id, f"q{n}", "marmalade") for n in range(3)]
-    assert await runtime.list_turns(session.id) == turns[1:]
-    await runtime.amend_turn(turns[0].id, "blackcurrant")
-    [found] = await runtime.search("blackcurrant")
-    assert (found.position, found.in_window) == (2, False)
-
-
-async def test_only_what_is_completed_can_be_amended(run):
-    model = WaitingModel("done")
-    runtime = await run(model=model)
-    session = await runtime.start_session()
-    sent = await runtime.send_message(session.id, "hi")
-    await asyncio.wait_for(model.asked.wait(), WAIT_S)
-    with pytest.raises(InvalidInput, match="running"):
-        await runtime.amend_turn(sent.id, "x")
-    await runtime.cancel(sent.id)
-    with pytest.raises(ContinuationFinal, match="cancelled"):
-        await runtime.amend_turn(sent.id, "x")
-    recorded = await runtime.record_turn(session.id, "q", "a")
-    with pytest.raises(ContinuationNotFound):
-        await runtime.amend_turn(recorded.id, "x", owner="bob")
-    for wrong in (None, 7, b"x", "\ud800"):
-        with pytest.raises(InvalidInput):
-            await runtime.amend_turn(recorded.id, wrong)
-    assert await transcript(runtime, session) == [("user", "q"), ("assistant", "a")]
 
 
 async def test_secrets_are_not_recorded(run, tmp_path):
@@ -337,217 +250,9 @@ async def test_who_counts_turns_is_told_of_a_recorded_one(run):
     assert (result.continuation, [s.type for s in result.steps]) == (recorded, ["summary"])
 
 
-async def test_turns_are_listed_as_long_as_they_are_in_the_window(run):
-    runtime = await run("ok")
-    session = await runtime.start_session(window=WindowLimits(max_tokens=None, max_turns=3, evict_to=1.0))
-    for n in range(3):
-        await runtime.record_turn(session.id, f"q{n}", metadata={"n": n})
-    await turn(runtime, session, "an agent's turn", metadata={"n": 3})
-    listed = await runtime.list_turns(session.id)
-    assert [(t.request.message, t.request.metadata["n"]) for t in listed] == [
-        ("q1", 1),
-        ("q2", 2),
-        ("an agent's turn", 3),
-    ]
-    assert await runtime.list_turns(session.id, limit=2) == listed[1:]
-    assert await runtime.list_turns(session.id, limit=9) == listed
-    assert await runtime.list_turns(session.id, limit=0) == []
-    with pytest.raises(SessionNotFound):
-        await runtime.list_turns(session.id, owner="bob")
-
-
-async def test_the_transcript_is_read_page_by_page(run):
-    runtime = await run("ok")
-    session = await runtime.start_session()
-    for n in range(3):
-        await runtime.record_turn(session.id, f"q{n}", f"a{n}")
-    page = await runtime.list_messages(session.id, after=1, limit=2)
-    assert [(m.position, m.message.text) for m in page] == [(2, "a0"), (3, "q1")]
-    for wrong in ({"after": -1}, {"limit": 0}, {"after": "1"}):
-        with pytest.raises(InvalidInput):
-            await runtime.list_messages(session.id, **wrong)
-    with pytest.raises(SessionNotFound):
-        await runtime.list_messages(session.id, owner="bob")
-
-
 async def test_what_is_retried_keeps_its_metadata(run):
     runtime = await run("ok")
     session = await runtime.start_session()
     result = await turn(runtime, session, "hi", metadata={"source": "chat"})
     again = await runtime.retry(result.continuation.id)
     assert again.request.metadata == {"source": "chat"}
-
-
-async def test_a_session_is_found_by_its_name(run, make_store):
-    runtime = await run("ok")
-    session = await runtime.start_session(name="kitchen", context={"kept": 1}, area="Kitchen")
-    assert await runtime.find_session("kitchen") == session
-    assert (session.context, session.area) == ({"kept": 1}, "Kitchen")
-    assert await runtime.find_session("kitchen", owner="bob") is None
-    with pytest.raises(SessionExists):
-        await runtime.start_session(name="kitchen")
-    for wrong in ("", "x" * 257, 7, "\ud800"):
-        with pytest.raises(InvalidInput):
-            await runtime.start_session(name=wrong)
-    await runtime.end_session(session.id)
-    assert (await runtime.find_session("kitchen")).status == "ended"
-    again = await runtime.start_session(name="kitchen")
-    assert await runtime.find_session("kitchen") == again
-    assert [s.id for s in (await runtime.list_sessions(name="kitchen")).items] == [again.id, session.id]
-
-
-async def test_a_fork_and_an_import_take_nobody_s_name(run):
-    runtime = await run("ok")
-    session = await runtime.start_session(name="kitchen")
-    fork = await runtime.fork_session(session.id)
-    assert (fork.name, (await runtime.get_session(fork.id)).name) == (None, None)
-    export = await runtime.export_session(session.id)
-    await runtime.delete_session(session.id)
-    again = await runtime.start_session(name="kitchen")
-    imported = await runtime.import_session(export)
-    assert (imported.id, imported.name) == (session.id, None)
-    assert await runtime.find_session("kitchen") == again
-    export["session"]["id"] = new_id()
-    assert (await runtime.import_session(export, owner="bob")).name == "kitchen"
-
-
-async def test_an_expired_session_goes_on_and_an_ended_one_does_not(run, clock):
-    runtime = await run("ok")
-    session = await runtime.start_session()
-    await runtime.record_turn(session.id, "q", "a")
-    clock.advance(8 * 86400)
-    await runtime.sweep()
-    with pytest.raises(SessionEnded):
-        await runtime.record_turn(session.id, "q", "a")
-    reopened = await runtime.reopen_session(session.id)
-    assert reopened.status == "active"
-    assert await runtime.reopen_session(session.id) == reopened
-    await runtime.sweep()
-    await runtime.record_turn(session.id, "q2", "a2")
-    assert len(await runtime.list_turns(session.id)) == 2
-    await runtime.end_session(session.id)
-    with pytest.raises(SessionEnded):
-        await runtime.reopen_session(session.id)
-
-
-async def test_a_deleted_session_is_gone_with_what_runs_in_it(run):
-    model = WaitingModel("done")
-    runtime = await run(model=model)
-    session, other = await runtime.start_session(), await runtime.start_session()
-    await runtime.record_turn(session.id, "q", "a")
-    await runtime.record_turn(other.id, "mine", "yours")
-    events = []
-
-    async def listen():
-        async with aclosing(runtime.events(session.id)) as stream:
-            events.extend([event async for event in stream])
-
-    listening = asyncio.create_task(listen())
-    await subscribed(runtime, session)
-    sent = await runtime.send_message(session.id, "hi")
-    await asyncio.wait_for(model.asked.wait(), WAIT_S)
-    await runtime.delete_session(session.id)
-    await asyncio.wait_for(listening, WAIT_S)
-    assert runtime.running_turns == 0
-    assert runtime._parts.windows.session(session.id) is None
-    for gone in (
-        runtime.get_session(session.id),
-        runtime.list_messages(session.id),
-        runtime.search("hi", session_id=session.id),
-        runtime.record_turn(session.id, "late"),
-        runtime.delete_session(session.id),
-        runtime.delete_session(other.id, owner="bob"),
-    ):
-        with pytest.raises(SessionNotFound):
-            await gone
-    with pytest.raises(ContinuationNotFound):
-        await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
-    assert await transcript(runtime, other) == [("user", "mine"), ("assistant", "yours")]
-    assert runtime._parts.windows.session(other.id) is not None
-    await runtime.delete_session(other.id)
-    assert runtime._parts.windows.session(other.id) is None
-
-
-async def test_what_a_deleted_session_cost_stays_spent(run):
-    runtime = await run(model=ScriptedModel(saying("ok")), catalog=DEAR)
-    kept, session = [
-        await runtime.start_session(model=DEAR_MODEL, budgets=Budgets(max_cost_per_day_usd=4.0))
-        for _ in range(2)
-    ]
-    assert await answer(runtime, session) == "ok"
-    await runtime.delete_session(session.id)
-    assert (await runtime.statistics())["today"]["estimated_cost_usd"] == pytest.approx(PRICE)
-    await runtime.delete_session(kept.id)
-    assert (await runtime.statistics())["today"]["estimated_cost_usd"] == pytest.approx(PRICE)
-
-
-async def test_an_artifact_is_got_by_its_owner(run):
-    runtime = await run(calling("log"), "done", tools=[tool("log", lambda a, c: "x" * 9000)])
-    session = await runtime.start_session()
-    result = await turn(runtime, session, "the log")
-    [ref] = result.continuation.artifacts
-    assert b"x" * 9000 in (await runtime.get_artifact(ref.id)).data
-    with pytest.raises(ArtifactNotFound):
-        await runtime.get_artifact(ref.id, owner="bob")
-    await runtime.delete_session(session.id)
-    with pytest.raises(ArtifactNotFound):
-        await runtime.get_artifact(ref.id)
-
-
-def opened(folder):
-    return Runtime(FilesStore(folder, clock=FakeClock()), ScriptedModel("ok"), clock=FakeClock())
-
-
-async def texts(folder, session):
-    async with opened(folder) as sash:
-        version = (await sash.get_session(session.id)).version
-        turns = [t.response and t.response.final_message for t in await sash.list_turns(session.id)]
-        return version, turns, [m.message.text for m in await sash.list_messages(session.id)]
-
-
-@pytest.mark.parametrize("lost", ["nothing", "turns", "session", "both"])
-async def test_files_that_were_not_brought_up_to_date_lose_no_amendment(tmp_path, monkeypatch, lost):
-    """The log alone has what a process that died could not write to the other files."""
-    async with opened(tmp_path / "a") as sash:
-        session = await sash.start_session()
-        turns = [await sash.record_turn(session.id, f"q{n}", f"a{n}") for n in range(2)]
-        await sash.set_preferences(session.id, {"up to": "date"})
-        later = await sash.record_turn(session.id, "q2")
-        real = disk.replace
-
-        def replace_some(path, content, *, sync):
-            if lost in ("turns", "both") and path.parent.name == "turns":
-                raise OSError("not now")
-            real(path, content, sync=sync)
-
-        monkeypatch.setattr(disk, "replace", replace_some)
-        await sash.amend_turn(turns[0].id, "b0")
-        await sash.amend_turn(later.id, "b2")
-        await sash.amend_turn(turns[0].id, "c0")
-        if lost in ("nothing", "turns"):
-            await sash.set_preferences(session.id, {"up to": "then"})
-        version = (await sash.get_session(session.id)).version
-        shutil.copytree(tmp_path / "a", tmp_path / "b")
-        monkeypatch.setattr(disk, "replace", real)
-    expected = (version, ["c0", "a1", "b2"], ["q0", "c0", "q1", "a1", "q2", "b2"])
-    assert await texts(tmp_path / "b", session) == expected
-    assert await texts(tmp_path / "b", session) == expected
-
-
-@pytest.mark.parametrize("damaged", ["log", "end of log", "turn"])
-async def test_of_a_turn_s_files_either_mends_the_other_also_when_it_was_amended(tmp_path, damaged):
-    async with opened(tmp_path) as sash:
-        session = await sash.start_session()
-        recorded = await sash.record_turn(session.id, "q", "a")
-        await sash.record_turn(session.id, "q2", "a2")
-        await sash.set_preferences(session.id, {"up to": "date"})
-        for amended in ("b", "c"):
-            await sash.amend_turn(recorded.id, amended)
-    folder = tmp_path / "sessions" / session.id
-    if damaged == "turn":
-        (folder / "turns" / f"{recorded.id}.json").write_text("{")
-    else:
-        path = folder / "logs" / f"{recorded.id}.log"
-        lines = path.read_text().splitlines(keepends=True)
-        path.write_text("".join(lines[: 1 if damaged == "log" else 2]))
-    assert (await texts(tmp_path, session))[1:] == (["c", "a2"], ["q", "c", "q2", "a2"])

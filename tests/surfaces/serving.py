@@ -149,3 +149,13 @@ class WaitingModel:
 
 def is_final(event: dict) -> bool:
     return event.get("event") == "final"
+
+
+def problem(response, status, code):
+    """Assert that a response is this problem, and return its body."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/problem+json"
+    body = response.json()
+    assert (body["status"], body["code"]) == (status, code)
+    assert body["type"] and body["title"] and body["detail"]
+    return body

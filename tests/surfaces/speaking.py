@@ -5,14 +5,19 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import httpx2
+import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
+from sash.server.mcp.agent_tools import AGENT_TOOLS
 from sash.server.mcp.tasks import EXTENSION
 from tests.surfaces.serving import REQUEST_S, Served
 
 ERAS = ("legacy", "2026-07-28")
 PROTOCOL = "io.modelcontextprotocol/"
+AGENT_TOOL_NAMES = [one.name for one in AGENT_TOOLS]
+
+eras = pytest.mark.parametrize("era", ERAS)
 
 
 @asynccontextmanager

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 
 from sash.testing import calling
-from tests.runtime.test_turns import tool
-from tests.surfaces.serving import WAIT_S, WaitingModel, is_final, listen, serving, until
-from tests.surfaces.test_rest import problem
+from tests.surfaces.serving import WAIT_S, WaitingModel, is_final, listen, problem, serving, until
+from tests.tools import tool
 
 
 @pytest.fixture

@@ -8,23 +8,14 @@ import pytest
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from sash.testing import calling
-from tests.runtime.test_turns import tool
-from tests.surfaces.serving import REQUEST_S, WAIT_S, WaitingModel, serving, until
+from tests.surfaces.serving import REQUEST_S, WAIT_S, WaitingModel, problem, serving, until
+from tests.tools import tool
 
 
 @pytest.fixture
 async def served(tmp_path):
     async with serving(tmp_path, lambda request: "It is 21.5 °C in the kitchen.") as served:
         yield served
-
-
-def problem(response, status, code):
-    assert response.status_code == status, response.text
-    assert response.headers["content-type"] == "application/problem+json"
-    body = response.json()
-    assert (body["status"], body["code"]) == (status, code)
-    assert body["type"] and body["title"] and body["detail"]
-    return body
 
 
 async def test_a_turn_from_start_to_end(served):

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from sash.app.access import SCOPES, Tokens
-from tests.surfaces.test_serve import ask, program
+from tests.surfaces.serve_process import ask, program
 
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 # Erasing all data would leave the other routes nothing to test.

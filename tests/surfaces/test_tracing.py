@@ -7,8 +7,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from sash.server.tracing import Tracing
 from sash.testing import calling
-from tests.runtime.test_turns import tool
 from tests.surfaces.serving import serving
+from tests.tools import tool
 
 
 @asynccontextmanager

@@ -9,8 +9,7 @@ import pytest
 from sash.demo.demo_home import demo_home
 from sash.models.offline import OfflineModel
 from sash.testing import FakeClock
-from tests.surfaces.serving import WAIT_S, WaitingModel, serving
-from tests.surfaces.test_rest import problem
+from tests.surfaces.serving import WAIT_S, WaitingModel, problem, serving
 
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 
