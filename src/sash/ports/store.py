@@ -18,7 +18,7 @@ them for all backends:
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar
 
 from sash.memory.window import Reason
 from sash.values.continuations import (
@@ -36,6 +36,8 @@ from sash.values.steps import Step, StepBody
 
 # The statuses in which a continuation waits after its worker released it.
 WaitingStatus = Literal["awaiting_approval", "interrupted"]
+
+T = TypeVar("T")
 
 LEASE_S = 30.0
 
@@ -139,19 +141,14 @@ class TurnEnd:
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
         """Return a copy of the continuation as it is after this end."""
-        return Continuation(
-            continuation.id,
-            continuation.session_id,
-            continuation.owner,
-            self.status,
-            continuation.created_at,
-            now,
-            continuation.request,
-            self.response,
-            self.error,
-            self.artifacts,
-            continuation.retry_of,
-            self.choose_stats(continuation.stats),
+        return _copy(
+            continuation,
+            status=self.status,
+            updated_at=now,
+            response=self.response,
+            error=self.error,
+            artifacts=self.artifacts,
+            stats=self.choose_stats(continuation.stats),
         )
 
     def choose_stats(self, stored: Stats | None) -> Stats | None:
@@ -174,10 +171,13 @@ class TurnEnd:
         if self.cut is not None:
             memory = replace(memory, digest=self.cut.digest, cut_at=now)
         status, version, stats, _ = self.apply_to_totals(SessionTotals.of(session))
-        fields = {name: getattr(session, name) for name in session.__slots__}
-        # A turn's end is the hot path, and `dataclasses.replace` takes three times as long.
-        fields |= {"status": status, "version": version, "stats": stats, "memory": memory, "updated_at": now}
-        return Session(**fields)
+        return _copy(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
+
+
+def _copy(value: T, **changes: Any) -> T:
+    """Do the same as `dataclasses.replace` for a slotted dataclass, in a third of its time."""
+    slots: tuple[str, ...] = value.__slots__  # type: ignore[attr-defined]
+    return type(value)(**{name: getattr(value, name) for name in slots} | changes)
 
 
 @dataclass(frozen=True, slots=True)
