@@ -18,7 +18,7 @@ them for all backends:
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Literal, NamedTuple, Protocol
 
 from sash.memory.window import Reason
 from sash.values.continuations import (
@@ -28,6 +28,7 @@ from sash.values.continuations import (
     ContinuationResponse,
     Status,
 )
+from sash.values.copies import copy_with
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
@@ -36,8 +37,6 @@ from sash.values.steps import Step, StepBody
 
 # The statuses in which a continuation waits after its worker released it.
 WaitingStatus = Literal["awaiting_approval", "interrupted"]
-
-T = TypeVar("T")
 
 LEASE_S = 30.0
 
@@ -141,7 +140,7 @@ class TurnEnd:
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
         """Return a copy of the continuation as it is after this end."""
-        return _copy(
+        return copy_with(
             continuation,
             status=self.status,
             updated_at=now,
@@ -171,13 +170,7 @@ class TurnEnd:
         if self.cut is not None:
             memory = replace(memory, digest=self.cut.digest, cut_at=now)
         status, version, stats, _ = self.apply_to_totals(SessionTotals.of(session))
-        return _copy(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
-
-
-def _copy(value: T, **changes: Any) -> T:
-    """Do the same as `dataclasses.replace` for a slotted dataclass, in a third of its time."""
-    slots: tuple[str, ...] = value.__slots__  # type: ignore[attr-defined]
-    return type(value)(**{name: getattr(value, name) for name in slots} | changes)
+        return copy_with(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True)
