@@ -26,8 +26,11 @@ class SashError(Exception):
 
 
 def is_wrong_input(code: str) -> bool:
-    """Return True if the code reports wrong input."""
-    return code.startswith(("invalid_", "orphan_", "duplicate_", "unknown_"))
+    """Return True if the code belongs to `InvalidInput` or to a subclass of it."""
+    kinds: list[type[InvalidInput]] = [InvalidInput]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+    return any(kind.code == code for kind in kinds)
 
 
 class InvalidInput(SashError):

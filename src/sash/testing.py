@@ -34,7 +34,7 @@ def calling(name: str, call_id: str = "call", content: str = "", **arguments: An
 
 
 def both(*answers: Answer) -> Answer:
-    """Return one answer with the calls of all given answers."""
+    """Return one answer with the text and the tool calls of all these answers."""
     content = "".join(answer.content for answer in answers)
     return Answer(content, tuple(call for answer in answers for call in answer.tool_calls))
 

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import sash.errors
+import sash.testing
 from sash.app.settings import load_settings
 from tests.surfaces.serve_process import program
 
@@ -20,6 +22,7 @@ EXAMPLES = [
     code for page in PAGES for code in re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 ]
 DEV, *COMMANDS = re.findall(r"```sh\n(.*?)```", README, re.DOTALL)
+PUBLIC = {"sash", "sash.errors", "sash.testing"}
 ADDRESS = "http://127.0.0.1:8765"
 
 
@@ -29,6 +32,31 @@ def test_an_example_runs(code, tmp_path):
         [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=tmp_path
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("code", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_an_example_imports_only_public_modules(code):
+    imported = {
+        name
+        for node in ast.walk(ast.parse(code))
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in ([node.module] if isinstance(node, ast.ImportFrom) else [n.name for n in node.names])
+    }
+    assert {name for name in imported if name.partition(".")[0] == "sash"} <= PUBLIC
+
+
+def test_the_guide_to_the_library_names_only_public_names():
+    """A name with a capital letter that Sash defines anywhere can be imported from a public module."""
+    defined = {
+        node.name
+        for path in (ROOT / "src" / "sash").rglob("*.py")
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef)
+    }
+    public = {*sash.__all__, *vars(sash.errors), *vars(sash.testing)}
+    prose = "".join(re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL) for page in PAGES)
+    named = {name for code in re.findall(r"`([^`]+)`", prose) for name in re.findall(r"\b[A-Z]\w+", code)}
+    assert named & defined - public == set()
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "benchmarks").glob("*.py")), ids=lambda path: path.name)

@@ -9,7 +9,7 @@ from sash.home.index import HomeIndex
 from sash.intents.home_intents import HomeIntents
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import Area, Entity, Floor, Layout, State
-from sash.ports.intents import ToolResult, Utterance
+from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer
 from sash.testing import FakeClock
 from sash.values.sessions import Session
@@ -155,7 +155,9 @@ class House:
         preferences = {"language": self.language} if self.language else {}
         return Session("s", "o", NOW, NOW, preferences=preferences, area=self.area)
 
-    async def hear(self, text: str, *results: ToolResult, tools: frozenset[str] = TOOLS) -> Answer | None:
+    async def hear(
+        self, text: str, *results: LocalCallResult, tools: frozenset[str] = TOOLS
+    ) -> Answer | None:
         return await self.intents.understand(Utterance(text, self.session(), tools, results))
 
     async def calls(self, text: str) -> list[tuple[str, list[str], dict[str, Any]]] | None:
@@ -191,12 +193,12 @@ class House:
 
 def made(
     service: str, entity_ids: list[str], after: str, index: HomeIndex, verified: bool | None = True
-) -> ToolResult:
+) -> LocalCallResult:
     """Return a result of `call_service`."""
     entities = [
         {"entity_id": i, "name": index.entities[i].name, "before": index.get_state(i), "after": after}
         for i in entity_ids
     ]
-    return ToolResult(
+    return LocalCallResult(
         "call_service", json.dumps({"service": service, "entities": entities, "verified": verified})
     )

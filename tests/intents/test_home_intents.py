@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sash.intents import home_intents
+from sash.intents.grammar import Grammar, load_grammar
 from sash.intents.home_intents import MAX_CHARS
 from sash.ports.home import Entity
-from sash.ports.intents import ToolResult
+from sash.ports.intents import LocalCallResult
 from tests.intents.spoken_home import House, made, make_index, make_state
 
 
@@ -188,11 +190,11 @@ async def test_what_has_not_worked_is_explained_by_the_model(house: House) -> No
         '{"entities": []}',
         '{"dry_run": true, "would": {"entities": []}}',
     ):
-        assert await house.hear("turn on the kitchen light", ToolResult("call_service", content)) is None
+        assert await house.hear("turn on the kitchen light", LocalCallResult("call_service", content)) is None
     fine = made("light.turn_on", ["light.kitchen"], "on", house.index)
-    bad = ToolResult("call_service", "failed: no answer")
+    bad = LocalCallResult("call_service", "failed: no answer")
     assert await house.hear("turn on the kitchen light", fine, bad) is None
-    assert await house.hear("turn on the kitchen light", ToolResult("remember", fine.content)) is None
+    assert await house.hear("turn on the kitchen light", LocalCallResult("remember", fine.content)) is None
 
 
 async def test_what_was_done_is_said_from_the_results_even_if_the_house_has_changed(house: House) -> None:
@@ -207,7 +209,7 @@ async def test_what_was_done_is_said_from_the_results_even_if_the_house_has_chan
 
 
 async def test_a_question_that_has_results_is_for_the_model(house: House) -> None:
-    assert await house.hear("is the kitchen light on?", ToolResult("call_service", "{}")) is None
+    assert await house.hear("is the kitchen light on?", LocalCallResult("call_service", "{}")) is None
 
 
 async def test_a_template_that_has_no_words_gives_the_states() -> None:
@@ -227,11 +229,18 @@ async def test_the_house_is_spoken_to_in_its_own_language_or_that_of_the_speaker
     assert await house.hear("is the kitchen light on?") is None
 
 
-async def test_only_some_languages_are_kept() -> None:
+async def test_only_some_languages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[str] = []
+
+    def load(language: str) -> Grammar:
+        loaded.append(language)
+        return load_grammar(language)
+
+    monkeypatch.setattr(home_intents, "load_grammar", load)
     house = House(max_languages=2)
-    for house.language in ("en", "sw", "mn", "en"):
+    for house.language in ("en", "sw", "mn", "en", "mn", "en"):
         await house.hear("is the kitchen light on?")
-    assert house.intents.loaded_languages == ("mn", "en")
+    assert loaded == ["en", "sw", "mn", "en"]
     assert await house.says("is the kitchen light on?") == "Yes"
 
 
@@ -349,7 +358,7 @@ def test_anything_may_be_said(text: str, language: str, area: str | None) -> Non
         assert answer is None or answer.local
         if answer is not None and answer.tool_calls:
             assert "?" not in text or text.startswith(("can you", "could you"))
-        await house.hear(text, ToolResult("call_service", text))
+        await house.hear(text, LocalCallResult("call_service", text))
 
     asyncio.run(say())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from sash.errors import ContextTooLong
 from sash.ports.model import Delta, ModelRequest
 from sash.server.mcp.agent_tools import agent_tool
-from sash.server.mcp.tool import ToolContext
+from sash.server.mcp.tool import CallContext
 from sash.testing import Line, ScriptedModel, calling
 from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import SessionPolicy
@@ -57,29 +57,29 @@ DESCRIPTION = "For the conformance suite."
 
 
 @agent_tool("greet", "greet", DESCRIPTION)
-async def greet(context: ToolContext, job: Job) -> Greeting:
+async def greet(context: CallContext, job: Job) -> Greeting:
     return Greeting(f"Hello, {job.name}!")
 
 
 @agent_tool("slow_compute", "slow_compute", DESCRIPTION, waits_for_turn=True)
-async def compute_slowly(context: ToolContext, job: Job) -> str:
+async def compute_slowly(context: CallContext, job: Job) -> str:
     return await _ask(context, f"sleep {job.seconds}")
 
 
 @agent_tool("failing_job", "failing_job", DESCRIPTION, waits_for_turn=True)
-async def fail(context: ToolContext, job: Job) -> str:
+async def fail(context: CallContext, job: Job) -> str:
     return await _ask(context, "sleep 0.5 and fail")
 
 
 @agent_tool("confirm_delete", "confirm_delete", DESCRIPTION, waits_for_turn=True)
-async def delete(context: ToolContext, job: Job) -> str:
+async def delete(context: CallContext, job: Job) -> str:
     service, caller = context.service, context.caller
     started = await service.start_session(caller, StartSession(policy=MAY_DELETE))
     sent = await service.send_message(caller, started.id, SendMessage(message="delete it"))
     return sent.id
 
 
-async def _ask(context: ToolContext, message: str) -> str:
+async def _ask(context: CallContext, message: str) -> str:
     return (await context.service.put_question(context.caller, Ask(message=message))).id
 
 

@@ -243,7 +243,7 @@ def test_the_greeting_lists_the_allowed_services(cli):
 
 async def test_a_new_session_shows_how_to_continue_it(cli):
     shown = cli("chat", "--help").stdout
-    assert "unless it started with --new" in " ".join(shown.split())
+    assert "unless this chat was started with --new" in " ".join(shown.split())
     with Terminal(cli, "chat", "--new") as terminal:
         await terminal.until("continues it later.")
         [session] = await asyncio.to_thread(list_sessions, cli)

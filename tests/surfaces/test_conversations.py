@@ -260,19 +260,6 @@ async def test_reading_a_missing_conversation_does_not_start_it(serve):
     assert await sessions(conversations) == ()
 
 
-@pytest.mark.parametrize("wrong", ["", "  ", None, 7, "x" * 257, "\ud800"])
-async def test_an_invalid_conversation_id_is_refused(serve, wrong):
-    conversations = await serve()
-    for attempt in (
-        conversations.add_turn(ANN, wrong, "q"),
-        conversations.get_history(ANN, wrong),
-        conversations.update_turn(ANN, wrong, "x", "y"),
-        conversations.clear(ANN, wrong),
-    ):
-        with pytest.raises(InvalidInput):
-            await attempt
-
-
 @pytest.mark.parametrize("max_turns", [0, 101, "10", None])
 def test_max_turns_outside_1_to_100_is_refused(max_turns):
     with pytest.raises(SashError) as error:

@@ -1,6 +1,7 @@
 """`/conversation` over a real socket: the routes of seed 001, and a turn of the agent."""
 
 import asyncio
+import json
 import re
 
 import pytest
@@ -261,6 +262,29 @@ async def test_only_a_caller_with_the_act_scope_can_approve(tmp_path):
         await served.client.post("/conversation", json=body, headers=anna)
         said = await served.client.post("/conversation", json={"text": "yes"}, headers=child)
         problem(said, 403, "forbidden")
+
+
+@pytest.mark.parametrize("wrong", ["", "  ", "\x1c", "x" * 257])
+async def test_an_invalid_conversation_id_is_refused(served, wrong):
+    at = {"params": {"conversation_id": wrong}}
+    turn, answer = {"user_message": "q"}, {"ai_response": "a"}
+    for asked in (
+        await served.client.post("/conversation/turn", json=turn, **at),
+        await served.client.post("/conversation/turn", json=turn | {"conversation_id": wrong}),
+        await served.client.get("/conversation", **at),
+        await served.client.patch("/conversation/turn/x", json=answer, **at),
+        await served.client.delete("/conversation", **at),
+    ):
+        assert asked.status_code == 422 and asked.json()["code"].startswith("invalid_"), asked.text
+
+
+@pytest.mark.parametrize("wrong", [7, "\ud800"])
+async def test_a_conversation_id_in_the_body_is_a_text(served, wrong):
+    body = json.dumps({"user_message": "q", "conversation_id": wrong}).encode()
+    asked = await served.client.post(
+        "/conversation/turn", content=body, headers={"Content-Type": "application/json"}
+    )
+    assert asked.status_code == 422 and asked.json()["code"].startswith("invalid_"), asked.text
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,26 @@
 """Secrets are taken out, and nothing else."""
 
+import json
 import subprocess
 import sys
 from datetime import date
 
 import pytest
 
-from sash.engine.redaction import MARK, redact, redact_json, redact_result
+from sash.engine.redaction import MARK, redact, redact_json, redact_result, redact_step
+from sash.values.continuations import Action
+from sash.values.step_codec import encode_body
+from sash.values.steps import (
+    AnswerSentBack,
+    ApprovalRequested,
+    HomeChanged,
+    Plan,
+    Recalled,
+    ToolCall,
+    ToolResult,
+)
 
+SECRET = "sk-abcdefghijklmnopqrstuvwx"
 KEY = "-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA75\nqz==\n-----END RSA PRIVATE KEY-----"
 SECRETS = [
     KEY,
@@ -25,6 +38,10 @@ SECRETS = [
 NAMED = ["password", "db_password", "PASSWD", "api_key", "api-key", "apiKey", "access_token", "auth-token"]
 NAMED += ["client_secret", "secret_key", "private_key", "OPENAI_API_KEY", "AWS_SECRET_ACCESS_KEY", "DB_PASS"]
 NAMED += ["token", "refresh_token", "secret", "pwd", "passphrase"]
+
+
+def make_call(arguments):
+    return {"id": "call", "type": "function", "function": {"name": "look", "arguments": arguments}}
 
 
 @pytest.mark.parametrize("secret", SECRETS)
@@ -107,3 +124,31 @@ for unit in ["password", "a-", "-----BEGIN ", "://a:", "eyJ", "eyJaaaaaaaa.", "b
 """
     done = subprocess.run([sys.executable, "-c", code], timeout=120)
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        Plan(f"I use {SECRET}", (make_call(f'{{"key": "{SECRET}"}}'),)),
+        Plan("", (make_call("{}") | {"extra_content": {"note": SECRET}},)),
+        ToolCall("call", "look", f'{{"key": "{SECRET}"}}'),
+        ToolResult("call", "look", f"the key is {SECRET}"),
+        ToolResult("call", "act", "done", action=Action("call", "act", {"code": SECRET}, "done")),
+        Recalled(("key",), (), f"it was {SECRET}"),
+        HomeChanged(f"The note now says {SECRET}"),
+        AnswerSentBack(f"I have set {SECRET}"),
+        ApprovalRequested("call", "act", f"it uses {SECRET}", {"data": SECRET}),
+    ],
+    ids=lambda step: type(step).__name__,
+)
+def test_no_step_keeps_a_secret(step):
+    clean = redact_step(step)
+    assert type(clean) is type(step)
+    assert SECRET not in json.dumps(encode_body(clean))
+    assert redact_step(clean) == clean
+
+
+def test_the_id_of_a_tool_call_stays():
+    plan = redact_step(Plan("", ({**make_call("{}"), "id": SECRET},)))
+    call = redact_step(ToolCall(SECRET, "look", "{}"))
+    assert plan.tool_calls[0]["id"] == call.call_id == SECRET

@@ -59,10 +59,10 @@ def test_ids_go_on_behind_those_of_an_earlier_process():
             at = clock.now() - timedelta(seconds=set_back)
             mine = ulids.new(at)
             behind = [earlier.new(clock.now()) for _ in range(3)]
-            ulids.go_behind(last)
+            ulids.continue_after(last)
             assert (first := ulids.new(at)) > max(last, mine)
             assert first not in behind, "those that nobody knows of are not given again"
-            ulids.go_behind(mine)
+            ulids.continue_after(mine)
             assert ulids.new(at) > max(last, mine)
 
 

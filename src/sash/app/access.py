@@ -40,7 +40,7 @@ class Caller:
     scopes: frozenset[Scope] = frozenset(SCOPES)
 
     def need(self, scope: Scope) -> None:
-        """Raise Forbidden if the caller lacks this scope."""
+        """Raise `Forbidden` if the caller lacks this scope."""
         if scope not in self.scopes:
             scopes = ", ".join(sorted(self.scopes))
             raise Forbidden(
@@ -82,7 +82,7 @@ class Tokens:
     def create(
         self, owner: str, scopes: Iterable[Scope], *, name: str = "", expires_in: timedelta | None = None
     ) -> tuple[Token, str]:
-        """Create a token. Return it with its text, which is not stored."""
+        """Create a token, and return it with its text for the user. The text is not stored."""
         requested = set(scopes)
         if not requested or not requested <= set(SCOPES):
             wrong = ", ".join(sorted(requested - set(SCOPES))) or "none"
@@ -103,7 +103,7 @@ class Tokens:
         return token, f"{PREFIX}_{token_id}_{secret}"
 
     def revoke(self, token_id: str) -> Token:
-        """Delete a token and return it. Raise TokenNotFound if it does not exist."""
+        """Delete a token by its id and return it. Raise `TokenNotFound` if it does not exist."""
         with self._lock():
             tokens = dict(self._load())
             if token_id not in tokens:
@@ -113,7 +113,7 @@ class Tokens:
         return revoked
 
     def caller(self, text: str) -> Caller:
-        """Return the caller of a token, or raise Unauthorized. The comparison takes constant time."""
+        """Return the caller for the text of a token, or raise `Unauthorized`. Compare in constant time."""
         prefix, _, rest = text.partition("_")
         token_id, _, secret = rest.partition("_")
         known = self._load().get(token_id)
@@ -132,7 +132,7 @@ class Tokens:
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
-        """Lock the file for this process. Raise StoreUnavailable if another process keeps it locked."""
+        """Lock the file for this process. Raise `StoreUnavailable` if another process keeps it locked."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         lock = FileLock(self._path.with_suffix(".lock"))
         for _ in range(_MAX_LOCK_TRIES):
@@ -178,7 +178,7 @@ class Tokens:
 
 
 def _hash(secret: str) -> str:
-    """Hash a secret. Secrets are long and random, so a slow hash function would not make them safer."""
+    """Return the hash of a secret. Secrets are long and random, so a slow hash function would not help."""
     return hashlib.sha256(secret.encode()).hexdigest()
 
 

@@ -47,12 +47,12 @@ def make_runtime(
 
 
 def make_store_settings(settings: Settings, clock: Clock | None = None) -> StoreSettings:
-    """Return the settings of the store."""
+    """Return those of the settings that a store needs."""
     return StoreSettings(settings.store, settings.folder, clock or SystemClock())
 
 
 def make_home(settings: Settings, clock: Clock) -> Home | None:
-    """Return the home of the settings, or None."""
+    """Return the home of the settings, or None. Raise `InvalidConfig` if its packages are not installed."""
     if settings.home_url is None and settings.home == "none":
         return None
     try:

@@ -3,15 +3,14 @@
 Each surface makes these values from the values of the runtime, with the constructor or with `of`.
 """
 
-import json
-from collections.abc import Awaitable, Iterator, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
 
-from sash.engine.turn.progress import Progress
+from sash.app.effect_text import describe_effect
 from sash.engine.worker import ContinuationResult
 from sash.errors import ContinuationFinal
 from sash.ports.store import Page, StoredMessage
@@ -26,7 +25,7 @@ from sash.values.continuations import (
 )
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
-from sash.values.steps import Step
+from sash.values.steps import ApprovalRequested, Step
 
 Object = dict[str, Any]
 
@@ -85,6 +84,11 @@ class WaitingCall:
     would: Any
     in_words: str
 
+    @classmethod
+    def of(cls, call: ApprovalRequested) -> Self:
+        words = f"{call.name}: {describe_effect(call.would)}" if call.would else call.name
+        return cls(call.call_id, call.name, call.reason, call.would, words)
+
 
 @dataclass(frozen=True, slots=True)
 class ContinuationShown:
@@ -122,7 +126,7 @@ class ContinuationShown:
             continuation.error,
             continuation.retry_of,
             continuation.stats,
-            tuple(_waiting_calls(result)),
+            tuple(map(WaitingCall.of, result.waiting_calls)),
         )
 
 
@@ -249,32 +253,3 @@ class Export:
     format: Literal["sash.session"]
     version: int
     session: Object = field(default_factory=dict)
-
-
-def _waiting_calls(turn: ContinuationResult) -> Iterator[WaitingCall]:
-    """Yield the calls of a turn that wait for an approval."""
-    if turn.status == "awaiting_approval":
-        progress = Progress.from_steps(turn.continuation.request.message, turn.steps)
-        for call in progress.open_calls.values():
-            if call.awaits_approval and call.approval is not None:
-                would = call.approval.would
-                words = f"{call.name}: {_in_words(would)}" if would else call.name
-                yield WaitingCall(call.id, call.name, call.approval.reason, would, words)
-
-
-def _in_words(would: Any) -> str:
-    """Describe the effect of a call: a service with its entities in words, anything else as JSON."""
-    if not isinstance(would, dict) or "service" not in would:
-        return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
-    things = ", ".join(map(_thing, would.get("entities") or ()))
-    given = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
-    effects = (*would.get("acts_on", ()), *would.get("calls", ()))
-    beside = f"which acts on {', '.join(effects)}" if effects else ""
-    return " ".join(part for part in (would["service"], things, given, beside) if part)
-
-
-def _thing(entity: Any) -> str:
-    if not isinstance(entity, dict):
-        return str(entity)
-    now = f", now {entity['now']}" if "now" in entity else ""
-    return f"{entity.get('name') or entity.get('entity_id')} ({entity.get('entity_id')}{now})"

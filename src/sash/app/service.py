@@ -1,4 +1,4 @@
-"""Authorises callers: checks the scope, limits policy and budgets, and calls one method of the runtime.
+"""Authorises callers. A method checks the scope, restricts policy and budgets, and calls the runtime.
 
 REST, MCP and the command line use this module, and it imports none of them. It returns the runtime's own
 values; each surface encodes them with `app/schemas.py`.
@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from sash.app.access import Caller
+from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.worker import ContinuationResult
 from sash.errors import Forbidden
@@ -22,25 +23,27 @@ T = TypeVar("T", int, float)
 
 
 class AgentService:
-    """The methods of the runtime, for callers with an owner and scopes.
+    """The methods of the runtime, for callers with an owner and scopes. They raise `Forbidden`.
 
-    `runtime` is public for what needs no authorisation, such as its defaults and its health.
+    Code outside may use `runtime` for what needs no authorisation, such as its defaults and its health.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    async def start_session(self, caller: Caller, wanted: StartSession) -> Session:
+    async def start_session(self, caller: Caller, request: StartSession) -> Session:
         caller.need("converse")
-        return await self.runtime.start(self._limit(caller, wanted), owner=caller.owner)
+        return await self.runtime.start(self._limit(caller, request), owner=caller.owner)
 
-    async def open_session(self, caller: Caller, wanted: StartSession, *, reopen: bool = False) -> Session:
-        """Return the active session with the wanted name, or start one.
+    async def open_session(self, caller: Caller, request: StartSession, *, reopen: bool = False) -> Session:
+        """Return the active session with the requested name, or start one.
 
         With `reopen`, an expired session of that name becomes active again instead.
         """
         caller.need("converse")
-        return await self.runtime.open_session(self._limit(caller, wanted), owner=caller.owner, reopen=reopen)
+        return await self.runtime.open_session(
+            self._limit(caller, request), owner=caller.owner, reopen=reopen
+        )
 
     async def reopen_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("converse")
@@ -63,8 +66,7 @@ class AgentService:
 
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
-        why = {} if reason is None else {"reason": reason}
-        return await self.runtime.end_session(session_id, owner=caller.owner, **why)
+        return await self.runtime.end_session(session_id, owner=caller.owner, reason=reason)
 
     async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
@@ -82,7 +84,7 @@ class AgentService:
     async def import_session(self, caller: Caller, data: dict[str, Any]) -> Session:
         caller.need("converse")
         return await self.runtime.import_session(
-            data, owner=caller.owner, adopt=lambda session: self._adopted(caller, session)
+            data, owner=caller.owner, adopt=lambda session: self._limit_import(caller, session)
         )
 
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
@@ -91,13 +93,25 @@ class AgentService:
         return await self.runtime.send(session_id, sent, owner=caller.owner)
 
     async def record_turn(
-        self, caller: Caller, session_id: str, user_message: str, ai_response: str | None, **options: Any
+        self,
+        caller: Caller,
+        session_id: str,
+        user_message: str,
+        ai_response: str | None,
+        *,
+        metadata: dict[str, Any] | None = None,
+        idempotency_key: str | None = None,
     ) -> Continuation:
-        """Add a turn that was answered elsewhere; `Runtime.record_turn` describes the options."""
+        """Add a turn that was answered elsewhere."""
         caller.need("converse")
         await self._check_act(caller, session_id)
         return await self.runtime.record_turn(
-            session_id, user_message, ai_response, owner=caller.owner, **options
+            session_id,
+            user_message,
+            ai_response,
+            owner=caller.owner,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
         )
 
     async def amend_turn(self, caller: Caller, continuation_id: str, ai_response: str) -> Continuation:
@@ -118,14 +132,13 @@ class AgentService:
     async def await_continuation(
         self, caller: Caller, continuation_id: str, *, timeout_s: float | None = 0
     ) -> ContinuationResult:
-        """Return the state of a turn; wait at most `timeout_s` for its end. None means no limit."""
+        """Return the state of a turn. Wait at most `timeout_s` for its end; None means no limit."""
         caller.need("read")
         return await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=timeout_s)
 
     async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Continuation:
         caller.need("converse")
-        why = {} if reason is None else {"reason": reason}
-        return await self.runtime.cancel(continuation_id, owner=caller.owner, **why)
+        return await self.runtime.cancel(continuation_id, owner=caller.owner, reason=reason)
 
     async def resume(self, caller: Caller, continuation_id: str) -> Continuation:
         caller.need("converse")
@@ -145,15 +158,15 @@ class AgentService:
 
     async def ask(self, caller: Caller, question: Ask) -> ContinuationResult:
         asked = await self.put_question(caller, question)
-        timeout_s = None if question.timeout_ms is None else question.timeout_ms / 1000
-        return await self.await_continuation(caller, asked.id, timeout_s=timeout_s)
+        return await self.await_continuation(caller, asked.id, timeout_s=question.timeout_s)
 
     async def put_question(self, caller: Caller, question: Ask) -> Continuation:
         """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
-        limited = replace(question, budgets=self._budgets(question.budgets))
-        return await self.runtime.put_question(limited, owner=caller.owner, policy=self._policy(caller))
+        limited = replace(question, budgets=self._limit_budgets(question.budgets))
+        policy = self._limit_policy(caller)
+        return await self.runtime.put_question(limited, owner=caller.owner, policy=policy)
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
@@ -208,7 +221,7 @@ class AgentService:
         caller.need("read")
         return await self.runtime.get_artifact(artifact_id, owner=caller.owner)
 
-    async def statistics(self, caller: Caller, days: int = 7) -> dict[str, Any]:
+    async def statistics(self, caller: Caller, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         caller.need("read")
         return await self.runtime.statistics(owner=caller.owner, days=days)
 
@@ -219,46 +232,51 @@ class AgentService:
     async def events(self, caller: Caller, session_id: str, after: int = 0) -> AsyncIterator[Event]:
         """Return a session's events after a cursor. Raise at once if the session or the cursor is unknown."""
         caller.need("read")
-        await self.runtime.check_cursor(session_id, after, owner=caller.owner)
-        return self.runtime.events(session_id, owner=caller.owner, after=after)
+        return await self.runtime.open_events(session_id, owner=caller.owner, after=after)
 
-    def _limit(self, caller: Caller, wanted: StartSession) -> StartSession:
-        """Return the request with the policy and budgets that this caller may have."""
+    def _limit(self, caller: Caller, request: StartSession) -> StartSession:
+        """Return the request with policy and budgets restricted to what this caller may have."""
         return replace(
-            wanted, budgets=self._budgets(wanted.budgets), policy=self._policy(caller, wanted.policy)
+            request,
+            budgets=self._limit_budgets(request.budgets),
+            policy=self._limit_policy(caller, request.policy),
         )
 
-    def _budgets(self, wanted: Budgets | None) -> Budgets:
-        """Return the budgets of a new session; the operator's money limits are the maximum."""
-        usual = self.runtime.defaults.budgets
-        if wanted is None:
-            return usual
+    def _limit_budgets(self, requested: Budgets | None) -> Budgets:
+        """Return the budgets of a new session. The operator's money limits are the maximum."""
+        default = self.runtime.defaults.budgets
+        if requested is None:
+            return default
         return replace(
-            wanted,
-            max_cost_per_turn_usd=_least(wanted.max_cost_per_turn_usd, usual.max_cost_per_turn_usd),
-            max_cost_per_day_usd=_least(wanted.max_cost_per_day_usd, usual.max_cost_per_day_usd),
+            requested,
+            max_cost_per_turn_usd=_least(requested.max_cost_per_turn_usd, default.max_cost_per_turn_usd),
+            max_cost_per_day_usd=_least(requested.max_cost_per_day_usd, default.max_cost_per_day_usd),
         )
 
-    def _policy(self, caller: Caller, wanted: SessionPolicy | None = None) -> SessionPolicy:
+    def _limit_policy(self, caller: Caller, requested: SessionPolicy | None = None) -> SessionPolicy:
         """Return the policy of a new session. Without the scope `act` it allows no actions.
 
         A caller with that scope chooses what is allowed; the operator's denylist, confirmations and rate
         limit stay in force.
         """
-        usual = self.runtime.defaults.policy
-        policy = usual if wanted is None else _within(usual, wanted)
+        default = self.runtime.defaults.policy
+        policy = default if requested is None else _restrict(requested, default)
         if "act" in caller.scopes or not policy.allow_actuation:
             return policy
-        if wanted is not None:
+        if requested is not None:
             caller.need("act")
         return replace(policy, allow_actuation=False)
 
-    def _adopted(self, caller: Caller, session: Session) -> Session:
+    def _limit_import(self, caller: Caller, session: Session) -> Session:
         """Return an imported session with the policy and budgets that this caller may have."""
         policy = session.policy
         if "act" not in caller.scopes:
             policy = replace(policy, allow_actuation=False)
-        return replace(session, policy=self._policy(caller, policy), budgets=self._budgets(session.budgets))
+        return replace(
+            session,
+            policy=self._limit_policy(caller, policy),
+            budgets=self._limit_budgets(session.budgets),
+        )
 
     async def _check_act(self, caller: Caller, session_id: str) -> None:
         """Raise Forbidden if the session allows actions and the caller lacks the scope `act`."""
@@ -274,25 +292,25 @@ class AgentService:
 
     async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:
         if "act" not in caller.scopes:
-            result = await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=0)
-            await self._check_act(caller, result.continuation.session_id)
+            continuation = await self.runtime.store.get_continuation(caller.owner, continuation_id)
+            await self._check_act(caller, continuation.session_id)
 
 
-def _within(usual: SessionPolicy, wanted: SessionPolicy) -> SessionPolicy:
-    """Return the wanted policy, and add all restrictions of the usual policy to it."""
+def _restrict(requested: SessionPolicy, default: SessionPolicy) -> SessionPolicy:
+    """Return the wanted policy with all restrictions of the usual policy added."""
     return replace(
-        wanted,
-        denylisted_services=_all(usual.denylisted_services, wanted.denylisted_services),
-        require_confirmation=_all(usual.require_confirmation, wanted.require_confirmation),
-        max_actions_per_minute=_least(wanted.max_actions_per_minute, usual.max_actions_per_minute),
-        dry_run=usual.dry_run or wanted.dry_run,
+        requested,
+        denylisted_services=_merge(default.denylisted_services, requested.denylisted_services),
+        require_confirmation=_merge(default.require_confirmation, requested.require_confirmation),
+        max_actions_per_minute=_least(requested.max_actions_per_minute, default.max_actions_per_minute),
+        dry_run=default.dry_run or requested.dry_run,
     )
 
 
-def _all(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
+def _merge(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*one, *other)))
 
 
 def _least(one: T | None, other: T | None) -> T | None:
-    """Return the lower of two limits; None means no limit."""
+    """Return the lower of two limits. None means no limit, and is returned only if both are None."""
     return min((limit for limit in (one, other) if limit is not None), default=None)

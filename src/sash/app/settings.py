@@ -19,6 +19,7 @@ from sash.errors import InvalidConfig
 from sash.stores.registry import DEFAULT_BACKEND
 from sash.values.codec import adapter
 from sash.values.sessions import CONFIRM, DENYLIST
+from sash.values.validation import MAX_DOLLARS
 
 PREFIX = "SASH_"
 FILE_NAME = "sash.toml"
@@ -27,14 +28,14 @@ LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _refuse_bool(value: Any) -> Any:
-    """Raise ValueError for true and false, which Pydantic would read as 1 and 0."""
+    """Raise `ValueError` for true and false, which Pydantic would read as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("must be a number")
     return value
 
 
 def _split_names(value: Any) -> Any:
-    """Accept the text "light, switch" for a list of names, and drop empty names."""
+    """Return names as a tuple, without empty ones. Accept the text "light, switch" for a list."""
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list | tuple):
         return value
@@ -44,7 +45,8 @@ def _split_names(value: Any) -> Any:
 
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
 Positive = Annotated[Whole, Field(ge=1)]
-Dollars = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=10**9)]
+# Unlike the `Dollars` of a session it accepts text, because environment variables are text.
+DollarSetting = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=MAX_DOLLARS)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
 
@@ -106,8 +108,8 @@ class Settings:
     # Continue interrupted turns when the server starts.
     resume_interrupted: bool = False
     # The maximum cost of a turn, and of a day of one owner.
-    max_cost_per_turn_usd: Dollars | None = None
-    max_cost_per_day_usd: Dollars | None = None
+    max_cost_per_turn_usd: DollarSetting | None = None
+    max_cost_per_day_usd: DollarSetting | None = None
 
     def __post_init__(self) -> None:
         if self.home_url is not None and not self.home_token:
@@ -119,7 +121,7 @@ class Settings:
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The allowed origins, as a browser writes them."""
+        """The allowed origins as browsers send them: in lower case and without a final slash."""
         return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
 
     @property
@@ -133,7 +135,7 @@ NAMES = tuple(setting.name for setting in fields(Settings))
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """The settings in force, and the origin of each: "flag", "environment", the file's path, or "default"."""
+    """The settings, and the origin of each: "flag", "environment", the path of the file, or "default"."""
 
     settings: Settings
     origins: dict[str, str]
@@ -154,7 +156,10 @@ def load_settings(
     file: Path | None = None,
     environ: Mapping[str, str] | None = None,
 ) -> LoadedSettings:
-    """Load the settings. A flag with the value None and an empty variable count as not given."""
+    """Load the settings. A flag with the value None and an empty variable count as not set.
+
+    Raise `InvalidConfig` if a value is invalid.
+    """
     environ = os.environ if environ is None else environ
     found = _find_file(file, environ)
     variables = {name: environ.get(PREFIX + name.upper()) or None for name in NAMES}
@@ -183,7 +188,7 @@ def load_settings(
 
 
 def show_value(name: str, value: Any) -> str:
-    """Return the value of a setting as text. A secret is shown as "set"."""
+    """Return the value of a setting as text: a secret as "set", a missing value as a dash."""
     if value is None or value == ():
         return "–"
     if name in SECRETS:
@@ -192,11 +197,14 @@ def show_value(name: str, value: Any) -> str:
 
 
 def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the given file, or the user's `sash.toml` if there is one."""
+    """Return the file of the argument or of `SASH_CONFIG`, else the user's `sash.toml`, else None.
+
+    Raise `InvalidConfig` if the argument or the variable names no file.
+    """
     given = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
     if given is None:
-        usual = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
-        return usual if usual.is_file() else None
+        default_file = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
+        return default_file if default_file.is_file() else None
     if not given.is_file():
         problem = f"{given} is a folder" if given.is_dir() else f"there is no {given}"
         raise InvalidConfig(f"{problem}: check --config and SASH_CONFIG", option="config")
@@ -204,7 +212,7 @@ def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
 
 
 def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
-    """Return Sash's folder in a base folder of the XDG specification."""
+    """Return Sash's folder in the base folder that an XDG variable names, or in the default one."""
     base = environ.get(variable)
     return (Path(base) if base else Path.home() / default) / "sash"
 

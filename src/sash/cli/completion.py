@@ -16,24 +16,24 @@ Candidates = list[tuple[str, str]]
 
 
 def complete_store(incomplete: str) -> list[str]:
-    """Return the names of the stores."""
+    """Return the names of the stores that begin with the typed text."""
     return [name for name in BACKENDS if name.startswith(incomplete)]
 
 
 def complete_session(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Return the newest sessions."""
+    """Return the ids of the newest sessions that begin with the typed text, with descriptions."""
     sessions, _ = _read_candidates(ctx)
     return [candidate for candidate in sessions if candidate[0].startswith(incomplete)]
 
 
 def complete_turn(ctx: typer.Context, incomplete: str) -> Candidates:
-    """Return the unfinished turns of the newest sessions."""
+    """Return the ids of unfinished turns of the newest sessions that begin with the typed text."""
     _, turns = _read_candidates(ctx)
     return [candidate for candidate in turns if candidate[0].startswith(incomplete)]
 
 
 def _read_candidates(ctx: typer.Context) -> tuple[Candidates, Candidates]:
-    """Read sessions and turns from a store that several processes may open. If that fails, return none."""
+    """Return sessions and turns of a store that several processes may open. If that fails, return none."""
     from sash.app.assembly import make_store_settings
     from sash.cli.local_service import run_with_service
     from sash.cli.options import LOCAL_OWNER, CommonOptions

@@ -68,10 +68,10 @@ _STATUSES = {
 
 
 def exit_code(error_code: str) -> int:
-    """Return the exit code for the code of an error."""
+    """Return the exit code of the program for the code of a `SashError`."""
     return _CODES.get(error_code, EXIT_USAGE if is_wrong_input(error_code) else EXIT_FAILED)
 
 
 def turn_exit_code(status: str, error_code: str | None) -> int:
-    """Return the exit code for a turn. `error_code` is the code of the turn's error, if it has one."""
+    """Return the exit code of the program for a turn. `error_code` is that of the turn's error, or None."""
     return exit_code(error_code) if error_code is not None else _STATUSES.get(status, EXIT_UNFINISHED)

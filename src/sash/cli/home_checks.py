@@ -11,7 +11,7 @@ HOME_TIMEOUT_S = 5.0
 
 
 async def wait_for_home(service: AgentService, timeout_s: float = HOME_TIMEOUT_S) -> None:
-    """Wait until the home is connected. Warn if it cannot be reached."""
+    """Wait until the home is connected. Print a warning if it cannot be reached."""
     try:
         await service.runtime.home_ready(timeout_s=timeout_s)
     except HomeError as error:
@@ -19,7 +19,7 @@ async def wait_for_home(service: AgentService, timeout_s: float = HOME_TIMEOUT_S
 
 
 async def check_area(service: AgentService, caller: Caller, area: str) -> None:
-    """Warn if the home does not have this area."""
+    """Print a warning if the home does not have this area."""
     with suppress(SashError):
         try:
             await service.call_tool(caller, "search_index", {"area": area, "limit": 1})
@@ -28,7 +28,7 @@ async def check_area(service: AgentService, caller: Caller, area: str) -> None:
 
 
 def check_language(language: str) -> None:
-    """Warn if sentences in this language need a model."""
+    """Print a warning if sentences in this language need a model."""
     with suppress(ImportError):
         from sash.intents.grammar import find_language
 

@@ -86,7 +86,7 @@ def options(
 
 @contextmanager
 def _exit_on_stop_signals() -> Iterator[None]:
-    """Turn a stop signal into SystemExit, so that clean-up code runs and interrupts a running turn."""
+    """Raise `SystemExit` at a stop signal, so that clean-up code runs and interrupts a running turn."""
     received: list[SystemExit] = []
 
     def stop(number: int, _: object) -> None:

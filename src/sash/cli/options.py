@@ -54,7 +54,7 @@ class CommonOptions:
 
 
 def with_common_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the common options to the end of a command's options. Its first parameter receives them."""
+    """Return the command with the common options after its own. Its first parameter receives them."""
     shared = signature(CommonOptions).parameters
     _, *own = signature(command).parameters.values()
 

@@ -11,7 +11,10 @@ _FIRST_GUESS = 1 << 10
 async def last_messages(
     service: AgentService, caller: Caller, session_id: str, limit: int
 ) -> list[StoredMessage]:
-    """Return the last messages of a session. The cost does not grow with the length of the transcript."""
+    """Return the last `limit` messages of a session, oldest first.
+
+    The cost does not grow with the length of the transcript.
+    """
     count = await _count_messages(service, caller, session_id)
     if not count or not limit:
         return []
@@ -19,7 +22,7 @@ async def last_messages(
 
 
 async def _count_messages(service: AgentService, caller: Caller, session_id: str) -> int:
-    """Find the last position by binary search: positions have no gaps."""
+    """Return the position of the last message, found by binary search: positions have no gaps."""
 
     async def exists(position: int) -> bool:
         return bool(await service.list_messages(caller, session_id, after=position - 1, limit=1))

@@ -1,1 +1,1 @@
-"""The simulated home and the demo home. This package implements the home port."""
+"""The simulated home and the demo home, behind the home port. This package never imports the engine."""

@@ -34,12 +34,12 @@ DailyPattern = Callable[[Day], Iterable[TimedState]]
 
 
 def make_constant(state: str) -> DailyPattern:
-    """Return a pattern with one state."""
+    """Return a pattern with the same state all day."""
     return lambda _: [(0, state)]
 
 
 def make_samples(value: Callable[[Day, float], float], every_s: int, digits: int = 0) -> DailyPattern:
-    """Return a pattern of measurements at an interval. `value` is a function of the day and its hour."""
+    """Return a pattern of measurements every `every_s` seconds. `value` is a function of day and hour."""
 
     def pattern(day: Day) -> Iterator[TimedState]:
         for second in range(0, DAY_S, every_s):
@@ -49,7 +49,7 @@ def make_samples(value: Callable[[Day, float], float], every_s: int, digits: int
 
 
 def make_curve(mean: float, swing: float, peak_hour: float, noise: float, digits: int = 1) -> DailyPattern:
-    """Return a pattern with one daily maximum and slow noise that continues past midnight."""
+    """Return a pattern with one maximum per day and slow noise that continues past midnight."""
 
     def value(day: Day, hour: float) -> float:
         daily = math.cos((hour - peak_hour) * math.tau / 24)
@@ -59,7 +59,7 @@ def make_curve(mean: float, swing: float, peak_hour: float, noise: float, digits
 
 
 def make_daylight(noon_lux: float) -> DailyPattern:
-    """Return the brightness from 6:00 to 18:00, reduced by clouds."""
+    """Return a pattern of brightness in lux from 6:00 to 18:00, reduced by clouds."""
 
     def value(day: Day, hour: float) -> float:
         height = max(0.0, math.sin((hour - 6) * math.tau / 24))
@@ -70,7 +70,7 @@ def make_daylight(noon_lux: float) -> DailyPattern:
 
 
 def make_load(base_watts: float, *loads: tuple[float, float, float]) -> DailyPattern:
-    """Return the power of a base load and of further loads, each given as start hour, end hour and watts."""
+    """Return a pattern of power in watts: a base load and further loads (start hour, end hour, watts)."""
 
     def value(day: Day, hour: float) -> float:
         running = sum(watts for start, end, watts in loads if start <= hour < end)
@@ -81,7 +81,7 @@ def make_load(base_watts: float, *loads: tuple[float, float, float]) -> DailyPat
 
 
 def make_battery(anchor: datetime, percent: float, percent_a_day: float) -> DailyPattern:
-    """Return the level of a battery that has `percent` left at the anchor."""
+    """Return a pattern of a battery's level in percent. It has `percent` left at the time `anchor`."""
 
     def value(day: Day, hour: float) -> float:
         days = (day.start - anchor).total_seconds() / DAY_S + hour / 24
@@ -93,7 +93,7 @@ def make_battery(anchor: datetime, percent: float, percent_a_day: float) -> Dail
 def make_periods(
     otherwise: str, *parts: tuple[float, float, str], key: str = "", days: Iterable[int] = _ALL_DAYS
 ) -> DailyPattern:
-    """Return a pattern of periods, each given as start hour, end hour and state. The hours vary a little."""
+    """Return a pattern of periods (start hour, end hour, state). The hours vary a little."""
     on_days = frozenset(days)
 
     def pattern(day: Day) -> Iterator[TimedState]:
@@ -115,7 +115,7 @@ def make_periods(
 def make_bursts(
     rest: str, active: str, *parts: tuple[float, float, int], seconds: tuple[int, int], key: str = ""
 ) -> DailyPattern:
-    """Return a pattern of short active times.
+    """Return a pattern of short times in the state `active`, which last `seconds` (shortest, longest).
 
     A part is a start hour, an end hour, and the number of active times between them.
     """

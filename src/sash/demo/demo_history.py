@@ -160,14 +160,14 @@ class DemoHistory:
         return list(_remove_repeats([HistoryPoint(start, found[at_start - 1].state), *found[at_start:until]]))
 
     def list_triggers(self, automation: str, start: datetime, end: datetime) -> list[datetime]:
-        """Return the times at which an automation ran."""
+        """Return the times at which an automation, given by its id, ran between `start` and `end`."""
         cause = {_NIGHT_LIGHT: "light.hallway", _EVENING_LIGHTS: "light.garden_path"}.get(automation)
         points = self.list_points(cause, start, end) if cause else []
         pairs = pairwise(points)
         return [after.at for before, after in pairs if (before.state, after.state) == ("off", "on")]
 
     def read_logbook(self, start: datetime, end: datetime) -> list[LogbookEntry]:
-        """Return the entries of automations. The simulated home adds the changes of states."""
+        """Return the logbook entries of automations. The simulated home adds the changes of states."""
         entries: list[LogbookEntry] = []
         for at in self.list_triggers(_EVENING_LIGHTS, start, end):
             entries.append(
@@ -186,7 +186,7 @@ class DemoHistory:
         return sorted(entries, key=attrgetter("at"))
 
     def read_log(self, now: datetime) -> list[LogRecord]:
-        """Return the log records of the faults, oldest first."""
+        """Return the log records of the faults until `now`, oldest first."""
         records = []
         for times, level, source, message in self._list_log_lines(now):
             past = [at for at in times if at <= now]
@@ -274,7 +274,10 @@ class DemoHistory:
 
 
 def _list_flickers(entity_id: str, at: datetime) -> Iterator[_Span]:
-    """Yield the effects of a voltage dip: the light goes off twice, and may become unavailable."""
+    """Yield the effects of a voltage dip on the light or the voltage sensor.
+
+    The light goes off twice, and may become unavailable.
+    """
     random = Random(at.isoformat())
     volts, gone = random.uniform(190, 199), random.random() < 0.3
 
@@ -291,7 +294,7 @@ def _list_flickers(entity_id: str, at: datetime) -> Iterator[_Span]:
 
 
 def _overlay(points: list[HistoryPoint], span: _Span) -> list[HistoryPoint]:
-    """Replace the points within a span. After the span, the entity returns to its pattern."""
+    """Return the points with those in a span replaced. After the span, the entity returns to its pattern."""
     before = [point for point in points if point.at < span.start]
     after = [point for point in points if point.at > span.end]
     back = points[len(points) - len(after) - 1].state

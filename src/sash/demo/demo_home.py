@@ -113,7 +113,7 @@ def _list_behind_bridge(layout: Layout) -> list[str]:
 
 
 def _build_derived(layout: Layout, history: DemoHistory, clock: Clock) -> list[DerivedState]:
-    """Return the computed states: the group, the template, and the values of thermostat and weather."""
+    """Return the computed states: of the group, the template, the thermostat and the weather."""
 
     def last_trigger_of(automation: str) -> Callable[[list[str], Any], Any]:
         def find_latest(_: list[str], present: str | None) -> str | None:

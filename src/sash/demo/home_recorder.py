@@ -1,4 +1,4 @@
-"""The recorded past of a simulated home: its given history, and the changes that were made since."""
+"""The recorded past of a simulated home: its prepared history, and the changes that were made since."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ class DerivedState:
 
 
 class Change(NamedTuple):
-    """A change of an entity to a state, with its cause."""
+    """A change of an entity to a new state at a time, with its cause in words."""
 
     at: datetime
     state: str
@@ -40,7 +40,7 @@ class Change(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RecordedPast:
-    """The given past of a simulated home, as stored values or as functions of the time.
+    """The prepared past of a simulated home, as stored values or as functions of the time.
 
     A history function returns the state at the start of a span and all changes in it. The logbook need not
     contain changes of states, because the recorder adds them.
@@ -59,7 +59,7 @@ class RecordedPast:
 class HomeRecorder:
     """Returns the past of every entity for any time span.
 
-    From its first `override` on, an entity follows its recorded changes, and no longer the given history.
+    From its first `override` on, an entity follows its recorded changes, and no longer the prepared history.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class HomeRecorder:
         self._overrides: dict[str, list[Change]] = defaultdict(list)
 
     def override(self, entity_id: str, change: Change) -> None:
-        """Record a change that the given history does not contain."""
+        """Record a change that the prepared history does not contain."""
         self._overrides[entity_id].append(change)
 
     def is_overridden(self, entity_id: str) -> bool:
@@ -91,7 +91,7 @@ class HomeRecorder:
         return points[0] if points and points[0].state != first.state else first
 
     def list_own_changes(self, entity_id: str, after: datetime, until: datetime) -> list[HistoryPoint]:
-        """Return the changes of the given history after a time. Return none for an overridden entity."""
+        """Return the changes of the prepared history after a time; empty for an overridden entity."""
         if entity_id in self._overrides:
             return []
         return [point for point in self._history(entity_id, after, until) if point.at > after]
@@ -125,7 +125,10 @@ class HomeRecorder:
         return [Change(at, value) for at, value in values.items()]
 
     def read_logbook(self, states: Iterable[State], start: datetime, end: datetime) -> list[LogbookEntry]:
-        """Return the given logbook, and the changes of the given entities, except measurements."""
+        """Return the prepared logbook entries, and an entry for each change of these entities, oldest first.
+
+        Changes of sensors and other measurements get no entry.
+        """
         entries = list(self._logbook(start, end))
         known = {(entry.at, entry.entity_id) for entry in entries}
         for state in states:
@@ -144,7 +147,7 @@ class HomeRecorder:
                 yield LogbookEntry(change.at, name, message, state.entity_id, change.cause)
 
     def read_log(self, now: datetime) -> list[LogRecord]:
-        """Return the log, oldest record first. Equal records are merged."""
+        """Return the system log until `now`, oldest record first. Equal records are merged."""
         records: dict[tuple[str, str], LogRecord] = {}
         for record in sorted([*self._log(now), *self._added_records], key=lambda record: record.at):
             key = (record.source, record.message)

@@ -46,7 +46,7 @@ _ATTRIBUTES_WHEN_OFF: dict[str, Data] = {
 
 
 def filter_attributes(domain: str, state: str, attributes: Data) -> Data:
-    """Return the attributes that an entity reports in a state, out of all its stored attributes."""
+    """Return those of the stored attributes that an entity reports in this state."""
     if state == UNAVAILABLE:
         return {key: value for key, value in attributes.items() if key in _PERMANENT_ATTRIBUTES}
     if domain == "media_player" and state == "off":
@@ -81,12 +81,12 @@ def _set_state(state: str, **attributes: Any) -> ServiceEffect:
 
 
 def _choose(effect: ServiceEffect, otherwise: ServiceEffect, *states: str) -> ServiceEffect:
-    """Return an effect that applies `effect` in the given states, and `otherwise` in all other states."""
+    """Return an effect that applies `effect` in these states, and `otherwise` in all other states."""
     return lambda entity, data: (effect if entity.state in states else otherwise)(entity, data)
 
 
 def _set_attribute(name: str) -> ServiceEffect:
-    """Set the attribute of the same name as the argument. The state does not change."""
+    """Return an effect that sets the attribute `name` to the argument of that name. The state stays."""
     return lambda entity, data: (entity.state, {name: data[name]})
 
 

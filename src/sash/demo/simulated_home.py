@@ -188,7 +188,7 @@ class SimulatedHome:
         return self._recorder.read_log(self._require_connection())
 
     def set_state(self, entity_id: str, state: str, /, **attributes: Any) -> None:
-        """Set the state of an entity. A new entity is added to the layout."""
+        """Set the state and some attributes of an entity. A new entity is added to the layout."""
         self._update()
         if entity_id not in self._attributes and all(e.id != entity_id for e in self._layout.entities):
             name = str(attributes.get("friendly_name", entity_id))
@@ -228,7 +228,7 @@ class SimulatedHome:
                 self._emit(Connected())
 
     def fail_next(self, service: str, error: Exception) -> None:
-        """Make the next call of a service raise an error."""
+        """Make the next call of a service raise this error."""
         self._failing[service].append(error)
 
     def ignore_next(self, service: str) -> None:
@@ -236,17 +236,17 @@ class SimulatedHome:
         self._ignored[service] += 1
 
     def _emit(self, event: HomeEvent) -> None:
-        """Call the listeners. Without a connection only `Disconnected` is emitted."""
+        """Call the listeners with an event. Without a connection only `Disconnected` is emitted."""
         if not self._is_connected and not isinstance(event, Disconnected):
             return
         for listener in tuple(self._listeners):
             listener(event)
 
     def _require_connection(self) -> datetime:
-        """Update the states and return the time. Raises `HomeUnavailable` without a connection."""
+        """Update the states and return the current time. Raise `HomeUnavailable` without a connection."""
         if not self._is_connected:
             reason = self._fault or "it is not open"
-            raise HomeUnavailable(f"{self._name} cannot be asked: {reason}. Try again when it is back.")
+            raise HomeUnavailable(f"{self._name} cannot be reached: {reason}. Try again later.")
         return self._update()
 
     def _update_at_intervals(self) -> None:
@@ -255,7 +255,7 @@ class SimulatedHome:
             self._timer = asyncio.get_running_loop().call_later(UPDATE_INTERVAL_S, self._update_at_intervals)
 
     def _update(self) -> datetime:
-        """Apply the changes of the history since the last update. Return the time."""
+        """Apply the changes of the history since the last update. Return the current time."""
         now, before = self._clock.now(), self._updated_at
         if now <= before:
             return now
@@ -332,9 +332,9 @@ class SimulatedHome:
                 self._apply_effect(EFFECTS[action.service], targets, action.data, cause)
 
     def _find_targets(self, service: Service, entity_ids: Collection[str]) -> list[str]:
-        """Return the available entities, with groups replaced by their members.
+        """Return the ids of the available entities, with groups replaced by their members.
 
-        Raises `ServiceFailed` if no entity is available.
+        Raise `ServiceFailed` if no entity is available.
         """
         if not entity_ids:
             raise ServiceFailed(
@@ -377,7 +377,7 @@ class SimulatedHome:
     def _apply_effect(
         self, effect: ServiceEffect, targets: list[str], data: dict[str, Any], cause: str
     ) -> None:
-        """Change all entities, or none if one of them raises `ServiceFailed`."""
+        """Apply the effect to all targets, or to none if it raises `ServiceFailed` for one of them."""
         stored = [replace(self._states[key], attributes=self._attributes[key]) for key in targets]
         for target, (new_state, attributes) in [(state.entity_id, effect(state, data)) for state in stored]:
             self._override(target, new_state, attributes, cause)

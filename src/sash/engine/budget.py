@@ -19,7 +19,7 @@ _NO_LIMIT = 1 << 30
 
 
 class BudgetReached(Exception):
-    """The next model call would exceed a budget, and is not made."""
+    """The next model call would exceed a budget, so it is not made. `budget` is the name of that budget."""
 
     def __init__(self, budget: str) -> None:
         super().__init__(budget)
@@ -63,7 +63,7 @@ class Spending:
     async def spent_today(self, owner: str, without: Progress | None = None) -> float:
         """Return the dollars that an owner has spent today, with the maximum cost of running model calls.
 
-        The turn with the progress `without` does not count.
+        `without` is the progress of a turn that does not count.
         """
         before = dict(self.running)
         turns = await self.store.turn_stats(owner, self.today())
@@ -129,23 +129,23 @@ class TurnBudget:
         return config
 
     def settle(self, answer: Answer) -> Bill:
-        """Return the bill of an answered call and release its reservation."""
+        """Return the bill (tokens and price) of an answered call, and release the reserved money."""
         bill = self._spending.bill(self._names[0], answer, self._reserved_tokens)
         self.release()
         return bill
 
     def release(self) -> None:
-        """Release the reservation of a call that cost nothing."""
+        """Release the reserved money of a call that cost nothing."""
         self._reserved_tokens, self._progress.reserved_usd = 0, 0.0
 
     def write_off(self, written: str = "") -> None:
-        """Bill a call that gave no answer. `written` is the text that had arrived."""
+        """Add the bill of a call without answer to `lost_bills`. `written` is the text that had arrived."""
         if self._reserved_tokens:
             self.lost_bills.append(self.settle(Answer(written)))
             self._progress.add_bill(self.lost_bills[-1])
 
     def running_stats(self) -> Stats:
-        """Return the cost of the running model call, for the case that the turn is cancelled now."""
+        """Return the cost of the running model call without an answer, or no cost if none is running."""
         if not self._reserved_tokens:
             return NO_STATS
         return sum_bills([self._spending.bill(self._names[0], Answer(), self._reserved_tokens)])
@@ -155,8 +155,10 @@ class TurnBudget:
         return next((budget for budget, usd in self._remaining().items() if cost_usd > usd), None)
 
     def _remaining(self) -> dict[str, float]:
-        """Return the dollars that remain of each budget that is set."""
+        """Return the remaining dollars by name of budget, for the budgets that have a limit."""
         budgets, progress = self._budgets, self._progress
+        if budgets.max_cost_per_turn_usd is None and budgets.max_cost_per_day_usd is None:
+            return {}
         spent = progress.cost_usd + sum(call.cost_usd for call in progress.open_calls.values())
         remaining = {}
         if budgets.max_cost_per_turn_usd is not None:
@@ -166,7 +168,7 @@ class TurnBudget:
         return remaining
 
     def _affordable_output(self, counted: int, usd: float) -> int:
-        """Return how many output tokens the money buys after a prompt of `counted` tokens."""
+        """Return how many output tokens `usd` dollars buy after a prompt of `counted` tokens."""
         prompt_usd = self._estimate_usd(counted, 0)
         maximum_usd = self._estimate_usd(counted, MAX_OUTPUT_TOKENS)
         if maximum_usd == prompt_usd:
@@ -175,7 +177,7 @@ class TurnBudget:
         return max(0, int(min(_NO_LIMIT, output)))
 
     def _estimate_usd(self, counted: int, output: int) -> float:
-        """Return the maximum price of a call over all models that may answer it."""
+        """Return the dollars of a call with these input and output tokens, for the most expensive model."""
         reported, own = self._session_stats.reported_tokens, self._session_stats.counted_tokens
         billed = [bill for bill in self._progress.bills if not bill.estimated]
         reported += sum(bill.input_tokens for bill in billed)

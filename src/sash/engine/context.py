@@ -111,7 +111,7 @@ class ContextBuilder:
         self._count.cache_clear()
 
     def count_messages(self, messages: Sequence[dict[str, Any]]) -> int:
-        """Return the tokens of a turn's messages."""
+        """Return the number of tokens of messages in OpenAI form."""
         return sum(
             self._counter.count_message(m["content"], m.get("tool_calls", ()), m.get("name"))
             for m in messages
@@ -126,7 +126,7 @@ class ContextBuilder:
         return Part(name, (message,), self._count(text), stable)
 
     def _memory(self, session: Session) -> tuple[Part, Part]:
-        """Return the stable and the new part of a session's memory, cached while the memory is unchanged."""
+        """Return the stable and the new part of a session's memory, both cached until the memory changes."""
         memory, preferences = session.memory, session.preferences
         known = self._memories.get(session.id)
         if known is None or known[0] is not memory or known[1] is not preferences:
@@ -159,7 +159,7 @@ class ContextBuilder:
 
 
 def prefix_share(context: Context, asked: Sequence[dict[str, Any]], counter: TokenCounter) -> float:
-    """Return the share of a context's tokens that equal the beginning of the last prompt, byte for byte."""
+    """Return the share of a context's tokens (0 to 1) that the beginning of the prompt `asked` also has."""
     same = sum(part.tokens for part in context.parts if part.name == "tools")
     for message, before in zip(context.messages, asked, strict=False):
         if message == before:
@@ -182,7 +182,7 @@ def report(context: Context) -> dict[str, Any]:
 
 
 def hints_text(hints: dict[str, Any]) -> str:
-    """Return the planner hints of a message as text."""
+    """Return the planner hints of a message as text for the model; empty without hints."""
     if not hints:
         return ""
     lines = "\n".join(f"{key}: {value}" for key, value in sorted(hints.items()))
@@ -230,7 +230,7 @@ def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry
 
 
 def _common(one: Any, other: Any) -> str:
-    """Return the common beginning of two texts."""
+    """Return the common beginning of two texts; empty if one of them is no string."""
     if not isinstance(one, str) or not isinstance(other, str):
         return ""
     low, high = 0, min(len(one), len(other))

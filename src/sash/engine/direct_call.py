@@ -20,14 +20,14 @@ TIMEOUT_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class DirectToolCall:
-    """A tool call of an owner, in one of the owner's sessions or in none."""
+    """A tool call for an owner outside of any turn. `session_id` is one of the owner's sessions, or None."""
 
     parts: Parts
     owner: str
     session_id: str | None = None
 
     async def make(self, name: str, arguments: dict[str, Any]) -> Any:
-        """Check the arguments, call the tool and return its result."""
+        """Check the arguments, call the tool and return its result. Raise `ToolFailed` after a timeout."""
         parts = self.parts
         spec = parts.tools.specs.get(name)
         if spec is None:

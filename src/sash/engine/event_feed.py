@@ -35,13 +35,13 @@ class EventFeed:
         self._session_id = session_id
         self._news = news.news
         self._news.set()
-        self._read_at = 0.0
+        self._last_read_s = 0.0
         self._reading: asyncio.Task[None] | None = None
         self._start = start
         self._recent: deque[StoredEvent] = deque()
 
     async def after(self, cursor: int) -> list[StoredEvent]:
-        """Return the events after a cursor, or the next page of them."""
+        """Return the stored events after a cursor, at most one page. Empty if there are none yet."""
         while cursor >= self._start:
             new = list(takewhile(lambda event: event.cursor > cursor, reversed(self._recent)))
             if new or not self._is_stale:
@@ -53,15 +53,15 @@ class EventFeed:
         return await self._read_behind(cursor)
 
     async def wait(self, subscriber: Subscriber) -> None:
-        """Wait until there may be news for a subscriber."""
+        """Wait until there may be new events for a subscriber, at most `POLL_S` seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(POLL_S):
                 await subscriber.news.wait()
 
     @property
     def _is_stale(self) -> bool:
-        """Return True if there is news, or if another process may have written events."""
-        return self._news.is_set() or asyncio.get_running_loop().time() - self._read_at >= POLL_S
+        """Return True if the store may have newer events than `_recent`, from this or another process."""
+        return self._news.is_set() or asyncio.get_running_loop().time() - self._last_read_s >= POLL_S
 
     async def _read(self) -> None:
         """Read new events from the store, and drop the oldest of the kept events."""
@@ -78,16 +78,16 @@ class EventFeed:
             self._news.set()  # There may be another page.
             return
         self.is_over = is_over
-        self._read_at = asyncio.get_running_loop().time()
+        self._last_read_s = asyncio.get_running_loop().time()
 
     async def _is_session_over(self) -> bool:
-        """Return True if the session takes no more turns and none is open."""
+        """Return True if the session takes no more turns and has no open turn."""
         if (await self._store.get_session(self._owner, self._session_id)).status == "active":
             return False
         return not await self._store.list_continuations(self._owner, self._session_id, open_only=True)
 
     async def _read_behind(self, cursor: int) -> list[StoredEvent]:
-        """Read the store for a subscriber whose cursor is before the kept events."""
+        """Return events from the store, for a subscriber whose cursor is before the kept events."""
         stored = await self._read_store(cursor)
         if not self._recent and len(stored) < _PAGE:
             # A sweep has dropped the steps at the start of the feed.

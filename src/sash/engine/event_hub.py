@@ -1,4 +1,4 @@
-"""News for subscribers in this process: that the store has new events, and text that a model is writing."""
+"""Signals for the subscribers in this process: new events in the store, progress, and partial text."""
 
 import asyncio
 from collections import defaultdict
@@ -39,7 +39,7 @@ class _PartialText:
 
 
 class EventHub:
-    """Wakes the subscribers of a session, and keeps partial text for subscribers that join late.
+    """Wakes the subscribers of a session, and keeps partial text for subscribers that join later.
 
     `redact` removes secrets from a text before a subscriber sees it.
     """
@@ -64,7 +64,7 @@ class EventHub:
                 del self._subscribers[session_id]
 
     def count_subscribers(self, session_id: str | None = None) -> int:
-        """Return the number of subscribers, of one session or of all."""
+        """Return the number of subscribers in this process, of one session or of all."""
         if session_id is None:
             return sum(map(len, self._subscribers.values()))
         return len(self._subscribers.get(session_id, ()))
@@ -75,12 +75,11 @@ class EventHub:
             subscriber.news.set()
 
     def wake_all(self) -> None:
-        """Wake the subscribers of all sessions."""
         for session_id in self._subscribers:
             self.wake(session_id)
 
     def progress(self, session_id: str, continuation_id: str, message: str) -> None:
-        """Send a progress message to the present subscribers."""
+        """Send a progress message to the current subscribers of a session. Later ones do not get it."""
         if session_id not in self._subscribers:
             return
         event = ProgressEvent(session_id, continuation_id, self._redact(message))
@@ -90,7 +89,7 @@ class EventHub:
         self.wake(session_id)
 
     def write(self, session_id: str, continuation_id: str, stream: int, text: str) -> None:
-        """Set the whole text that a model call has written so far; subscribers wake once per interval."""
+        """Set the whole text of a model call so far. Subscribers are woken once per interval."""
         texts = self._texts.setdefault(session_id, {})
         partial = texts.get(continuation_id)
         if partial is None:
@@ -113,7 +112,7 @@ class EventHub:
         return continuation_id in self._texts.get(session_id, {})
 
     def partials(self, session_id: str, subscriber: Subscriber) -> list[PartialEvent]:
-        """Return the text that the subscriber has not read yet."""
+        """Return the partial text that the subscriber has not read yet, with at most one event per turn."""
         found, read = [], {}
         for continuation_id, partial in self._texts.get(session_id, {}).items():
             key = (continuation_id, partial.stream)
@@ -126,7 +125,7 @@ class EventHub:
         return found
 
     def _redacted(self, partial: _PartialText) -> str:
-        """Return the text without secrets; it is redacted once for all subscribers."""
+        """Return a partial text without secrets. It is redacted once for all subscribers."""
         if partial.text is not partial.redacted_from:
             partial.redacted = self._redact(_whole_words(partial.text))
             partial.redacted_from = partial.text

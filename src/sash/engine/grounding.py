@@ -110,7 +110,7 @@ def is_question(message: str) -> bool:
 
 
 def claim(answer: str, *, looked: bool = False) -> str | None:
-    """Return a correction in the answer's language if the answer claims an action of this turn, else None.
+    """Return a correction in the answer's language if the answer claims an action, else None.
 
     After a tool call (`looked`) an answer may report a state; it may never report an action that did not
     happen.

@@ -13,7 +13,7 @@ class LocalTime:
         self.zone = zone
 
     def today(self) -> datetime:
-        """Return the start of the current day."""
+        """Return the start of the current day in `zone`."""
         now = self._clock.now().astimezone(self.zone)
         return now.replace(hour=0, minute=0, second=0, microsecond=0)
 

@@ -1,6 +1,6 @@
 """Work that follows an eviction, outside of any turn: vectors and summaries of evicted turns.
 
-Both are optional. If one fails, the session stays as it is, and the next eviction tries again.
+Both are optional. If this work fails, the session stays as it is, and the next eviction tries again.
 """
 
 import asyncio
@@ -61,25 +61,25 @@ class Maintenance:
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Start the work for messages that a session's window evicted."""
+        """Start to embed and summarise messages that a session's window evicted, in the background."""
         if self._embedder is not None:
             self._spawn("vectors", session, self._embed(self._embedder, session))
         if self._summaries:
             self._spawn("summary", session, self._summarise(session, evicted))
 
     async def close(self) -> None:
-        """Cancel the work under way."""
+        """Cancel the running jobs and wait for their end."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def settled(self) -> None:
-        """Wait until no work is left."""
+        """Wait until no job is running."""
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def _spawn(self, what: str, session: Session, work: Coroutine[Any, Any, None]) -> None:
-        """Run work in the background, one job of each kind per session at a time."""
+        """Run a job in the background. Jobs of the same kind and session run one after the other."""
         lock = self._locks.setdefault((what, session.id), asyncio.Lock())
 
         async def run() -> None:
@@ -163,6 +163,6 @@ def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[
 
 
 def _text(turn: Sequence[StoredMessage]) -> str:
-    """Return the text of a turn for the embedder, without tool results."""
+    """Return the text of a turn for the embedder, shortened and without tool results."""
     said = [m.message.text for m in turn if m.message.role in ("user", "assistant") and m.message.text]
     return "\n".join(said)[:MAX_CHARS]

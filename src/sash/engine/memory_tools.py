@@ -10,21 +10,24 @@ from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
 from sash.ports.store import Store
 from sash.ports.tools import ToolContext, ToolSpec
+from sash.values.requests import Note
 
 MAX_TURNS = 5
 
 
 def memory_tools(
-    store: Store, notebook: Notes, embedder: Embedder | None, zone: tzinfo | None
+    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None
 ) -> Iterator[ToolSpec]:
-    """Return the tools of a session's memory."""
+    """Yield the tools `remember`, `forget` and `recall`."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
-        fact = await notebook.remember(context.session.owner, context.session.id, arguments["text"])
+        note = Note(text=arguments["text"])
+        fact = await notes.remember(context.session.owner, context.session.id, note)
         return {"fact": fact.text, "id": fact.id}
 
     async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:
-        gone = await notebook.forget(context.session.owner, context.session.id, arguments["about"])
+        about = Note(text=arguments["about"])
+        gone = await notes.forget(context.session.owner, context.session.id, about)
         return {"forgotten": [fact.text for fact in gone]}
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:

@@ -11,11 +11,10 @@ from sash.memory.words import extract_stems, split_words
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store
 from sash.values.clock import Clock
+from sash.values.requests import Note, Preferences
 from sash.values.sessions import Fact, Pin, Session
-from sash.values.validation import check_json, check_text
 
 MAX_NOTES = 50
-MAX_CHARS = 400
 MAX_PREFERENCES_BYTES = 4096
 
 
@@ -27,9 +26,9 @@ class Notes:
         self._clock = clock
         self._new_id = new_id
 
-    async def remember(self, owner: str, session_id: str, text: str) -> Fact:
-        """Keep a fact; a fact with the same text stays as it is."""
-        fact = Fact(self._new_id(), _check_note(text), self._clock.now())
+    async def remember(self, owner: str, session_id: str, note: Note) -> Fact:
+        """Keep a fact and return it. If a fact with the same text exists, return that one."""
+        fact = Fact(self._new_id(), redact(note.text), self._clock.now())
 
         def change(session: Session) -> Session:
             facts = session.memory.facts
@@ -41,15 +40,15 @@ class Notes:
         changed = await change_session(self._store, owner, session_id, change)
         return next(known for known in changed.memory.facts if known.text == fact.text)
 
-    async def forget(self, owner: str, session_id: str, about: str) -> tuple[Fact, ...]:
+    async def forget(self, owner: str, session_id: str, about: Note) -> tuple[Fact, ...]:
         """Drop the fact with the id `about`, or all facts that contain every important word of `about`.
 
         Return the dropped facts.
         """
-        note = _check_note(about)
-        wanted = extract_stems(note) or split_words(note)
+        text = redact(about.text)
+        stems = extract_stems(text) or split_words(text)
         return await self._drop_facts(
-            owner, session_id, lambda fact: fact.id == about or _has_all(fact.text, wanted)
+            owner, session_id, lambda fact: fact.id == about.text or _has_all(fact.text, stems)
         )
 
     async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
@@ -75,9 +74,9 @@ class Notes:
         await change_session(self._store, owner, session_id, change)
         return tuple(gone)
 
-    async def pin(self, owner: str, session_id: str, text: str) -> Pin:
-        """Add a pin."""
-        pin = Pin(self._new_id(), _check_note(text), self._clock.now())
+    async def pin(self, owner: str, session_id: str, note: Note) -> Pin:
+        """Add a pin and return it. Raise `InvalidInput` if the session has the maximum number of pins."""
+        pin = Pin(self._new_id(), redact(note.text), self._clock.now())
 
         def change(session: Session) -> Session:
             _check_room("pins", session.memory.pins)
@@ -87,7 +86,7 @@ class Notes:
         return pin
 
     async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
-        """Remove a pin."""
+        """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
 
         def change(session: Session) -> Session:
             left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
@@ -97,41 +96,31 @@ class Notes:
 
         await change_session(self._store, owner, session_id, change)
 
-    async def prefer(self, owner: str, session_id: str, preferences: dict[str, Any]) -> Session:
-        """Change some preferences of a session. A preference with the value None is removed."""
-        new = check_json(preferences)
+    async def prefer(self, owner: str, session_id: str, new: Preferences) -> Session:
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
 
         def change(session: Session) -> Session:
-            merged = {
-                key: value for key, value in {**session.preferences, **new}.items() if value is not None
-            }
-            return replace(session, preferences=check_preferences(merged))
+            merged = session.preferences | new.preferences
+            kept = {key: value for key, value in merged.items() if value is not None}
+            return replace(session, preferences=clean_preferences(kept))
 
         return await change_session(self._store, owner, session_id, change)
 
 
-def _has_all(text: str, wanted: list[str]) -> bool:
-    said = split_words(text)
-    return bool(wanted) and all(any(word.startswith(stem) for word in said) for stem in wanted)
+def _has_all(text: str, stems: list[str]) -> bool:
+    words = split_words(text)
+    return bool(stems) and all(any(word.startswith(stem) for word in words) for stem in stems)
 
 
-def check_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
+def clean_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
     """Return preferences without secrets. Raise `InvalidInput` if they are too long for a prompt."""
-    clean: dict[str, Any] = redact_json(check_json(preferences))
+    clean: dict[str, Any] = redact_json(preferences)
     size = len(json.dumps(clean))
     if size > MAX_PREFERENCES_BYTES:
         raise InvalidInput(
             f"preferences may have at most {MAX_PREFERENCES_BYTES} bytes, these have {size}: shorten them"
         )
     return clean
-
-
-def _check_note(text: Any) -> str:
-    if not isinstance(text, str) or not text.strip():
-        raise InvalidInput("a note must be a text that is not empty")
-    if len(text) > MAX_CHARS:
-        raise InvalidInput(f"a note may have at most {MAX_CHARS} characters, got {len(text)}: shorten it")
-    return redact(check_text(text.strip()))
 
 
 def _check_room(what: str, notes: tuple[Any, ...]) -> None:

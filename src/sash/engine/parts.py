@@ -58,7 +58,10 @@ class Parts:
         return CachedWindow(Window.restore(window), self.renderer.render)
 
     def brief_home(self, session: Session, message: str = "") -> HomeBriefing | None:
-        """Describe the home for a model. Entities that `message` seems to mean come first."""
+        """Describe the home for a model, or return None without a home.
+
+        Entities that `message` seems to mean come first.
+        """
         if self.home is None:
             return None
         max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
@@ -71,12 +74,12 @@ class Parts:
         return replace(config, options=redact_json(config.options))
 
     def model_name(self, config: ModelConfig) -> str | None:
-        """Return the name of the model that a configuration selects."""
+        """Return the name of the model that a configuration selects, or None if the default has no name."""
         return config.name or self.model.name
 
 
 def choose_model(turn: Turn) -> ModelConfig:
-    """Return the model of a turn. Fields that the message leaves out come from the session."""
+    """Return the model configuration of a turn. Fields that its message leaves out come from the session."""
     asked, config = turn.continuation.request.model, turn.session.model
     if asked is None:
         return config

@@ -28,7 +28,7 @@ class ActionRateLimiter:
         self._lately: dict[str, deque[datetime]] = {}
 
     def take(self, owner: str, policy: SessionPolicy) -> bool:
-        """Count an action; return False if the owner has reached the limit of the last minute."""
+        """Count an action and return True, or return False if the owner's limit per minute is reached."""
         now, lately = self._clock.now(), self._lately.setdefault(owner, deque())
         while lately and now - lately[0] >= MINUTE:
             lately.popleft()
@@ -62,7 +62,7 @@ def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
 
 
 def _matches(service: str, patterns: tuple[str, ...]) -> bool:
-    """Match a service against services (`light.turn_on`), domains (`lock`) and wildcards (`light.*`)."""
+    """Return True if a pattern is the service (`light.turn_on`), its domain (`light`) or a wildcard."""
     service = service.lower()
     domain = service.partition(".")[0]
     return any(

@@ -1,7 +1,8 @@
-"""Recall: finds evicted turns, word for word, when the conversation returns to them.
+"""Recall: finds evicted turns and shows them verbatim when the conversation returns to them.
 
-Messages are found by their words and ranked with the conversation around them: a turn also gets a part of the
-score of the turns before and after it, and of the best turns in the same stretch of conversation.
+Messages are found by their words and ranked with the conversation around them. A turn also gets a part of the
+score of the turns before and after it, and of the best turns in the same stretch of conversation. A stretch
+ends with a long silence.
 """
 
 import asyncio
@@ -140,7 +141,7 @@ async def _extend_to_question(
 async def _find_similar(
     store: Store, owner: str, session_id: str, query: str, embedder: Embedder
 ) -> dict[int, float]:
-    """Return the turns of unusual similarity. Return none if there are few vectors or the embedder fails."""
+    """Return unusually similar turns, from position to similarity; empty if the embedder fails."""
     vectors = [v for v in await store.vectors(owner, session_id) if v.model == embedder.name]
     if len(vectors) < FEWEST_VECTORS:
         return {}
@@ -159,7 +160,10 @@ async def _find_similar(
 
 
 def rank(messages: Sequence[StoredMessage], scores: dict[int, float]) -> list[RecalledTurn]:
-    """Rank the turns of messages by their own scores and the scores of the turns around them."""
+    """Return the turns of these messages, best first, by their own scores and those of the turns around them.
+
+    `scores` maps positions of messages to scores. Turns without a score are left out.
+    """
     turns = group_turns(messages)
     own = [sum(scores.get(m.position, 0.0) for m in turn) for turn in turns]
     with_neighbours = []
@@ -191,7 +195,7 @@ def render(
     budget: int,
     zone: tzinfo | None = None,
 ) -> tuple[str, list[RecalledTurn]]:
-    """Return the text of the best turns within `budget` tokens, oldest first, with dates.
+    """Return the text of the best turns within `budget` tokens, oldest first, with dates, and these turns.
 
     A turn that does not fit is cut around the hit. Tool results are left out: they may be outdated.
     """
@@ -220,7 +224,7 @@ def _text(turn: RecalledTurn, stems: Sequence[str], longest: float, zone: tzinfo
 
 
 def _cut_around_hit(text: str, stems: Sequence[str]) -> str:
-    """Cut a long text around the first hit."""
+    """Return at most `_LONG` characters of a text, around the first word that has one of the stems."""
     said = normalize(text)
     hits = [at for stem in stems if (at := said.find(stem)) >= 0]
     start = max(0, min(hits, default=0) - _LONG // 2)
@@ -229,7 +233,7 @@ def _cut_around_hit(text: str, stems: Sequence[str]) -> str:
 
 
 def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> dict[int, float]:
-    """Score messages by BM25; a message of a named speaker counts more."""
+    """Return BM25 scores by position. A message of a speaker whom the query names counts more."""
     texts = {hit.position: split_words(hit.message.text) for hit in hits}
     mean = sum(map(len, texts.values())) / len(texts) or 1
     counts = _count_stems(texts, stems)
@@ -247,7 +251,7 @@ def _scores(hits: Sequence[StoredMessage], stems: Sequence[str], query: str) -> 
 
 
 def _weigh(stem: str) -> int:
-    """Return the weight of a word.
+    """Return the weight of a stem, 1 or 2.
 
     Long words and names with digits weigh more, because they seldom match by coincidence.
     """
@@ -255,7 +259,7 @@ def _weigh(stem: str) -> int:
 
 
 def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
-    """Return True if a user message has nearly the same words as the present question."""
+    """Return True if a user message has nearly the same stems as the new question (`asked`)."""
     if hit.message.role != "user":
         return False
     said = set(extract_stems(hit.message.text))
@@ -263,7 +267,7 @@ def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
 
 
 def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int, Counter[str]]:
-    """Count the words of each text that start with each stem."""
+    """Return for each text, by its key, how many of its words start with each stem."""
     by_key: dict[str, list[str]] = {}
     for stem in stems:
         by_key.setdefault(stem[:3], []).append(stem)
@@ -274,7 +278,7 @@ def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int,
 
 
 def _merge_spans(positions: Collection[int]) -> list[tuple[int, int]]:
-    """Return ranges of the transcript around positions; ranges that touch are joined."""
+    """Return ranges (first, last) of the transcript around positions. Ranges that touch are joined."""
     spans: list[tuple[int, int]] = []
     for position in sorted(positions):
         first, last = max(1, position - REACH), position + REACH
@@ -286,7 +290,7 @@ def _merge_spans(positions: Collection[int]) -> list[tuple[int, int]]:
 
 
 def group_turns(messages: Sequence[StoredMessage]) -> list[list[StoredMessage]]:
-    """Group stored messages into turns; a gap in the transcript also ends a turn."""
+    """Group stored messages into turns. A user message starts a turn, and so does a gap between positions."""
     turns: list[list[StoredMessage]] = []
     for stored in messages:
         follows = bool(turns) and turns[-1][-1].position + 1 == stored.position
@@ -301,7 +305,7 @@ def _touch(one: Sequence[StoredMessage], other: Sequence[StoredMessage]) -> bool
 
 
 def _number_stretches(turns: Sequence[Sequence[StoredMessage]]) -> list[int]:
-    """Return the number of each turn's stretch: a long silence or a gap starts a new one."""
+    """Return a stretch number for each turn. A long silence or a missing position starts a new stretch."""
     numbers: list[int] = []
     for n, turn in enumerate(turns):
         last = turns[n - 1] if n else None

@@ -2,9 +2,12 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 from sash.errors import InvalidInput
+from sash.values.step_codec import decode_body, encode_body
+from sash.values.steps import Plan, StepBody, ToolCall, ToolResult
 from sash.values.validation import check_size
 
 MARK = "[redacted]"
@@ -60,7 +63,7 @@ _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secr
 
 
 def redact(text: str) -> str:
-    """Return the text with its secrets replaced by a mark."""
+    """Return the text with `[redacted]` in place of each secret."""
     return _secret.sub(_mark, text) if text and _may_have_secrets(text) else text
 
 
@@ -92,7 +95,7 @@ def clean_object(value: dict[str, Any]) -> dict[str, Any]:
 
 
 def clean_label(name: str, label: str) -> str:
-    """Return a label. Raise `InvalidInput` if it looks like a secret, because labels are stored unchanged."""
+    """Return a label unchanged. Raise `InvalidInput` if it looks like a secret: labels are not redacted."""
     if redact(label) != label:
         raise InvalidInput(f"the {name} seems to contain a secret: use another {name}")
     return label
@@ -117,6 +120,31 @@ def redact_result(result: Any) -> Any:
         return redact(str(result))
 
 
+def redact_step(step: StepBody) -> StepBody:
+    """Return the step without secrets. The ids and names of tool calls stay: other steps refer to them."""
+    match step:
+        case Plan(content, calls, bill):
+            return Plan(redact(content), tuple([_redact_call(call) for call in calls]), bill)
+        case ToolCall(call_id, name, arguments):
+            return ToolCall(call_id, name, _redact_arguments(arguments))
+        case ToolResult(content=content, action=None):
+            clean_content = redact(content)
+            return step if clean_content is content else replace(step, content=clean_content)
+    detail = encode_body(step)
+    clean_detail = redact_json(detail)
+    return step if clean_detail is detail else decode_body(step.type, clean_detail)
+
+
+def _redact_call(call: dict[str, Any]) -> dict[str, Any]:
+    """Return a tool call in OpenAI's form without secrets in its arguments and in a provider's own fields."""
+    function = call["function"]
+    clean = _redact_arguments(function["arguments"])
+    if clean is not function["arguments"]:
+        call = call | {"function": function | {"arguments": clean}}
+    extra = {key: value for key, value in call.items() if key not in ("id", "type", "function")}
+    return call | redact_json(extra) if extra else call
+
+
 def _redact_json(value: Any) -> Any:
     if isinstance(value, str):
         return redact(value)
@@ -136,7 +164,9 @@ def _redact_item(key: str, item: Any) -> Any:
 
 
 def _redact_arguments(text: str) -> str:
-    """Redact the arguments of a tool call: JSON text, which stays valid JSON."""
+    """Return the arguments of a tool call without secrets: JSON text, which stays valid JSON."""
+    if not _may_have_secrets(text):
+        return text
     try:
         arguments = json.loads(text)
     except ValueError:

@@ -18,13 +18,13 @@ MAX_DAYS = 366
 
 
 class ReportVerbs(SessionVerbs):
-    """Methods that only read."""
+    """Methods for reports. They change nothing."""
 
     async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
-        """Return the parts of the next model call, without the new message and its recalled turns.
+        """Return the parts of the next model call, without the new message and the turns recalled for it.
 
-        `prefix_share` is the share of the tokens that equal the beginning of the last call, byte for byte: a
-        provider can serve them from its cache. It is None if this process did not make the last call.
+        `prefix_share` is the share of these tokens that equal the beginning of the last call: a provider can
+        serve them from its cache. It is None if this process did not make the last call.
         """
         parts = self._parts
         session = await parts.store.get_session(owner, session_id)

@@ -154,7 +154,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         try:
             await asyncio.to_thread(self._parts.counter.load)
             await asyncio.to_thread(self._parts.catalog.load)
-            self._parts.ids.go_behind(await self.store.last_id())
+            self._parts.ids.continue_after(await self.store.last_id())
             if home is not None:
                 await home.open()
             await recover_turns()
@@ -197,7 +197,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
 
     @property
     def home(self) -> LiveHome | None:
-        """The home with its index, or None."""
+        """The home with its index, or None if the runtime has no home."""
         return self._parts.home
 
     @property
@@ -246,7 +246,10 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             _ = home.index
 
     async def recover(self) -> list[Continuation]:
-        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
+
+        Return the turns that were marked.
+        """
         return await self._worker.recover()
 
     async def sweep(self) -> SweepCounts:

@@ -10,7 +10,7 @@ from sash.errors import InvalidExport, SashError
 from sash.memory.window import Window
 from sash.ports.model import check_options
 from sash.ports.store import Bundle
-from sash.values.codec import decode
+from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.ids import is_ulid
 from sash.values.messages import ConversationWindow
@@ -21,13 +21,16 @@ _WITH_TEXT = ("session", "continuations", "steps", "messages")
 
 
 def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bundle:
-    """Read an export for an owner. Turns that were running or queued become interrupted."""
+    """Read an export for an owner. Raise `InvalidExport` if it is damaged.
+
+    Turns that were running or queued become interrupted.
+    """
     if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
         raise InvalidExport("this is not a session that Sash can import: `format` or `version` is wrong")
     body = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
         clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
-        bundle = decode(Bundle, json.dumps(clean))
+        bundle: Bundle = adapter(Bundle).validate_json(json.dumps(clean))
         for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
             check_options(config.options if config else (), reserved_options)
     except (SashError, TypeError, ValueError, RecursionError) as error:
@@ -36,12 +39,12 @@ def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bund
     return replace(
         bundle,
         session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
-        continuations=tuple(_adopted(c, owner) for c in bundle.continuations),
+        continuations=tuple(_import_continuation(c, owner) for c in bundle.continuations),
         artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
     )
 
 
-def _adopted(continuation: Continuation, owner: str) -> Continuation:
+def _import_continuation(continuation: Continuation, owner: str) -> Continuation:
     under_way = continuation.status in UNDER_WAY
     return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
 
@@ -66,10 +69,13 @@ def _check(bundle: Bundle) -> None:
         ("a message belongs to another session", all(m.session_id == session_id for m in bundle.messages)),
         ("the turn of a message is missing", all(m.continuation_id in known for m in bundle.messages)),
         ("an artifact belongs to another session", all(a.session_id == session_id for a in bundle.artifacts)),
-        ("messages are out of order", [m.position for m in bundle.messages] == list(_count(bundle.messages))),
+        ("messages are out of order", all(n == m.position for n, m in enumerate(bundle.messages, 1))),
         ("a message occurs twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
         ("a step occurs twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
-        ("more than one turn holds the session", _holders(bundle) <= 1),
+        (
+            "more than one turn holds the session",
+            sum(c.status == "awaiting_approval" for c in bundle.continuations) <= 1,
+        ),
         (
             "a counter is negative",
             all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
@@ -85,14 +91,6 @@ def _check(bundle: Bundle) -> None:
 
 
 def _is_sound(stats: Stats | None) -> bool:
-    """Return True if no counter is negative."""
+    """Return True if no counter is negative, or if there are no stats."""
     numbers = [] if stats is None else [*asdict(stats).values()]
     return all(n >= 0 for n in numbers if not isinstance(n, dict))
-
-
-def _count(items: tuple[Any, ...]) -> range:
-    return range(1, len(items) + 1)
-
-
-def _holders(bundle: Bundle) -> int:
-    return sum(c.status == "awaiting_approval" for c in bundle.continuations)

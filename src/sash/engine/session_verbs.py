@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.notes import check_preferences
+from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_import import read_bundle
@@ -30,7 +30,7 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats
-from sash.values.validation import check_count, check_label, check_limit
+from sash.values.validation import check_count, check_json, check_label, check_limit
 
 
 class SessionVerbs:
@@ -73,13 +73,13 @@ class SessionVerbs:
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
     ) -> Session:
-        """Start the session that a request describes."""
-        await self._check_room(owner)
+        """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
         session = replace(
             self._make_session(request, owner),
-            context=clean_object(context or {}),
+            context={} if context is None else clean_object(check_json(context)),
             is_one_question=is_one_question,
         )
+        await self._check_room(owner)
         await self._parts.store.create_session(session)
         return session
 
@@ -112,7 +112,7 @@ class SessionVerbs:
             policy=request.policy or defaults.policy,
             window=request.window or defaults.window or window_for(context_window),
             memory=SessionMemory(last_k=last_k_for(context_window)),
-            preferences=check_preferences(request.preferences or {}),
+            preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )
@@ -130,7 +130,7 @@ class SessionVerbs:
             )
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Return a session."""
+        """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
         return await self._parts.store.get_session(owner, session_id)
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
@@ -155,20 +155,21 @@ class SessionVerbs:
         )
 
     async def end_session(
-        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "the session was ended"
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Session:
-        """End a session: it takes no more turns, and its open turns are cancelled."""
+        """End a session and return it. It takes no more turns, and its open turns are cancelled."""
 
         def end(session: Session) -> Session:
             return replace(session, status="ended") if session.status == "active" else session
 
         session = await change_session(self._parts.store, owner, session_id, end)
+        reason = "the session was ended" if reason is None else reason
         await self._worker.cancel_all(owner, session_id, reason)
         self._parts.hub.wake(session_id)
         return session
 
     async def reopen_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Make an expired session active again. Raise `SessionEnded` if the session was ended."""
+        """Make an expired session active again and return it. Raise `SessionEnded` if it was ended."""
 
         def reopen(session: Session) -> Session:
             if session.status == "expired":
@@ -193,7 +194,7 @@ class SessionVerbs:
         parts.spending.spend_outside_turns(owner, max(0.0, lost))
 
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
-        """Delete all records of an owner; return the number of sessions."""
+        """Delete all records of an owner, and return the number of deleted sessions."""
         erased = await self._parts.store.erase(owner)
         self._parts.windows.drop_owner(owner)
         self._parts.contexts.forget()
@@ -202,7 +203,7 @@ class SessionVerbs:
         return erased
 
     async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Copy a session with its transcript and window; both continue independently."""
+        """Copy a session with its transcript and window, and return the copy. Both continue independently."""
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
         now, new_id = self._parts.clock.now(), self._parts.new_id()
@@ -231,7 +232,7 @@ class SessionVerbs:
         return session
 
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
-        """Return a whole session as JSON values."""
+        """Return a whole session as JSON values; `import_session` reads them."""
         bundle = await self._parts.store.export_session(owner, session_id)
         data = await asyncio.to_thread(adapter(Bundle).dump_python, bundle, mode="json")
         return {"format": "sash.session", "version": 1, **data}
@@ -254,7 +255,7 @@ class SessionVerbs:
     async def list_messages(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
-        """Return a session's transcript after a position."""
+        """Return the messages of a session's transcript after a position, in order, at most `limit`."""
         check_count("after", after)
         check_limit("limit", limit)
         return await self._parts.store.messages(owner, session_id, after=after, limit=limit)
@@ -262,7 +263,7 @@ class SessionVerbs:
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages in the owner's transcripts, or in one session, by their words, best first."""
+        """Find messages by their words, best first, in one session or in all sessions of the owner."""
         if session_id is not None:
             await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
@@ -270,5 +271,5 @@ class SessionVerbs:
         return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
-        """Return a large result that is stored separately."""
+        """Return a large result by its id. It is stored outside of the transcript."""
         return await self._parts.store.get_artifact(owner, artifact_id)

@@ -2,8 +2,8 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -12,6 +12,7 @@ from sash.engine.event_feed import EventFeeds
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
+from sash.engine.turn.recorder import amend
 from sash.engine.worker import ContinuationResult
 from sash.errors import (
     ContinuationFinal,
@@ -29,10 +30,10 @@ from sash.errors import (
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, BusyPolicy, SendMessage, StartSession
+from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven
-from sash.values.validation import check_count, check_size, check_text
+from sash.values.validation import check_count, check_flag, check_size, check_text
 
 
 class TurnVerbs(SessionVerbs):
@@ -53,11 +54,12 @@ class TurnVerbs(SessionVerbs):
         planner_hints: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         model: ModelConfig | None = None,
-        attachments: Sequence[dict[str, Any]] = (),
+        attachments: Sequence[dict[str, Any]] | None = (),
         metadata: dict[str, Any] | None = None,
         busy: BusyPolicy = "reject",
     ) -> Continuation:
         """Start a turn; `SendMessage` describes the fields. The turn is in the store when this returns."""
+        parts: Any = attachments or ()  # the constructor refuses other values than a list of parts
         sent = SendMessage(
             message=message,
             allow_tools=allow_tools,
@@ -66,7 +68,7 @@ class TurnVerbs(SessionVerbs):
             planner_hints=planner_hints,
             idempotency_key=idempotency_key,
             model=model,
-            attachments=tuple(attachments),
+            attachments=parts,
             metadata=metadata,
             busy=busy,
         )
@@ -77,7 +79,7 @@ class TurnVerbs(SessionVerbs):
         return await self._begin(session_id, owner, self._clean(sent), sent.busy)
 
     def _clean(self, sent: SendMessage) -> ContinuationRequest:
-        """Return a request as it is stored: within the size limits and without secrets."""
+        """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""
         check_size(len(sent.message.encode()), self._max_message_bytes)
         if sent.attachments:
             check_size(len(json.dumps(sent.attachments)), self._max_message_bytes)
@@ -147,7 +149,7 @@ class TurnVerbs(SessionVerbs):
         self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
         """Set or replace the answer of a completed turn, in the window and in the transcript."""
-        return await self._worker.amend(owner, continuation_id, self._clean_answer(ai_response))
+        return await amend(self._parts, owner, continuation_id, self._clean_answer(ai_response))
 
     def _clean_answer(self, answer: Any) -> str:
         if not isinstance(answer, str):
@@ -169,7 +171,7 @@ class TurnVerbs(SessionVerbs):
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None
     ) -> ContinuationResult:
-        """Wait until a turn has ended or needs an answer, at most `timeout_s`; return its state."""
+        """Wait until a turn has ended or waits for a person, at most `timeout_s`, and return its state."""
         if timeout_s == 0:
             return await self._worker.result(owner, continuation_id)
         if timeout_s is None:
@@ -181,15 +183,16 @@ class TurnVerbs(SessionVerbs):
             return await self._worker.result(owner, continuation_id)
 
     async def cancel(
-        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str = "cancelled by the user"
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Continuation:
-        """Cancel a turn, at once and for good."""
+        """Cancel a turn permanently and return it. Raise `ContinuationFinal` if it has ended."""
+        reason = "cancelled by the user" if reason is None else reason
         cancelled = await self._worker.cancel(owner, continuation_id, reason)
         await self._worker.serve_next(cancelled.session_id)
         return cancelled
 
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
-        """Continue an interrupted turn from the first step that is missing."""
+        """Continue an interrupted turn from its first missing step. A running turn is returned unchanged."""
         continuation = await self._parts.store.get_continuation(owner, continuation_id)
         if continuation.status == "running":
             return continuation
@@ -200,7 +203,7 @@ class TurnVerbs(SessionVerbs):
         return await self._worker.take_over(continuation)
 
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
-        """Run the turn again as a new continuation."""
+        """Run the message of an ended or interrupted turn again, as a new continuation."""
         old = await self._parts.store.get_continuation(owner, continuation_id)
         if old.status not in FINAL and old.status != "interrupted":
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
@@ -214,18 +217,18 @@ class TurnVerbs(SessionVerbs):
     async def approve(
         self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
-        """Answer a tool call that waits for an approval; the turn continues as far as it can."""
-        answer = Approve(call_id=call_id, approved=approved)
+        """Approve or deny a waiting tool call. The turn continues until it ends or needs another approval."""
         waiting = await self._worker.result(owner, continuation_id)
         if waiting.status != "awaiting_approval":
             raise NotAwaitingApproval(
                 f"continuation {continuation_id} is {waiting.status}, not awaiting approval"
             )
         calls = Progress.from_steps(waiting.continuation.request.message, waiting.steps).open_calls
-        if answer.call_id not in calls or not calls[answer.call_id].awaits_approval:
+        call = calls.get(call_id) if isinstance(call_id, str) else None
+        if call is None or not call.awaits_approval:
             known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
             raise NotAwaitingApproval(f"no call {call_id} waits for an approval; these do: {known}")
-        step = ApprovalGiven(answer.call_id, answer.approved)
+        step = ApprovalGiven(call.id, check_flag("approved", approved))
         return await self._worker.take_over(waiting.continuation, (step,))
 
     async def ask(
@@ -265,7 +268,10 @@ class TurnVerbs(SessionVerbs):
         owner: str = DEFAULT_OWNER,
         session_id: str | None = None,
     ) -> Any:
-        """Call a tool that only reads the home. A tool that stores its result needs a `session_id`."""
+        """Call a tool that only reads the home, and return its result.
+
+        A tool that stores its result needs a `session_id`.
+        """
         return await DirectToolCall(self._parts, owner, session_id).make(name, arguments or {})
 
     @property
@@ -281,7 +287,31 @@ class TurnVerbs(SessionVerbs):
         Stored events come from the store: a slow reader misses none and sees none twice, whichever process
         wrote them.
         """
-        await self.check_cursor(session_id, after, owner=owner)
+        async with aclosing(await self.open_events(session_id, owner=owner, after=after)) as events:
+            async for event in events:
+                yield event
+
+    async def open_events(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0
+    ) -> AsyncGenerator[Event]:
+        """Return what `events` yields. An unknown session or cursor raises at once, not at the first event.
+
+        A cursor greater than the session's last cursor is unknown. It belongs to another session, or was
+        assigned before the store was restored from a backup.
+
+        Raises:
+            CursorUnknown: the session has no such cursor.
+        """
+        last = await self._parts.store.last_cursor(owner, session_id)
+        if after > last:
+            raise CursorUnknown(
+                f"session {session_id} has no cursor {after}: continue from its last cursor, {last}",
+                session_id=session_id,
+                last_cursor=last,
+            )
+        return self._follow_events(session_id, owner, after)
+
+    async def _follow_events(self, session_id: str, owner: str, after: int) -> AsyncGenerator[Event]:
         hub = self._parts.hub
         with hub.subscribe(session_id) as subscriber, self._feeds.open(owner, session_id, after) as feed:
             try:
@@ -307,19 +337,6 @@ class TurnVerbs(SessionVerbs):
             except StoreUnavailable:
                 if not self._worker.closing:
                     raise
-
-    async def check_cursor(self, session_id: str, cursor: int, *, owner: str = DEFAULT_OWNER) -> None:
-        """Raise `CursorUnknown` if the cursor is greater than the session's last cursor.
-
-        Such a cursor belongs to another session, or was assigned before the store was restored from a backup.
-        """
-        last = await self._parts.store.last_cursor(owner, session_id)
-        if cursor > last:
-            raise CursorUnknown(
-                f"session {session_id} has no cursor {cursor}: continue from its last cursor, {last}",
-                session_id=session_id,
-                last_cursor=last,
-            )
 
 
 def _check_key(new: Continuation, stored: Continuation) -> Continuation:

@@ -60,14 +60,15 @@ class WindowCache:
         return None if cached is None else cached[0]
 
     def get(self, session_id: str, version: int) -> CachedWindow | None:
-        """Return the window of a session if it is cached and current."""
+        """Return the cached window if it belongs to this version of the session, else None."""
         session, window = self._windows.get(session_id, (None, None))
         return window if session is not None and session.version == version else None
 
     def take(self, turn: Turn, render: Render) -> CachedWindow | None:
         """Remove and return the window of a turn: from the turn itself, or the cached one if it is current.
 
-        The turn changes the window. When the turn ends, `put` returns the window to the cache.
+        The turn changes the window. When the turn ends, `put` returns the window to the cache. None if
+        neither is there.
         """
         session, window = self._windows.pop(turn.session.id, (None, None))
         if turn.window is not None:
@@ -75,17 +76,16 @@ class WindowCache:
         return window if session is not None and session.version == turn.session.version else None
 
     def pop(self, session_id: str) -> tuple[Session, CachedWindow] | None:
-        """Remove and return a session and its window."""
+        """Remove and return a session and its window; None if they are not cached."""
         return self._windows.pop(session_id, None)
 
     def put(self, session: Session, window: CachedWindow) -> None:
-        """Cache the window of a session."""
+        """Cache the window of a session. Above the maximum, the least recently used window is dropped."""
         self._windows[session.id] = (session, window)
         self._windows.move_to_end(session.id)
         if len(self._windows) > self._max_windows:
             self._windows.popitem(last=False)
 
     def drop_owner(self, owner: str) -> None:
-        """Remove the windows of an owner."""
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
             del self._windows[session_id]

@@ -34,7 +34,7 @@ from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
 from sash.values.stats import Stats
-from sash.values.steps import Interrupted, Step, StepBody
+from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody
 
 STOP_WAIT_S = 5.0
 MAX_AUTO_RESUMES = 10
@@ -58,6 +58,14 @@ class ContinuationResult:
     @property
     def response(self) -> ContinuationResponse | None:
         return self.continuation.response
+
+    @property
+    def waiting_calls(self) -> tuple[ApprovalRequested, ...]:
+        """The tool calls that wait for an approval."""
+        if self.status != "awaiting_approval":
+            return ()
+        calls = Progress.from_steps(self.continuation.request.message, self.steps).open_calls.values()
+        return tuple(call.approval for call in calls if call.approval is not None and call.awaits_approval)
 
 
 @dataclass(slots=True)
@@ -90,7 +98,7 @@ class Worker:
         self.open()
 
     def open(self) -> None:
-        """Accept turns."""
+        """Start to accept turns."""
         self._draining = self.closing = self.closed = False
 
     async def close(self, grace_s: float = 0.0) -> None:
@@ -121,7 +129,7 @@ class Worker:
         return await accepted
 
     async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
-        """Claim a waiting continuation and run it. `steps` are written with the claim."""
+        """Claim a waiting continuation, run it and return it. `steps` are written with the claim."""
         if continuation.id in self._running and not steps:
             return continuation
         self.check_open()
@@ -132,7 +140,7 @@ class Worker:
         return turn.continuation
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
-        """Add a turn that the agent does not run."""
+        """Add a turn that the agent does not run, and return it."""
         self.check_open()
         while True:
             try:
@@ -146,17 +154,16 @@ class Worker:
                 self._report(ContinuationResult(recorded, steps))
             return recorded
 
-    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a completed turn."""
-        return await self._recorder.amend(owner, continuation_id, answer)
-
     async def stop(self, owner: str, session_id: str | None = None) -> None:
-        """Stop the running turns of an owner, or of one session."""
+        """Stop the running turns of an owner, or only those of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
         await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
 
     async def recover(self) -> list[Continuation]:
-        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed."""
+        """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
+
+        Return the turns that were marked.
+        """
         await self.heartbeat()
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
@@ -221,7 +228,7 @@ class Worker:
         return cancelled
 
     def _report(self, result: ContinuationResult) -> None:
-        """Report an ended turn to `on_turn`; its errors are logged."""
+        """Report an ended turn to `on_turn`. Errors of `on_turn` are logged."""
         if self._on_turn is None:
             return
         try:
@@ -230,7 +237,7 @@ class Worker:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
-        """Return the cost of a turn that does not run here, from its journal."""
+        """Return the cost of a turn that does not run in this process, computed from its journal."""
         continuation, steps = await self._store.journal(owner, continuation_id)
         progress = Progress.from_steps(continuation.request.message, steps)
         return progress.stats(turns=1, cancelled_turns=1)
@@ -258,12 +265,24 @@ class Worker:
             return
         running = self._register(turn, None)
         running.task = self._spawn(self._execute(running))
+        # A task that is cancelled before its first step runs no `finally`.
+        running.task.add_done_callback(lambda _: self._unregister(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         ended = asyncio.get_running_loop().create_future()
         running = _Running(TurnRunner(self._parts, turn), turn, task, ended)
         self._running[turn.continuation.id] = running
         return running
+
+    def _unregister(self, running: _Running, result: ContinuationResult | None = None) -> None:
+        """Remove a turn that runs no more, and pass its result on. A second call has no effect."""
+        if running.ended.done():
+            return
+        continuation = running.turn.continuation
+        if self._running.get(continuation.id) is running:
+            del self._running[continuation.id]
+        running.ended.set_result(result)
+        self._end(continuation.id, continuation.session_id)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -282,17 +301,14 @@ class Worker:
             elif runner.unwritten:
                 self._unwritten[continuation.id] = (turn, runner.unwritten)
         finally:
-            if self._running.get(continuation.id) is running:
-                del self._running[continuation.id]
-            running.ended.set_result(result)
-            self._end(continuation.id, continuation.session_id)
+            self._unregister(running, result)
         if result is not None:
             self._report(result)
         if runner.has_next:
             await self.serve_next(continuation.session_id)
 
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
-        """Wait until a turn has ended or needs an answer.
+        """Wait until a turn has ended, was interrupted or waits for an approval, and return its state.
 
         A turn of another process is polled. If the worker closes, return the current state.
         """
@@ -386,7 +402,7 @@ class Worker:
 
 
 def _fail_begin(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:
-    """Raise an error for a caller whose turn did not begin."""
+    """Set an error for a caller whose turn did not begin."""
     if not accepted.done():
         accepted.set_exception(StoreUnavailable("the runtime was closed"))
 

@@ -47,7 +47,7 @@ class CallOutcome:
         )
 
     def describe_entities(self, entities: Iterable[Entity]) -> list[dict[str, str]]:
-        """Return the states before and after for the first `MAX_SHOWN` entities."""
+        """Return a dict with the states before and after for each of the first `MAX_SHOWN` entities."""
         return [
             {"entity_id": entity.id, "name": entity.name}
             | ({"before": _describe_state(self.before[entity.id])} if entity.id in self.before else {})
@@ -75,7 +75,7 @@ class HomeActions:
         return self._parse(arguments).list_uses()
 
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Describe the call without making it."""
+        """Describe the call without making it: the service, its data, and the entities with their states."""
         call, index = self._parse(arguments), self.live_home.index
         entities = [{"entity_id": e.id, "name": e.name, "now": index.get_state(e.id)} for e in call.entities]
         preview: dict[str, Any] = {"service": call.service, "data": call.data, "entities": entities}
@@ -86,7 +86,7 @@ class HomeActions:
         return preview | ({"calls": sorted(call.member_services)} if call.member_services else {})
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
-        """Call the service and return the states before and after the call."""
+        """Make the call and return its result, with the states before and after it."""
         call = self._parse(arguments)
         outcome = await self.execute(call)
         return ActionOutcome(
@@ -140,7 +140,7 @@ class HomeActions:
         return CallOutcome(before, after, True if is_verified else None)
 
     async def read_states(self, entity_ids: Iterable[str]) -> StatesById:
-        """Read the current states from the home, not from the index."""
+        """Read the current states from the home, not from the index. A missing entity has the state None."""
         wanted = tuple(entity_ids)
         if len(wanted) > MAX_SINGLE_READS:
             found = {state.entity_id: state for state in await self.live_home.home.get_states()}
@@ -154,7 +154,7 @@ class HomeActions:
     async def _check_failed_call(
         self, call: ServiceCall, before: StatesById, error: ServiceFailed
     ) -> CallOutcome:
-        """Return an outcome if the failed call has changed something; else raise the error of the call."""
+        """Return an outcome if the failed call has changed a state. Otherwise raise the error of the call."""
         try:
             after = await self.read_states(call.entity_ids)
         except HomeError as lost:

@@ -85,7 +85,7 @@ def write_briefing(
 
 
 def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = "") -> str:
-    """List what changed since the briefing, and entities that the message mentions. Update the briefing.
+    """Return the changes since the briefing, and entities that the message mentions. Update the briefing.
 
     Changes above `MAX_CHANGES` are listed with the next message. Return an empty text if nothing changed.
     """
@@ -121,7 +121,7 @@ def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = ""
 
 
 def _find_mentioned(index: HomeIndex, message: str, briefing: HomeBriefing) -> list[str]:
-    """Return the ids of entities that a message seems to mention and the model does not know yet."""
+    """Return the ids of entities that a message seems to mention and that the briefing does not list."""
     if not message.strip() or len(briefing.states) >= len(index.entities):
         return []
     found, _ = index.search(message, limit=MAX_MENTIONED)
@@ -129,7 +129,7 @@ def _find_mentioned(index: HomeIndex, message: str, briefing: HomeBriefing) -> l
 
 
 def _rank_entities(index: HomeIndex, message: str) -> list[Entity]:
-    """Sort all entities: mentioned ones first, then by domain, active ones before idle ones."""
+    """Return all entities sorted: mentioned ones first, then by domain, active ones before idle ones."""
     found, _ = index.search(message, limit=MAX_MENTIONED)
     mentioned = {entity.id for entity in found} if message.strip() else set()
 
@@ -141,7 +141,7 @@ def _rank_entities(index: HomeIndex, message: str) -> list[Entity]:
 
 
 def _describe(index: HomeIndex, entity: Entity) -> str:
-    """Return the id and the state, and the name only if the id does not already say it."""
+    """Return the id and the state of an entity, and its name only if the id does not contain it."""
     state = index.states.get(entity.id)
     is_name_needed = not set(split_words(entity.name)) <= set(split_words(entity.id.replace("_", " ")))
     name = f" “{entity.name}”" if is_name_needed else ""
@@ -157,7 +157,7 @@ def _get_area_name(index: HomeIndex, entity: Entity) -> str:
 def _count_others(
     index: HomeIndex, others: list[Entity], count_tokens: Callable[[str], int], max_tokens: int
 ) -> Iterable[str]:
-    """Yield one line with the number of unlisted entities by area, within the token limit."""
+    """Yield at most one line: the numbers of unlisted entities by area, within the token limit."""
     by_area = Counter(_get_area_name(index, entity) for entity in others)
     parts: list[str] = []
     tokens = 0
@@ -172,7 +172,7 @@ def _count_others(
 
 
 def _has_changed(index: HomeIndex, entity_id: str, reported: str) -> bool:
-    """Return whether a state differs from the reported one. Small changes of numbers do not count."""
+    """Return whether the current state differs from `reported`. Small changes of numbers do not count."""
     state = index.get_state(entity_id)
     if state == reported:
         return False

@@ -33,7 +33,7 @@ MAX_MESSAGE_CHARS = 200
 MIN_NAME_LENGTH = 7
 # The prefix of loggers of integrations and automations.
 COMPONENT_PREFIX = "homeassistant.components."
-# A sensor is stuck after both this multiple of its usual interval and this time.
+# A sensor is stuck if it has not changed for this multiple of its usual interval, and for this time.
 STALE_FACTOR = 20
 STALE_AFTER = timedelta(hours=12)
 
@@ -72,7 +72,7 @@ class EntityFacts:
 
     @property
     def siblings(self) -> list[Entity]:
-        """The other entities of the same device."""
+        """The other entities of the same device; empty without a device."""
         if self.device is None:
             return []
         return [e for e in self.index.list_device_entities(self.device.id) if e.id != self.entity.id]
@@ -91,7 +91,7 @@ class EntityFacts:
 async def diagnose_entity(
     live_home: LiveHome, id_or_name: str, now: datetime, zone: tzinfo | None
 ) -> dict[str, Any]:
-    """Return the diagnosis of an entity as JSON. Raises `EntityNotFound`."""
+    """Return the diagnosis of an entity as JSON values. Raise `EntityNotFound` if there is no such entity."""
     facts = await _collect_facts(live_home, id_or_name, now, zone)
     causes = [cause for check in _CHECKS for cause in check(facts)]
     causes.sort(key=lambda cause: ("high", "medium", "low").index(cause.confidence))
@@ -141,7 +141,7 @@ async def _collect_facts(
 
 
 def _find_voltage_sensors(index: HomeIndex, entity: Entity) -> list[str]:
-    """Return the ids of mains voltage sensors. Sensors in the area of the entity come first."""
+    """Return the ids of some mains voltage sensors. Sensors in the area of the entity come first."""
     found = [
         e
         for e in index.entities.values()
@@ -152,7 +152,7 @@ def _find_voltage_sensors(index: HomeIndex, entity: Entity) -> list[str]:
 
 
 def _check_availability(facts: EntityFacts) -> Iterator[Cause]:
-    """Find out whether the bridge, the device or only the entity is unavailable."""
+    """Yield the cause if the entity is unavailable: its bridge, its device, or only the entity."""
     if not facts.is_unavailable:
         return
     index, device = facts.index, facts.device
@@ -204,7 +204,7 @@ def _check_battery(facts: EntityFacts) -> Iterator[Cause]:
 
 
 def _check_flicker(facts: EntityFacts) -> Iterator[Cause]:
-    """Find rapid changes. Blame the mains voltage if it dips at the same times."""
+    """Yield a cause if the entity changes rapidly. It is the mains voltage if that dips at the same times."""
     if facts.entity.domain not in FLICKERING_DOMAINS:
         return
     quick = facts.quick_changes
@@ -236,7 +236,7 @@ def _check_flicker(facts: EntityFacts) -> Iterator[Cause]:
 
 
 def _check_dropouts(facts: EntityFacts) -> Iterator[Cause]:
-    """Find repeated short losses of the connection."""
+    """Yield a cause if the entity lost its connection several times and has it again."""
     gone = [p for n, p in enumerate(facts.points) if n and p.state == UNAVAILABLE]
     if len(gone) < MIN_DROPOUTS or facts.is_unavailable or len(facts.quick_changes) >= MIN_FLICKERS:
         return
@@ -248,7 +248,7 @@ def _check_dropouts(facts: EntityFacts) -> Iterator[Cause]:
 
 
 def _check_staleness(facts: EntityFacts) -> Iterator[Cause]:
-    """Find a sensor that has stopped sending new values."""
+    """Yield a cause if a sensor has stopped sending new values."""
     times = [point.at for point in facts.points]
     if facts.entity.domain != "sensor" or facts.state is None or facts.is_unavailable or len(times) < 4:
         return
@@ -276,7 +276,7 @@ def _check_switched_off(facts: EntityFacts) -> Iterator[Cause]:
 
 
 def _check_log(facts: EntityFacts) -> Iterator[Cause]:
-    """Find records of the system log that name the entity."""
+    """Yield a cause if the system log has records that name the entity."""
     records = [record for record in facts.log if _mentions(record, facts)]
     if not records:
         return
@@ -337,7 +337,7 @@ def _describe_device(facts: EntityFacts) -> dict[str, Any] | None:
 
 
 def _find_impact(facts: EntityFacts) -> dict[str, Any]:
-    """Return the other entities and automations that a problem of this entity affects."""
+    """Return the other entities and automations that a problem of this entity affects, as JSON values."""
     index = facts.index
     dependents = index.list_dependents(facts.entity.id)
     affected = [

@@ -71,7 +71,7 @@ class ExpectedEffect:
 
 
 def find_expected_effect(service: str, data: dict[str, Any], before: State) -> ExpectedEffect | None:
-    """Return the effect of a service on an entity in the state `before`; None if it cannot be observed."""
+    """Return the expected effect of a service on an entity in the state `before`; None if not observable."""
     domain, _, verb = service.partition(".")
     if domain == "homeassistant":
         domain = before.domain
@@ -88,7 +88,7 @@ def is_repeatable(service: str) -> bool:
 
 
 def get_final_state(state: str) -> str:
-    """Return the state that a moving entity will reach; other states are returned unchanged."""
+    """Return the state that a moving entity will reach: "open" for "opening". Others stay as they are."""
     return FINAL_STATES.get(state, state)
 
 
@@ -108,7 +108,7 @@ def _expect_toggled(data: dict[str, Any], before: State) -> ExpectedEffect:
 
 
 def _expect_light_on(data: dict[str, Any], before: State) -> ExpectedEffect | None:
-    """Expect only those arguments that a light reports in the same form."""
+    """Return the effect for the arguments that a light reports; None for a relative brightness."""
     other = {name: value for name, value in data.items() if name != "transition"}
     if "brightness_step" in other or "brightness_step_pct" in other:
         return None
@@ -125,7 +125,10 @@ def _expect_light_on(data: dict[str, Any], before: State) -> ExpectedEffect | No
 
 
 def _expect_opened(data: dict[str, Any], before: State) -> ExpectedEffect:
-    """Accept movement as success. An entity that reports a position must also reach the end position."""
+    """Return the effect of opening. Movement counts as success.
+
+    An entity that reports a position must also reach the end position.
+    """
     attributes = (("current_position", 100),) if "current_position" in before.attributes else ()
     return ExpectedEffect(
         frozenset({"open"}), attributes=attributes, in_progress_states=frozenset({"opening"})

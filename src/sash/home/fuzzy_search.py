@@ -33,7 +33,7 @@ _CONTRACTION = re.compile(r"(?<=\w)['’](?:\w|ll|re|ve)\b|\b\w['’](?=\w)")
 
 
 class SearchResult(NamedTuple):
-    """The ids of the best matches, and the total number of matches."""
+    """The ids of the best matches, best first, and the number of all matches."""
 
     ids: list[str]
     total: int
@@ -110,7 +110,7 @@ class FuzzySearch:
         ]
 
     def _split(self, query: str) -> tuple[list[str], list[str]]:
-        """Return the words of a query without common words such as "the", and all its words."""
+        """Return the words of a query without common words such as "the", and then all its words."""
         text = _CONTRACTION.sub("", query[:MAX_QUERY_CHARS])
         all_words = [word for word in split_words(text) if len(word) <= MAX_WORD_CHARS]
         not_common = frozenset(extract_keywords(text))
@@ -121,7 +121,7 @@ class FuzzySearch:
         return sum(len(self._postings[similar]) for similar, _ in self._find_similar(word))
 
     def _score(self, word: str, bonus: float) -> dict[int, float]:
-        """Return the score of each entry for its best match of a word. Every match also earns the bonus."""
+        """Return the scores of entries for one word, by entry number. Each entry also gets the bonus."""
         best: dict[int, float] = {}
         for similar, quality in self._find_similar(word):
             posting = self._postings[similar]

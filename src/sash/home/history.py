@@ -16,14 +16,14 @@ MAX_NUMBER = 1e15
 
 
 class NumberSeries(NamedTuple):
-    """Numbers with their times."""
+    """Numbers with their times, in two lists of the same length."""
 
     times: list[datetime]
     values: list[float]
 
 
 def extract_numbers(points: Sequence[HistoryPoint]) -> NumberSeries:
-    """Return the points whose state is a number."""
+    """Return the points whose state is a number, with their times."""
     found = [(point.at, value) for point in points if (value := parse_number(point.state)) is not None]
     return NumberSeries([at for at, _ in found], [value for _, value in found])
 
@@ -46,7 +46,7 @@ def is_numeric(points: Sequence[HistoryPoint]) -> bool:
 def summarize_history(
     points: Sequence[HistoryPoint], start: datetime, end: datetime, unit: str, zone: tzinfo | None
 ) -> dict[str, Any]:
-    """Return the summary of a history as JSON for the model."""
+    """Return the summary of a history as JSON values: statistics of numbers, or durations of states."""
     if not points:
         return {"note": "no history in this time"}
     gaps = sum(point.state in NO_STATE for point in points)
@@ -106,13 +106,13 @@ def format_duration(duration: timedelta) -> str:
 
 
 def _list_spans(points: Sequence[HistoryPoint], end: datetime) -> list[tuple[HistoryPoint, datetime]]:
-    """Return each point with the end of its state."""
+    """Return each point with the time at which its state ended, at the latest `end`."""
     untils = [point.at for point in points[1:]] + [max(end, points[-1].at)]
     return list(zip(points, untils, strict=True))
 
 
 def _compute_mean(points: Sequence[HistoryPoint], end: datetime) -> float:
-    """Return the mean, weighted by the duration of each value."""
+    """Return the mean of the numbers among the points, weighted by the duration of each value."""
     total = weight = 0.0
     for point, until in _list_spans(points, end):
         value = parse_number(point.state)

@@ -56,7 +56,7 @@ def draw_history(
     end: datetime,
     zone: tzinfo | None = None,
 ) -> bytes:
-    """Draw histories by name. Return a PNG file."""
+    """Draw histories, given by the name of the entity, and return a PNG file."""
     lines = {name: points for name, points in histories.items() if is_numeric(points)}
     bars = {name: points for name, points in histories.items() if points and name not in lines}
     height = TOP + (LINES_HEIGHT + GAP if lines else 0) + len(bars) * (BAR_HEIGHT + GAP) + BOTTOM

@@ -90,7 +90,7 @@ QUERY_TOOLS: dict[str, QueryTool] = {}
 
 
 def _query_tool(description: str, arguments: Schema, result: Schema) -> Callable[[Query], Query]:
-    """Register a method of `HomeQueries` as the tool of the same name."""
+    """Return a decorator that registers a method of `HomeQueries` as the tool of the same name."""
 
     def register(function: Query) -> Query:
         name = function.__name__
@@ -101,7 +101,7 @@ def _query_tool(description: str, arguments: Schema, result: Schema) -> Callable
 
 
 class HomeQueries:
-    """Answers questions about the home with JSON."""
+    """The tools that read the home. Every method returns JSON values."""
 
     def __init__(self, live_home: LiveHome, clock: Clock, zone: tzinfo | None = None) -> None:
         self._live_home = live_home
@@ -352,7 +352,7 @@ class HomeQueries:
         return description | ({"attributes": attributes} if attributes else {})
 
     def _parse_end(self, text: str | None) -> datetime:
-        """Return the time of an ISO text, but not later than now. Raises `InvalidInput`."""
+        """Return the time in an ISO text, at most now. None is now. Raise `InvalidInput` for another text."""
         now = self._clock.now()
         if text is None:
             return now

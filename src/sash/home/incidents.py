@@ -45,7 +45,7 @@ class Incident:
     began_earlier: bool = False
 
     def merge(self, later: "Incident") -> "Incident":
-        """Combine with a repetition: the higher severity, and the later message."""
+        """Return this incident combined with its repetition: the higher severity, and the later message."""
         worst = max(self.severity, later.severity, key=SEVERITIES.index)
         last_at, count = max(self.last_at, later.last_at), self.count + later.count
         return replace(
@@ -118,7 +118,7 @@ def _read_record(index: HomeIndex, record: LogRecord, start: datetime) -> Incide
 async def _find_outages(
     live_home: LiveHome, index: HomeIndex, log: Sequence[LogRecord], start: datetime, now: datetime
 ) -> list[Incident]:
-    """Find times in which entities were unavailable.
+    """Return the times in which entities were unavailable, as incidents.
 
     Only entities that are unavailable now, appear in the log, or are behind a bridge are examined.
     """
@@ -174,7 +174,10 @@ def _list_gaps(points: Sequence[HistoryPoint]) -> Iterable[tuple[datetime, datet
 
 
 def _merge_repetitions(incidents: Iterable[Incident]) -> list[Incident]:
-    """Merge equal log messages, and outages of one entity within the same hour."""
+    """Return the incidents with repetitions merged.
+
+    Repetitions are equal log messages, and outages of one entity that began in the same hour.
+    """
     found: dict[tuple[str, ...], Incident] = {}
     for incident in sorted(incidents, key=lambda incident: incident.first_at):
         key = (
@@ -210,7 +213,7 @@ def _find_cascades(index: HomeIndex, incidents: Sequence[Incident]) -> list[tupl
 
 
 def _is_related(index: HomeIndex, root: Incident, other: Incident) -> bool:
-    """Return whether two incidents share a source or a device, or the other one depends on the root."""
+    """Return whether the incidents share a source or a device, or `other` is about a dependent of `root`."""
     if root.source == other.source or root.device_ids & other.device_ids:
         return True
     dependents = {d.entity_id for key in root.entities for d in index.list_dependents(key)}

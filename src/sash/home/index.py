@@ -59,7 +59,7 @@ class HomeIndex:
         )
 
     def apply(self, entity_id: str, state: State | None) -> None:
-        """Set the state of an entity; None removes it."""
+        """Set the state of an entity, given by its id. None removes the state."""
         for states in (self._all_states, self.states) if entity_id in self.entities else (self._all_states,):
             if state is None:
                 states.pop(entity_id, None)
@@ -89,16 +89,16 @@ class HomeIndex:
         return self._device_entities.get(device_id, [])
 
     def list_entities_behind(self, bridge_id: str) -> list[Entity]:
-        """Return the entities of all devices that are connected through a bridge."""
+        """Return the entities of all devices that are connected through a bridge, given by its device id."""
         connected = [device.id for device in self._devices.values() if device.via_id == bridge_id]
         return [entity for device_id in connected for entity in self.list_device_entities(device_id)]
 
     def get_bridge(self, device: Device) -> Device | None:
-        """Return the bridge that connects a device."""
+        """Return the bridge that connects a device, or None."""
         return self._devices.get(device.via_id) if device.via_id else None
 
     def list_dependents(self, entity_id: str) -> list[Dependent]:
-        """Return the automations, scripts, scenes, groups and templates that use an entity."""
+        """Return the automations, scripts, scenes, groups and templates that use the entity with this id."""
         return self._dependents.get(entity_id, [])
 
     def list_contents(self, entity_id: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -143,11 +143,11 @@ class HomeIndex:
         raise EntityNotFound(f"there is no entity {id_or_name!r}{hint}")
 
     def redact(self, text: str) -> str:
-        """Replace the ids of hidden entities in a text."""
+        """Return the text with "(an entity)" in place of the ids of hidden entities."""
         return ID_PATTERN.sub(lambda found: HIDDEN_ID_TEXT if found[0] in self._hidden else found[0], text)
 
     def find_area(self, name: str) -> Area:
-        """Return the area with this id, name or alias. Raises `EntityNotFound` with the known areas."""
+        """Return the area with this id, name or alias. Raise `EntityNotFound` with the known areas."""
         wanted = name.strip().casefold()
         for area in self.areas.values():
             if wanted in (area.id.casefold(), area.name.casefold(), *(a.casefold() for a in area.aliases)):
@@ -183,7 +183,7 @@ class HomeIndex:
         return [self.entities[entity_id] for entity_id in ids], total
 
     def find_unmatched_words(self, query: str, entity_id: str) -> list[str]:
-        """Return the words of a query that do not match an entity."""
+        """Return the words of a query that do not match an entity, given by its id."""
         return self._search.find_unmatched_words(query, entity_id)
 
     def _list_texts(self, entity: Entity) -> Iterable[tuple[str, float]]:

@@ -30,7 +30,7 @@ def time_and(value: Schema) -> Schema:
 
 
 def arguments_of(required: tuple[str, ...] = (), **properties: Schema) -> Schema:
-    """Return the schema of a tool's arguments."""
+    """Return the schema of a tool's arguments: these properties and no others."""
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
     return schema | ({"required": list(required)} if required else {})
 

@@ -50,14 +50,13 @@ class LiveHome:
         self._unsubscribe = self.home.subscribe(self._on_event)
 
     async def close(self) -> None:
-        """Disconnect from the home."""
         self._unsubscribe()
         self._drop_index(Disconnected("it was closed"))
         await self.home.close()
 
     @property
     def index(self) -> HomeIndex:
-        """The index. Raises `HomeUnavailable` or `HomeUnauthorized` while there is none."""
+        """The current index. Raise `HomeUnavailable` or `HomeUnauthorized` while there is none."""
         if self._index is None:
             kind = HomeUnauthorized if self._problem.is_token_refused else HomeUnavailable
             raise kind(f"{self.home.name} cannot be reached: {self._problem.reason}")
@@ -69,7 +68,7 @@ class LiveHome:
         return self._services
 
     async def wait_until_ready(self) -> HomeIndex:
-        """Wait until there is an index, without a time limit."""
+        """Wait until there is an index, without a time limit, and return it."""
         while self._index is None:
             await self._ready.wait()
         return self._index
@@ -77,7 +76,7 @@ class LiveHome:
     async def wait_until(self, is_met: Callable[[], bool], entity_ids: set[str], timeout_s: float) -> None:
         """Return when a condition is met, or after the timeout.
 
-        The condition is checked now and after each change of the given entities.
+        The condition is checked now and after each change of an entity in `entity_ids`.
         """
         changed = asyncio.Event()
 
@@ -123,7 +122,7 @@ class LiveHome:
             self._read_task = None
 
     def _schedule_read(self, delay_s: float) -> None:
-        """Read the home after a delay. If a read is running, another one follows it."""
+        """Read layout, states and services after a delay. If a read is running, another read follows it."""
         self._is_outdated = True
         if self._read_task is None:
             self._read_task = asyncio.get_running_loop().create_task(self._read_until_current(delay_s))
@@ -141,7 +140,7 @@ class LiveHome:
         self._read_task = None
 
     async def _read(self) -> None:
-        """Build a new index in a thread, then apply the changes that arrived meanwhile."""
+        """Read the home and build a new index in a thread. Apply the changes that arrived meanwhile."""
         self._changes_while_reading = []
         layout, states, services = await asyncio.gather(
             self.home.get_layout(), self.home.get_states(), self.home.get_services()

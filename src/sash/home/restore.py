@@ -58,16 +58,16 @@ class SavedState:
         return f"{self.state} ({details})" if details else self.state
 
     def is_same(self, other: "SavedState") -> bool:
-        """Return whether the state and all restorable attributes are equal."""
+        """Return whether both have the same state and the same restorable attributes."""
         names = self.attributes.keys() | other.attributes.keys()
         return self.state == other.state and not any(
             self.differs(other, name) or other.differs(self, name) for name in names
         )
 
     def is_unchanged_in(self, other: "SavedState") -> bool:
-        """Return whether `other` still has this state and these attributes.
+        """Return whether the later state `other` still has this state and these attributes.
 
-        While one of them is moving, only the final states are compared.
+        If this or the other state is a movement, only the final states are compared.
         """
         if get_final_state(self.state) != get_final_state(other.state):
             return False
@@ -76,7 +76,7 @@ class SavedState:
         return not any(self.differs(other, name) for name in self.attributes)
 
     def differs(self, other: "SavedState", name: str) -> bool:
-        """Return whether this state has the attribute and `other` has a different value."""
+        """Return whether this state has the attribute `name` and `other` lacks it or has another value."""
         return name in self.attributes and not is_same_value(
             self.attributes[name], other.attributes.get(name), name
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def find_problem(selector: dict[str, Any], value: Any) -> str | None:
-    """Return what a valid value looks like, such as "must be a number"; None if the value is valid.
+    """Return the rule that a value breaks, such as "must be a number"; None if the value is valid.
 
     An unknown selector accepts every value.
     """

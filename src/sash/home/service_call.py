@@ -111,7 +111,7 @@ def parse_service_call(
 
 
 def _describe(items: Mapping[str, Service | ServiceField]) -> str:
-    """List services or arguments with their descriptions."""
+    """Return a list of services or arguments with their descriptions, as text."""
     described = [
         f"{name} ({item.description[:MAX_DESCRIPTION_CHARS]})" if item.description else name
         for name, item in items.items()
@@ -120,7 +120,7 @@ def _describe(items: Mapping[str, Service | ServiceField]) -> str:
 
 
 def _is_known(service: str, index: HomeIndex) -> bool:
-    """Return False for a script that is not exposed, because its service is hidden too."""
+    """Return whether the agent may know a service. The service of a script that is not exposed is hidden."""
     domain, _, verb = service.partition(".")
     return domain != "script" or verb in _SCRIPT_VERBS or service in index.entities
 
@@ -153,7 +153,7 @@ def _accepts(service: Service, entity: Entity) -> bool:
 
 
 def _check_data(service: Service, data: dict[str, Any], index: HomeIndex) -> Iterator[Entity]:
-    """Check the arguments. Yield the entities that they name, which must be exposed."""
+    """Check the arguments of a service and yield the entities that they name, which must be exposed."""
     if targets := _TARGET_ARGUMENTS.intersection(data):
         raise InvalidInput(f"{', '.join(sorted(targets))} does not belong in data: use entity_ids or areas")
     if unknown := [name for name in data if name not in service.fields]:

@@ -30,12 +30,12 @@ class ActionUndo:
         self._actions = actions
 
     async def list_uses(self, arguments: dict[str, Any], context: ToolContext) -> Iterable[ServiceUse]:
-        """Return the services that the policy must check."""
+        """Return the services of the undo, which the policy must check."""
         _, calls = await self._plan(context)
         return [use for call in calls for use in call.list_uses()]
 
     async def preview(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Describe the calls without making them."""
+        """Describe the calls of the undo without making them."""
         _, calls = await self._plan(context)
         index = self._actions.live_home.index
         return {
@@ -52,7 +52,7 @@ class ActionUndo:
     async def invoke(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Restore the states from before the last action.
 
-        Raises `InvalidInput` if there is no such action, or it cannot be undone.
+        Raise `InvalidInput` if there is no such action, or it cannot be undone.
         """
         action_key, calls = await self._plan(context)
         outcome = CallOutcome({}, {}, True)
@@ -71,7 +71,10 @@ class ActionUndo:
         return ActionOutcome(result, outcome.verified, undoes=action_key)
 
     async def _plan(self, context: ToolContext) -> tuple[str, list[ServiceCall]]:
-        """Return the key of the last effective action that is not undone yet, and the calls to undo it."""
+        """Return the key of the last action that had an effect and is not undone, and the calls to undo it.
+
+        Raise `InvalidInput` if there is no such action, or it is unknown whether it was done.
+        """
         undone: set[str] = set()
         without_effect = ""
         async for key, action in context.past_actions():
@@ -102,7 +105,10 @@ class ActionUndo:
         )
 
     async def _plan_calls(self, action: Action) -> list[ServiceCall]:
-        """Return the calls that restore the states from before an action. Equal calls are combined."""
+        """Return the calls that restore the states from before an action. Equal calls are combined.
+
+        Raise `InvalidInput` if a state cannot be restored, or has changed since the action.
+        """
         name = _name(action)
         before = {key: SavedState.from_dict(saved) for key, saved in action.before.items()}
         after = {key: SavedState.from_dict(saved) for key, saved in action.after.items()}

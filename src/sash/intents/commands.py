@@ -96,7 +96,7 @@ EntityCommand = tuple[str, dict[str, Any]] | None
 
 @dataclass(frozen=True, slots=True)
 class PlannedCall:
-    """A service with its entities and its data."""
+    """A service call for a command: the service, the ids of its entities, and its data."""
 
     service: str
     entity_ids: tuple[str, ...]
@@ -154,14 +154,14 @@ def plan_calls(
 
 
 def find_shopping_list(index: HomeIndex) -> tuple[Entity, ...]:
-    """Return Home Assistant's own shopping list, or else the only to-do list. Empty if several would do."""
+    """Return Home Assistant's own shopping list, or else the only to-do list; empty if several fit."""
     lists = [entity for entity in index.entities.values() if entity.domain == "todo"]
     own = [e for e in lists if e.platform == _SHOPPING_LIST or e.id == f"todo.{_SHOPPING_LIST}"]
     return tuple(own or lists) if len(own or lists) == 1 else ()
 
 
 def _has_feature(state: State, bits: int) -> bool:
-    """Return whether an entity has one of the features. Without `supported_features` it has all."""
+    """Return whether an entity has at least one of the features. Without `supported_features` it has all."""
     features = state.attributes.get("supported_features")
     return not bits or not isinstance(features, int) or bool(features & bits)
 

@@ -1,6 +1,6 @@
 """The grammar of a language: its sentences and their interpretations.
 
-hassil reads the grammar from home-assistant-intents. The names of a home are given to it as lists.
+hassil reads the grammar from home-assistant-intents. The names of a home are passed to it as lists.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -154,12 +154,11 @@ class Grammar:
         found = map(self._read_result, results)
         return sorted(found, key=lambda interpretation: interpretation.rank, reverse=True)
 
-    def list_blocks(self) -> list[tuple[str, IntentData]]:
-        """Return all blocks of sentences, each with the name of its intent."""
-        return [(name, block) for name, block, _ in self._blocks]
-
     def _find_required_clauses(self, block: IntentData) -> frozenset[RequiredClauses]:
-        """Return the required clauses of each template in a block."""
+        """Return the required clauses of each template in a block.
+
+        A clause is a set of words, and a sentence must have one of them. A clause may also have marks.
+        """
         rules = {**self.sentences.expansion_rules, **block.expansion_rules}
         context = block.requires_context
         marks = {frozenset({_SPEAKER_AREA_MARK})} if "area" in context else set()
@@ -171,6 +170,7 @@ class Grammar:
         """Return the part of the grammar that can match a sentence: a few of some hundred blocks.
 
         Hassil makes the same checks for each template. To check each clause once is several times as fast.
+        `marks` are those of the sentence.
         """
         present = {fragment for fragment in self._fragments if fragment in searchable}
         present.update(marks)
@@ -221,7 +221,7 @@ class Grammar:
         return sentence is None or not sentence.get_required_clauses(self.sentences.expansion_rules)
 
     def _find_list_words(self, sentence: Sentence | None) -> Mapping[str, str]:
-        """Return the names of states in the list that a template uses."""
+        """Return the names of states in the list that a template uses; empty if it uses none."""
         if sentence is None:
             return {}
         for reference in sentence.expression.list_references(self.sentences.expansion_rules):  # type: ignore[attr-defined]
@@ -243,12 +243,12 @@ class Grammar:
 
 
 def _make_domain_mark(domain: str) -> str:
-    """Return the mark for the name of an entity of a domain."""
+    """Return the mark for a domain: a text that stands for "the sentence names an entity of this domain"."""
     return f"\0{domain}"
 
 
 def _list_marks(lists: Mapping[str, SlotList], area: Slot | None) -> set[str]:
-    """Return the marks for the names in a sentence, and for the area of the speaker."""
+    """Return the marks of a sentence: for the domains of its names, and for a known area of the speaker."""
     names = lists["name"]
     found = [value.context or {} for value in names.values] if isinstance(names, TextSlotList) else []
     return {_make_domain_mark(context["domain"]) for context in found} | (
@@ -264,7 +264,7 @@ def _build_list_index(name: str, values: SlotList, language: str) -> None:
 
 
 def _read_slot(found: MatchEntity, sentence: str) -> Slot:
-    """Read a slot. A wildcard keeps the punctuation that hassil removes."""
+    """Convert a slot of hassil. A wildcard keeps the punctuation of the sentence, which hassil removes."""
     if found.is_wildcard:
         start, end = found.text_span or (0, 0)
         text = sentence[start:end].strip() or found.text.strip()
@@ -275,7 +275,7 @@ def _read_slot(found: MatchEntity, sentence: str) -> Slot:
 
 
 def _expand(phrases: Iterable[str]) -> Iterator[str]:
-    """Expand the phrases that are templates. Hassil would treat them as plain text."""
+    """Yield the phrases, and for a template all its forms. Hassil would treat a template as plain text."""
     for phrase in phrases:
         if is_template(phrase):
             yield from filter(
@@ -286,7 +286,7 @@ def _expand(phrases: Iterable[str]) -> Iterator[str]:
 
 
 def _find_spoken_values(values: TextSlotList) -> dict[str, str]:
-    """Return the first spoken form of each value of a list."""
+    """Return the first spoken form of each value of a list, by value."""
     spoken: dict[str, str] = {}
     for value in values.values:
         if isinstance(value.value_out, str) and value.value_out not in spoken:

@@ -16,7 +16,7 @@ from sash.intents.replies import ReplyWriter, SpokenState
 from sash.intents.target_entities import find_matching_entities, find_named_entity
 from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import UNAVAILABLE, Entity
-from sash.ports.intents import ToolResult, Utterance, make_local_answer, make_local_calls
+from sash.ports.intents import LocalCallResult, Utterance, make_local_answer, make_local_calls
 from sash.ports.model import Answer
 from sash.values.clock import Clock
 
@@ -36,7 +36,7 @@ class IndexSource(Protocol):
 
     @property
     def index(self) -> HomeIndex:
-        """The index. Raises `HomeUnavailable` while there is none."""
+        """The current index. Raise `HomeUnavailable` while there is none."""
 
 
 class HomeIntents:
@@ -64,11 +64,6 @@ class HomeIntents:
         self._writers: dict[str, ReplyWriter] = {}
         self._names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
-
-    @property
-    def loaded_languages(self) -> tuple[str, ...]:
-        """The languages in memory, oldest first."""
-        return tuple(self._writers)
 
     async def warm_up(self, language: str | None = None) -> None:
         """Load the grammar of a language, and the names, in advance. None is the language of the home."""
@@ -149,7 +144,7 @@ class HomeIntents:
         return make_local_answer(text)
 
     async def _load_language(self, language: str) -> ReplyWriter:
-        """Load a language. If too many are loaded, drop the one that was loaded first."""
+        """Return the writer of a language. If too many languages are loaded, drop the first one."""
         if (writer := self._writers.get(language)) is not None:
             return writer
         async with self._load_lock:
@@ -210,7 +205,10 @@ def _plan_command(best: list[Interpretation], index: HomeIndex, area_id: str | N
 
 
 def _list_unavailable(interpretation: Interpretation, entities: Sequence[Entity], index: HomeIndex) -> str:
-    """Return a note about unavailable entities; empty if the sentence names a single entity."""
+    """Return a note with the unavailable entities for the end of an answer; empty if there are none.
+
+    It is also empty for a sentence about one named entity, whose state the answer says already.
+    """
     if "name" in interpretation.slots:
         return ""
     names = [entity.name for entity in entities if index.get_state(entity.id) == UNAVAILABLE]
@@ -220,14 +218,14 @@ def _list_unavailable(interpretation: Interpretation, entities: Sequence[Entity]
 
 def _report_results(
     best: list[Interpretation],
-    results: Sequence[ToolResult],
+    results: Sequence[LocalCallResult],
     index: HomeIndex,
     area_id: str | None,
     writer: ReplyWriter,
 ) -> Answer | None:
-    """Answer a command from the results of its calls, because the index may not be updated yet.
+    """Return the answer to a command, from the results of its calls: the index may not be updated yet.
 
-    Returns None if a call was refused, failed or could not be verified. Then the model explains the result.
+    Return None if a call was refused, failed or could not be verified. Then the model explains the result.
     """
     changed: dict[str, SpokenState] = {}
     for result in results:
@@ -249,7 +247,7 @@ def _report_results(
 
 
 def _read_states(content: dict[str, Any], index: HomeIndex, writer: ReplyWriter) -> Iterator[SpokenState]:
-    """Yield the new states in a result of `call_service`."""
+    """Yield the new states of entities, from a result of `call_service`."""
     for entry in content["entities"]:
         if isinstance(entry, dict) and isinstance(entity_id := entry.get("entity_id"), str):
             known = index.states.get(entity_id)
@@ -259,7 +257,7 @@ def _read_states(content: dict[str, Any], index: HomeIndex, writer: ReplyWriter)
 
 
 def _read_slots(interpretation: Interpretation, index: HomeIndex) -> dict[str, Any]:
-    """Return the slots for the template, with the names that entities, areas and floors have in the home."""
+    """Return the slots for the answer's template, with the names of entities, areas and floors."""
     slots: dict[str, Any] = {name: slot.text or slot.value for name, slot in interpretation.slots.items()}
     if isinstance(named := interpretation.get_value("name"), NamedEntities):
         slots["name"] = named.name

@@ -44,7 +44,7 @@ class HomeNames:
         }
 
     def find_in(self, sentence: str) -> Mapping[str, SlotList]:
-        """Return the names that occur in a sentence, which must be in lower case.
+        """Return the names that occur in a sentence, by kind. The sentence must be in lower case.
 
         Hassil tries every name of a list at every position, so shorter lists make it faster.
         """
@@ -55,13 +55,13 @@ class HomeNames:
         }
 
     def list_all(self) -> Mapping[str, SlotList]:
-        """Return all names."""
+        """Return all names, by kind: entities, areas and floors."""
         return {
             kind: TextSlotList(kind, [value for _, value in values]) for kind, values in self._values.items()
         }
 
     def find_area(self, name: object) -> Slot | None:
-        """Return the area with this id or name; None if there is none."""
+        """Return the id and the name of an area, given its id, name or alias; None if there is none."""
         if not isinstance(name, str):
             return None
         try:

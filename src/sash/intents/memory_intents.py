@@ -91,7 +91,7 @@ _MAX_CHARS = 400
 
 
 class MemoryIntents:
-    """Stores and deletes facts with the tools `remember` and `forget`."""
+    """Stores and deletes facts by calling the tools `remember` and `forget`."""
 
     async def understand(self, utterance: Utterance) -> Answer | None:
         if not _ANY_PATTERN.match(utterance.text):

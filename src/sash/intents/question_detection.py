@@ -117,7 +117,7 @@ def _compile_beginnings(language: str) -> re.Pattern[str] | None:
 
 
 def _has_question_mark(text: str, language: str) -> bool:
-    """Find a question mark of any script. The Greek one is often written as a semicolon."""
+    """Return whether a text has a question mark of any script. In Greek it is often a semicolon."""
     if language == "el" and text.rstrip().endswith(";"):
         return True
     return any("QUESTION" in unicodedata.name(sign, "") for sign in text if not sign.isalnum())

@@ -53,7 +53,7 @@ def _answer_state(
 def _answer_temperature(
     interpretation: Interpretation, entities: tuple[Entity, ...], index: HomeIndex, _: datetime
 ) -> AnswerFacts | None:
-    """Use a thermostat, or else the only thermometer."""
+    """Return the state of a thermostat, or else of the only thermometer; None if several would fit."""
     thermostats = [
         state
         for state in _list_known_states((e for e in entities if e.domain == "climate"), index)
@@ -98,7 +98,7 @@ def _list_known_states(entities: Iterable[Entity], index: HomeIndex) -> tuple[St
 
 
 def _is_known_place(asked: Slot, people: tuple[State, ...], index: HomeIndex) -> bool:
-    """Return whether a place exists, because the grammar accepts any words as a place."""
+    """Return whether a person's place exists in the home. The grammar accepts any words as a place."""
     zones = (entity.name for entity in index.entities.values() if entity.domain == "zone")
     places = {*_PERSON_STATES, *zones, *(state.state for state in people)}
     return _fold(asked.value) in {_fold(place) for place in places}

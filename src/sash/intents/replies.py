@@ -23,7 +23,7 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpokenState:
-    """A state for the templates. It equals a text with the same state."""
+    """A state for the templates. It equals a string with the same state."""
 
     entity_id: str
     name: str
@@ -68,7 +68,7 @@ class ReplyWriter:
         attributes: Mapping[str, Any],
         words: Mapping[str, str] = _NO_WORDS,
     ) -> SpokenState:
-        """Return a state in the words of the question, or else in the usual words of the language."""
+        """Return a state in the words of the question (`words`), or in the usual words of the language."""
         words = words or self.grammar.state_words.get(entity_id.partition(".")[0], _NO_WORDS)
         return SpokenState(entity_id, name, state, attributes, words.get(state, ""))
 
@@ -79,7 +79,7 @@ class ReplyWriter:
         matched: Iterable[SpokenState] = (),
         unmatched: Iterable[SpokenState] = (),
     ) -> str:
-        """Return the answer. Without a usable template, list the names with their states."""
+        """Return the answer to a sentence. Without a usable template, list the names with their states."""
         matched, unmatched = list(matched), list(unmatched)
         first = (matched or unmatched or [None])[0]  # type: ignore[list-item]
         template = self.get_template(interpretation.intent, interpretation.response)
@@ -120,7 +120,7 @@ class ReplyWriter:
 
 
 def _round_number(state: str) -> str:
-    """Round a measured number to two decimals."""
+    """Return a state with at most two decimals if it is a number, else unchanged."""
     whole, point, digits = state.partition(".")
     if point and len(digits) > _MAX_DECIMALS and digits.isdecimal() and whole.lstrip("-").isdecimal():
         return f"{float(state):.{_MAX_DECIMALS}f}".rstrip("0").rstrip(".")

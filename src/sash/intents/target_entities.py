@@ -13,7 +13,7 @@ def find_named_entity(
     """Return the one entity that the sentence names, with the matching interpretation.
 
     If several entities have the name, the area in the sentence decides, or else the area of the speaker.
-    Returns None if the choice is still ambiguous.
+    Return None if the choice is still ambiguous.
     """
     found: dict[tuple[str, str], tuple[Interpretation, Entity]] = {}
     for interpretation in interpretations:

@@ -21,7 +21,7 @@ class _Language(NamedTuple):
     state_names: Mapping[str, str] = {}
 
     def translate_state(self, text: str) -> str:
-        """Translate a state, which details may follow: "off", "on (brightness 128)"."""
+        """Return a state in this language. Details may follow the state: "on (brightness 128)"."""
         state, blank, details = text.partition(" ")
         return f"{self.state_names.get(state, state)}{blank}{details}"
 

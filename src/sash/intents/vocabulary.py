@@ -21,7 +21,7 @@ class Rule:
     language: str | None = None
 
     def rewrite(self, text: str, language: str) -> str | None:
-        """Return the new sentence; None if the rule does not match."""
+        """Return the new sentence; None if the rule does not match the whole text or the language."""
         if (
             self.language
             and language.casefold().partition("-")[0] != self.language.casefold().partition("-")[0]
@@ -54,7 +54,7 @@ class Vocabulary:
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Read a vocabulary file. Raises `InvalidConfig` with the file, the problem and the remedy."""
+        """Read a vocabulary file. Raise `InvalidConfig` with the file, the problem and the remedy."""
         path = Path(path)
         try:
             data = tomllib.loads(path.read_text("utf-8"))
@@ -123,7 +123,7 @@ def _read_rule(path: Path, number: int, table: Any) -> Rule:
 
 
 def _check_groups(path: Path, where: str, pattern: re.Pattern[str], sentence: str) -> None:
-    """Check that the sentence refers only to groups of its pattern."""
+    """Raise `InvalidConfig` if the sentence refers to a group that its pattern does not have."""
     alternative = re.compile(rf"(?:{pattern.pattern})|", re.IGNORECASE)
     try:
         if found := alternative.fullmatch(""):

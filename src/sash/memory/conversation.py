@@ -167,7 +167,7 @@ def turns_to_dicts(turns: Iterable[PastTurn], include_metadata: bool = True) -> 
 
 
 def turns_to_text(turns: Iterable[PastTurn], include_metadata: bool = True) -> str:
-    """Convert turns to text."""
+    """Convert turns to one text, with the lines `User: …` and `AI: …` for each turn."""
     return "\n\n".join(_turn_to_text(turn, include_metadata) for turn in turns)
 
 

@@ -64,7 +64,7 @@ _TRAILING = ".,;:!?"
 
 
 def find_identifiers(text: str) -> list[str]:
-    """Return the parts of a text that a paraphrase would make wrong, each once, in order."""
+    """Return the codes, paths, ids, numbers with units and quotes in a text, each once, in order."""
     return list(dict.fromkeys(_iterate_identifiers(text)))
 
 
@@ -163,12 +163,12 @@ def _read_json_texts(text: str) -> list[str] | None:
 
 
 def _is_number_or_time(item: str) -> bool:
-    """Whether an identifier is only a number or a time. Results have too many of these."""
+    """Whether an identifier is only a number or a time. Tool results have too many of these."""
     return not any(map(str.isalpha, item)) or _timestamp.match(item) is not None
 
 
 def _shorten(line: str, count_text: Callable[[str], int], budget: int) -> str:
-    """Drop identifiers from the end of a line until it fits."""
+    """Drop identifiers from the end of a line until it has at most `budget` tokens; empty if none fits."""
     items = line.split(" · ")
     low, high = 0, len(items)
     while low < high:

@@ -15,7 +15,10 @@ _SIGNATURES = (b"\x89PNG", b"GIF8", b"RIFF", b"\xff\xd8")
 
 @dataclass(frozen=True, slots=True)
 class ImageCost:
-    """A provider's published formula: tiles of 512 pixels, or patches of 32 pixels times a factor."""
+    """A provider's published formula for the tokens of an image.
+
+    It counts tiles of 512 pixels, or patches of 32 pixels times a factor.
+    """
 
     base: int = 85
     tile: int = 170
@@ -66,7 +69,7 @@ def read_image_size(url: str) -> tuple[int, int]:
         return UNKNOWN_SIZE
     if not header.startswith(_SIGNATURES):
         return UNKNOWN_SIZE
-    # Imported late, because it imports urllib and an XML parser, which most programs never need.
+    # Imported on first use: it imports urllib and an XML parser, which most programs never need.
     import imagesize  # type: ignore[import-untyped]
 
     width, height = imagesize.get(BytesIO(header))

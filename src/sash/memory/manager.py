@@ -125,7 +125,7 @@ class ConversationMemoryManager:
 
     @classmethod
     def from_config(cls, config: AgentConfig, **options: Any) -> Self:
-        """Build a manager from the agent's configuration. `options` go to the constructor unchanged."""
+        """Build a manager from the agent's configuration. `options` are more arguments of the constructor."""
         if not isinstance(config, AgentConfig):
             raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(
@@ -169,7 +169,7 @@ class ConversationMemoryManager:
     async def get_messages(
         self, conversation_id: str, tag_filter: Iterable[str] | None = None
     ) -> list[dict[str, Any]]:
-        """Return the window in OpenAI's format. The caller may change the dicts.
+        """Return the window in OpenAI's format; empty for an unknown id. The caller may change the dicts.
 
         A `tag_filter` keeps system messages and messages with any of the tags. Tool calls keep their results.
         """
@@ -187,7 +187,7 @@ class ConversationMemoryManager:
         ]
 
     async def get_transcript(self, conversation_id: str) -> list[MessageEntry]:
-        """Return all messages, also the evicted ones, oldest first."""
+        """Return all messages, also evicted ones, oldest first. Raise `ConversationNotFound` if unknown."""
         return list(self._get(conversation_id).messages)
 
     async def get_state(self, conversation_id: str) -> AgentState:
@@ -196,7 +196,7 @@ class ConversationMemoryManager:
         return AgentState(conversation_id, window.snapshot(conversation_id))
 
     async def reset_conversation(self, conversation_id: str) -> None:
-        """Delete the conversation and its transcript."""
+        """Delete the conversation and its transcript. An unknown id has no effect."""
         async with self._hold(check_conversation_id(conversation_id)):
             self._conversations.pop(conversation_id, None)
 
@@ -424,12 +424,12 @@ class ConversationMemoryManager:
 
 
 def _set_token_count(message: MessageEntry, count: int) -> None:
-    """Set the token count of a message. Messages are frozen, so this is safe only before others see it."""
+    """Set the token count of a frozen message, which is safe only before other code has the message."""
     object.__setattr__(message, "token_count", count)
 
 
 def _check_export_header(data: Any, conversation_id: str | None) -> str:
-    """Check format and version of an export, and return the id of the conversation."""
+    """Return the id for the imported conversation. Raise `InvalidExport` if format or version is wrong."""
     if not isinstance(data, Mapping) or data.get("format") != EXPORT_FORMAT:
         raise InvalidExport("this is not a conversation that Sash exported: `format` is missing or wrong")
     if (type(data.get("version")), data.get("version")) != (int, EXPORT_VERSION):

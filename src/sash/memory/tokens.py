@@ -1,8 +1,8 @@
-"""Exact token counts for OpenAI models, offline. The package contains the rank files.
+"""Token counts for OpenAI models, offline. The package contains the data of the tokenisers (rank files).
 
 The text of a message is counted exactly. Roles, tool calls, tool schemas and images follow the published
-formulas of the provider. A model without a published tokeniser is counted with o200k_base, and `exact` is
-False.
+formulas of the provider. A model without a published tokeniser is counted with o200k_base, and
+`TokenCounter.exact` is False.
 """
 
 import base64
@@ -97,11 +97,6 @@ class TokenCounter:
     def is_loaded(self) -> bool:
         """Whether the rank file is loaded, so that counting does not block."""
         return self._encoding is not None
-
-    @property
-    def cached_texts(self) -> int:
-        """Number of texts whose counts are cached."""
-        return len(self._counts)
 
     def load(self) -> tiktoken.Encoding:
         """Load the rank file. All counters of a process share it."""

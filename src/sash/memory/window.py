@@ -98,7 +98,7 @@ class Window:
 
     @classmethod
     def restore(cls, state: ConversationWindow) -> Self:
-        """Build the window that `snapshot` described. Nothing is evicted."""
+        """Return the window that `snapshot` copied. Nothing is evicted."""
         window = cls(Limits(state.max_tokens, state.max_turns, state.evict_to, state.preserve_system))
         starts = set(state.turn_starts)
         for message in state.messages:
@@ -109,7 +109,7 @@ class Window:
         return window
 
     def snapshot(self, conversation_id: str) -> ConversationWindow:
-        """Return the window as a value."""
+        """Return a frozen copy of the window; `restore` reads it."""
         limits = self.limits
         return ConversationWindow(
             conversation_id,
@@ -176,7 +176,7 @@ class Window:
         self.tokens += message.token_count
 
     def _add_result(self, result: MessageEntry) -> None:
-        """Add a tool result to the group of its call. Only the last group can have open calls."""
+        """Add a tool result to the last group. Raise `OrphanToolResult` if the group lacks its open call."""
         group = self._last
         if group is None or not group.unanswered or result.tool_call_id not in group.unanswered:
             raise OrphanToolResult(
@@ -213,7 +213,7 @@ class Window:
 
     @staticmethod
     def _keep(kept: list[_Group], turn: _Turn) -> None:
-        """Exclude groups from eviction, and with an answer its question, so that no window starts with it."""
+        """Exclude groups from eviction. A kept answer keeps its question: no window starts with an answer."""
         if any(group.messages[0].role == "assistant" for group in kept):
             kept += [group for group in turn.groups if group.messages[0].id == turn.question]
         for group in kept:
@@ -261,7 +261,7 @@ class Window:
             evicted.append(Eviction(message, reason))
 
     def find_turn_starts(self) -> Iterator[str]:
-        """Return the id of the first remaining message of each turn that has lost its user message."""
+        """Yield the id of the first remaining message of each turn that has lost its user message."""
         for queue in self._turns:
             for turn in queue:
                 if turn.question is not None and turn.question not in self._messages:

@@ -22,11 +22,11 @@ class WindowedTranscript:
 
     @property
     def messages(self) -> Collection[MessageEntry]:
-        """All messages that are known, oldest first."""
+        """The transcript, oldest message first; the messages in the window if there is no transcript."""
         return self.window if self.transcript is None else self.transcript
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
-        """Add a message and return the evicted ones."""
+        """Add a message and return the evictions that it caused."""
         evicted = self.window.add(message)
         if self.transcript is not None:
             self.transcript.append(message)
@@ -62,7 +62,7 @@ def find_messages(newest_first: list[MessageEntry], words: list[str], limit: int
 
 
 def _make_renderer(message: MessageEntry) -> Callable[[], dict[str, Any]]:
-    """Return a function that makes a new dict at each call. Copying a flat dict is fastest."""
+    """Return a function that returns the message as a new dict. Copying a flat dict is fastest."""
     if type(message.content) is str and not message.tool_calls:
         return message.to_openai().copy
     return message.to_openai

@@ -10,7 +10,7 @@ _word = re.compile(r"[^\W_]+")
 
 
 def split_words(text: str) -> list[str]:
-    """Return the words of a text in order, in normal form."""
+    """Return the words of a text in order, in lower case and without accents."""
     return _word.findall(normalize(text))
 
 
@@ -46,7 +46,7 @@ het hij hoe kan mag met nog ons ook tot uit van wat zij
 
 
 def extract_keywords(text: str) -> list[str]:
-    """Return the words that say what a text is about, in order."""
+    """Return the words of a text in order, without stop words and words of one or two letters."""
     return [word for word in split_words(text) if len(word) > 2 and word not in _STOP_WORDS]
 
 
@@ -56,5 +56,5 @@ def extract_stems(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Cut the ending off a word of more than 4 letters. A name with digits stays whole."""
+    """Cut up to 2 letters off the end of a word, but keep at least 4. A name with digits stays whole."""
     return word[: max(4, len(word) - 2)] if word.isalpha() else word

@@ -101,7 +101,7 @@ def _strip_router(model: str) -> str:
 
 
 def _find_listed(model: str) -> Any:
-    """Return the entry of a model in `genai-prices`, or None. Without that package there are no entries."""
+    """Return the entry of a model in `genai-prices`; None for an unknown model or without the package."""
     try:
         import genai_prices
     except ImportError:

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 from sash.errors import ContentFiltered, InvalidInput, ModelError
-from sash.ports.model import Delta, Model, ModelRequest
+from sash.ports.model import Delta, Model, ModelRequest, complete_model
 
 _logger = logging.getLogger(__name__)
 
@@ -21,7 +21,7 @@ class FallbackModel(Model):
     def __init__(self, models: Sequence[Model]) -> None:
         if not models:
             raise InvalidInput("FallbackModel needs at least one model")
-        self._models = tuple(models)
+        self._models = tuple(map(complete_model, models))
 
     @property
     def name(self) -> str | None:

@@ -31,20 +31,26 @@ PROVIDERS = {
 DEFAULT_PROVIDER = "openai"
 
 
-def create_model(settings: ModelSettings) -> Model:
-    """Create the model that the settings name: `provider:name`, or a name of the default provider.
+def find_provider(model: str) -> tuple[Provider, str]:
+    """Return the provider that a `model` setting names, and the name of the model there.
 
-    Without a name it is the offline model.
+    The setting is `provider:name`, or a name of the default provider.
+    """
+    prefix, separator, name = model.partition(":")
+    if not separator or prefix not in PROVIDERS:
+        return PROVIDERS[DEFAULT_PROVIDER], model
+    return PROVIDERS[prefix], name
+
+
+def create_model(settings: ModelSettings) -> Model:
+    """Create the model that the settings name. Without a name it is the offline model.
 
     Raises:
         InvalidConfig: packages of the provider are not installed.
     """
     if settings.model is None:
         return OfflineModel()
-    prefix, separator, name = settings.model.partition(":")
-    if not separator or prefix not in PROVIDERS:
-        prefix, name = DEFAULT_PROVIDER, settings.model
-    provider = PROVIDERS[prefix]
+    provider, name = find_provider(settings.model)
     try:
         module = import_module(provider.module)
     except ImportError as error:

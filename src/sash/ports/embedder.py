@@ -14,7 +14,7 @@ class Embedder(Protocol):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Vectors of two embedders can be compared if the embedders have the same name."""
+        """The name of the vector space. Vectors can be compared only if their embedders share this name."""
         ...
 
     @abstractmethod
@@ -28,7 +28,7 @@ class Embedder(Protocol):
 
 
 def pack_vector(vector: Sequence[float]) -> bytes:
-    """Scale a vector to length 1 and return it as bytes.
+    """Scale a vector to length 1 and return it as bytes, four for each component.
 
     Raises:
         ValueError: a component is not a finite number.

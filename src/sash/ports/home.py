@@ -142,7 +142,7 @@ class ServiceField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service such as `light.turn_on`. `target` describes the entities that it accepts; None means none."""
+    """A service such as `light.turn_on`. `target` describes the entities that it accepts, or is None."""
 
     name: str
     description: str = ""
@@ -172,7 +172,8 @@ class HistoryPoint:
 class LogbookEntry:
     """An event in the home, described in words.
 
-    `cause` describes the trigger, or is empty. `cause_id` is the entity that triggered the event, if any.
+    `cause` describes the trigger in words; it is empty if the trigger is unknown. `cause_id` is the id of the
+    entity that triggered the event, or None.
     """
 
     at: datetime
@@ -202,7 +203,7 @@ class Connected:
 
 @dataclass(frozen=True, slots=True)
 class Disconnected:
-    """The home does not answer requests, with the reason."""
+    """The home does not answer requests. `reason` is a sentence for users."""
 
     reason: str
     is_token_refused: bool = False
@@ -249,7 +250,7 @@ class Home(Protocol):
     async def get_states(self) -> list[State]: ...
 
     async def get_state(self, entity_id: str) -> State | None:
-        """Read one state from the home, not from a cache. None if there is no such entity."""
+        """Read one state from the home, not from a cache. Return None if there is no such entity."""
 
     async def get_services(self) -> dict[str, Service]:
         """Return the services by name."""
@@ -270,14 +271,14 @@ class Home(Protocol):
     async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()
     ) -> list[LogbookEntry]:
-        """Return the logbook, oldest entry first: of the given entities, or of the whole home."""
+        """Return the logbook of these entities, or of the whole home without ids, oldest entry first."""
 
     async def get_log(self) -> list[LogRecord]:
         """Return the system log that the home still holds, oldest record first."""
 
 
 def _as_list(value: Any) -> list[Any]:
-    """Return a list. Home Assistant writes a list of one as the value itself."""
+    """Return a list. Home Assistant writes a list of one as the value itself, and may omit an empty one."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

@@ -10,7 +10,7 @@ from sash.values.sessions import Session
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class LocalCallResult:
     """The result of a tool call that was made for a sentence."""
 
     name: str
@@ -32,7 +32,7 @@ class Utterance:
     text: str
     session: Session
     tools: frozenset[str]
-    results: tuple[ToolResult, ...] = ()
+    results: tuple[LocalCallResult, ...] = ()
 
 
 class Intents(Protocol):
@@ -47,17 +47,17 @@ class Intents(Protocol):
 
 
 def make_local_answer(text: str) -> Answer:
-    """Return an answer that no model wrote."""
+    """Return an `Answer` with a text that no model wrote."""
     return Answer(text, local=True)
 
 
 def make_local_call(name: str, **arguments: Any) -> Answer:
-    """Return one tool call that no model requested."""
+    """Return an `Answer` with one tool call that no model requested."""
     return make_local_calls(name, {"local": arguments})
 
 
 def make_local_calls(name: str, arguments_by_call_id: Mapping[str, dict[str, Any]]) -> Answer:
-    """Return several calls of one tool that no model requested."""
+    """Return an `Answer` with several calls of one tool that no model requested."""
     return Answer(
         tool_calls=tuple(
             {

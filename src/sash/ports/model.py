@@ -10,6 +10,7 @@ from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
 MAX_TOKENS = 1 << 40
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
 # Options with these names would contradict the fields of a request.
 RESERVED_OPTIONS = frozenset({"model", "messages", "tools", "stream", "temperature", "max_output_tokens"})
 
@@ -61,9 +62,9 @@ class Usage:
     model: str = ""
 
     def __post_init__(self) -> None:
-        """Replace impossible values: servers send fractions, negative counts and nulls."""
-        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
-            count = getattr(self, name)
+        """Correct wrong counts of a server: cut off fractions, and replace negative or missing ones by 0."""
+        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.reasoning_tokens)
+        for name, count in zip(_COUNTS, counts, strict=True):
             if type(count) is not int or not 0 <= count < MAX_TOKENS:
                 object.__setattr__(self, name, _to_count(count))
         if self.cached_tokens > self.input_tokens:
@@ -121,7 +122,7 @@ class Model(Protocol):
 
     @abstractmethod
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Answer a request. Raise a `ModelError` if that fails."""
+        """Answer a request as a stream of deltas. Raise a `ModelError` if that fails."""
         ...
 
     async def close(self) -> None:
@@ -130,7 +131,7 @@ class Model(Protocol):
 
 
 class _StreamOnly(Model):
-    """A model whose object may lack members of the protocol, apart from `stream`."""
+    """Wraps an object that has `stream`, but may lack the other members of the protocol."""
 
     def __init__(self, model: Any) -> None:
         self._model = model
@@ -139,6 +140,16 @@ class _StreamOnly(Model):
     def name(self) -> str | None:
         name: str | None = getattr(self._model, "name", None)
         return name
+
+    @property
+    def names(self) -> tuple[str | None, ...]:
+        names: tuple[str | None, ...] = getattr(self._model, "names", None) or (self.name,)
+        return names
+
+    @property
+    def reserved_options(self) -> frozenset[str]:
+        reserved: frozenset[str] = getattr(self._model, "reserved_options", RESERVED_OPTIONS)
+        return reserved
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         deltas: AsyncIterator[Delta] = self._model.stream(request)
@@ -161,7 +172,7 @@ def check_options(options: Iterable[str], reserved_options: frozenset[str]) -> N
 
 
 def extract_text(message: dict[str, Any]) -> str:
-    """Return the text of a message. Images and recordings have none."""
+    """Return the text of a message in OpenAI form; empty if it has only images or recordings."""
     content = message["content"]
     if isinstance(content, str):
         return content

@@ -71,7 +71,7 @@ def prepend_time(content: Any, at: datetime, zone: tzinfo | None) -> Any:
 
 
 def split_time(text: str) -> tuple[str | None, str]:
-    """Return the time of a user message and its text, without context block and time.
+    """Return the time of a user message as text, and the message without context block and time.
 
     The time is None if the text has no such prefix.
     """

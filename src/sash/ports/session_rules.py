@@ -25,9 +25,10 @@ def check_active(session: Session) -> None:
 async def change_session(
     store: Store, owner: str, session_id: str, change: Callable[[Session], Session]
 ) -> Session:
-    """Read a session, change it and save it. If `change` returns the same object, nothing is saved.
+    """Read a session, change it, save it and return it.
 
-    If another caller changes the session meanwhile, read it again and repeat `change`.
+    If `change` returns the same object, nothing is saved. If another caller changes the session meanwhile,
+    read it again and repeat `change`.
     """
 
     async def attempt() -> Session:
@@ -39,7 +40,7 @@ async def change_session(
 
 
 async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
-    """Repeat an attempt while it raises `SessionChanged`, at most `MAX_ATTEMPTS` times."""
+    """Return the result of `attempt`. Repeat it up to `MAX_ATTEMPTS` times if it raises `SessionChanged`."""
     for n in range(MAX_ATTEMPTS):
         try:
             return await attempt()

@@ -28,6 +28,7 @@ from sash.values.continuations import (
     ContinuationResponse,
     Status,
 )
+from sash.values.copies import copy_with
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
@@ -100,7 +101,10 @@ class Evicted:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """An eviction: the evicted messages, the new starts of turns, and the digest of everything evicted."""
+    """An eviction: the evicted messages, the new starts of turns, and the digest of everything evicted.
+
+    `turn_starts` holds message ids, as in `ConversationWindow`.
+    """
 
     evicted: tuple[Evicted, ...]
     turn_starts: tuple[str, ...]
@@ -117,7 +121,6 @@ class SessionTotals(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> "SessionTotals":
-        """Return the totals of a session."""
         is_one_question = session.is_one_question
         return cls(session.status, session.version, session.stats, is_one_question)
 
@@ -136,8 +139,8 @@ class TurnEnd:
     stats: Stats = NO_STATS
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
-        """Return the continuation after this end."""
-        return replace(
+        """Return a copy of the continuation as it is after this end."""
+        return copy_with(
             continuation,
             status=self.status,
             updated_at=now,
@@ -148,11 +151,11 @@ class TurnEnd:
         )
 
     def choose_stats(self, stored: Stats | None) -> Stats | None:
-        """Return the stats of the continuation after this end, given the stats that it has so far."""
+        """Return the stats of this end, or `stored` if this end has none."""
         return stored if self.stats is NO_STATS else self.stats
 
     def apply_to_totals(self, totals: SessionTotals) -> SessionTotals:
-        """Return the totals of the session after this end. A session for one question ends with it."""
+        """Return the totals of the session after this end. A session for one question ends with its turn."""
         ends = totals.status == "active" and totals.is_one_question
         return SessionTotals(
             "ended" if ends else totals.status,
@@ -162,12 +165,12 @@ class TurnEnd:
         )
 
     def apply_to_session(self, session: Session, now: datetime) -> Session:
-        """Return the session after this end."""
+        """Return a copy of the session as it is after this end."""
         memory = session.memory
         if self.cut is not None:
             memory = replace(memory, digest=self.cut.digest, cut_at=now)
         status, version, stats, _ = self.apply_to_totals(SessionTotals.of(session))
-        return replace(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
+        return copy_with(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,9 +314,7 @@ class Store(Protocol):
         """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`."""
 
     async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
-        """Claim the oldest pending continuation of a session. Return None if there is none, or if the
-        session is held.
-        """
+        """Claim the oldest pending continuation. Return None without one, or if the session is held."""
 
     async def append(
         self,
@@ -362,15 +363,13 @@ class Store(Protocol):
         """Renew the worker's leases on these continuations. Return the ids that the worker still holds."""
 
     async def interrupt_lost(self) -> list[Continuation]:
-        """Mark running continuations without a valid lease as interrupted, and return them."""
+        """Set running continuations without a valid lease to "interrupted", and return them."""
 
     async def waiting(self) -> list[Continuation]:
-        """Return the pending and interrupted continuations of all sessions that no continuation holds."""
+        """Return all pending and interrupted continuations whose session no other continuation holds."""
 
     async def last_id(self) -> str | None:
-        """Return the greatest id of all sessions and continuations. New ids must be greater, even if the
-        clock was set back.
-        """
+        """Return the greatest id of all sessions and continuations, or None. New ids must be greater."""
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation: ...
 
@@ -393,10 +392,10 @@ class Store(Protocol):
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
-        """Return the continuations with messages in the window, in the order of these messages."""
+        """Return the continuations of the messages in the session's window, in the order of the messages."""
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
-        """Return the messages that the last cut evicted."""
+        """Return the ids of the messages that the last eviction removed from the window, with the reasons."""
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
@@ -429,7 +428,7 @@ class Store(Protocol):
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages with all words of `query`, best match first."""
+        """Find messages with all words of `query`, best match first, in one session or all of the owner's."""
 
     async def put_artifact(self, artifact: Artifact) -> None: ...
 
@@ -441,4 +440,8 @@ class Store(Protocol):
         """Write a whole session and return it. Its id must be free; a name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones."""
+        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones.
+
+        A session expires if it has not changed since `idle_before`, a waiting continuation if it has not
+        changed since `ended_before`. The steps of continuations that ended before `ended_before` are dropped.
+        """

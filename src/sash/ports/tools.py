@@ -77,8 +77,8 @@ class ToolSpec:
 
     `safety` decides about a call whose outcome is unknown after a crash: `idempotent` runs it again, `verify`
     calls the tool's `verify` (which returns the result, or None if the call did not happen), `unsafe` never
-    runs it again. `action` marks a tool that changes the home: the policy judges the services that `uses`
-    returns, or the tool's name. In a dry run `preview` describes the effect. An action may return an
+    runs it again. `action` is True for a tool that changes the home: the policy judges the services that
+    `uses` returns, or the tool's name. In a dry run `preview` describes the effect. An action may return an
     `ActionOutcome`. `direct` allows calls outside of a turn. `cost` is the price of a call in US dollars.
     """
 
@@ -111,7 +111,7 @@ class ToolSpec:
 class ToolRegistry:
     """The tools by name, with compiled schemas. `schemas` is the tool list in OpenAI form.
 
-    `can_act` is True if one of them is an action.
+    `can_act` is True if at least one tool is an action.
     """
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
@@ -146,7 +146,10 @@ class ToolRegistry:
         self.schemas.append({"type": "function", "function": function})
 
     def arguments(self, spec: ToolSpec, text: str) -> dict[str, Any]:
-        """Parse and check the arguments of a call. Raise `InvalidInput` with a message for the model."""
+        """Parse the arguments of a call, given as JSON text, and check them against the tool's schema.
+
+        Raise `InvalidInput` with a message for the model.
+        """
         try:
             arguments = json.loads(text or "{}")
             self._check_input[spec.name](arguments)

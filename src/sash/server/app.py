@@ -84,7 +84,7 @@ def _add_middleware(
     tracing: Tracing | None,
     timeouts: Timeouts,
 ) -> None:
-    """Add the middleware, innermost first: the one that is added last gets a request first."""
+    """Add the middleware, innermost first. The middleware that is added last sees a request first."""
     app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts)
     app.add_middleware(Authentication, settings=settings, tokens=tokens, token_check_s=timeouts.token_check_s)
     app.add_middleware(HostGuard, settings=settings)

@@ -1,4 +1,4 @@
-"""Conversations by name (seed 001): one durable window of turns for each owner and conversation id.
+"""Conversations by name: one durable window of turns for each owner and conversation id.
 
 A conversation is a session whose name is the conversation id. Each method returns the JSON object of its
 route. `_retry` handles callers that clear the same conversation at the same time.
@@ -33,7 +33,6 @@ from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.requests import Approve, SendMessage, StartSession
 from sash.values.sessions import Session, WindowLimits
-from sash.values.validation import check_conversation_id
 
 ANSWER_S = 50.0
 MAX_TRIES = 10
@@ -87,7 +86,7 @@ class ConversationService:
         With `reopen` an expired session becomes active again instead.
         """
         request = StartSession(
-            name=check_conversation_id(conversation_id),
+            name=conversation_id,
             window=WindowLimits(max_tokens=None, max_turns=self._max_turns, evict_to=1.0),
         )
         return await self._service.open_session(caller, request, reopen=reopen)
@@ -101,10 +100,11 @@ class ConversationService:
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
     ) -> dict[str, Any]:
-        """Add a turn. If the window is full, its oldest turn is removed."""
+        """Add a turn and return its id with the new counts. A full window loses its oldest turn."""
         caller.need("converse")
-        options = {"metadata": metadata, "idempotency_key": idempotency_key}
-        turn = await self._record_turn(caller, conversation_id, user_message, ai_response, **options)
+        turn = await self._record_turn(
+            caller, conversation_id, user_message, ai_response, metadata, idempotency_key
+        )
         window = await self._read_window(caller, conversation_id)
         return {
             "status": "success",
@@ -121,7 +121,7 @@ class ConversationService:
         format_text: bool = False,
         include_metadata: bool = True,
     ) -> dict[str, Any]:
-        """Return the turns in the window, oldest first; as one text if `format_text` is set."""
+        """Return the turns in the window, oldest first. With `format_text`, return them as one text."""
         caller.need("read")
         window = await self._read_window(caller, conversation_id)
         render = turns_to_text if format_text else turns_to_dicts
@@ -165,9 +165,12 @@ class ConversationService:
     async def update_turn(
         self, caller: Caller, conversation_id: str, turn_id: str, ai_response: str
     ) -> dict[str, Any]:
-        """Set the answer of a turn in the window, for example after it was streamed."""
+        """Set the answer of a turn in the window, for example after it was streamed.
+
+        Raise `ContinuationNotFound` if the window lacks the turn.
+        """
         caller.need("converse")
-        found = await self.runtime.find_session(check_conversation_id(conversation_id), owner=caller.owner)
+        found = await self.runtime.find_session(conversation_id, owner=caller.owner)
         turns = [] if found is None else await self.runtime.list_turns(found.id, owner=caller.owner)
         if all(turn.id != turn_id for turn in turns):
             raise ContinuationNotFound(
@@ -178,10 +181,10 @@ class ConversationService:
         return {"status": "success", "turn_id": turn_id, "message": "AI response updated successfully"}
 
     async def clear(self, caller: Caller, conversation_id: str) -> dict[str, Any]:
-        """Delete all turns of a conversation permanently. Their number is kept."""
+        """Delete all turns of a conversation permanently. `total_turns_ever` keeps its value."""
         caller.need("converse")
-        name, total = check_conversation_id(conversation_id), 0
-        if (started := await self._replace_session(caller, name)) is not None:
+        total = 0
+        if (started := await self._replace_session(caller, conversation_id)) is not None:
             total = started.total_turns
             await self._delete_older_sessions(caller, started)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
@@ -220,8 +223,7 @@ class ConversationService:
 
     async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
         """Return the turn that waits for an approval, or None."""
-        name = check_conversation_id(conversation_id)
-        found = await self.runtime.find_session(name, owner=caller.owner)
+        found = await self.runtime.find_session(conversation_id, owner=caller.owner)
         with suppress(SessionNotFound, ContinuationNotFound):
             for turn in await self._service.open_continuations(caller, found.id) if found else ():
                 if turn.status == "awaiting_approval":
@@ -231,7 +233,7 @@ class ConversationService:
     async def _answer_approvals(
         self, caller: Caller, waiting: ContinuationShown, is_approved: bool | None
     ) -> ContinuationShown:
-        """Give the same answer to every waiting call of a turn. Do nothing if the answer is None."""
+        """Approve or deny every waiting call of a turn, and return the turn. None changes nothing."""
         turn = waiting
         for call in waiting.waiting_calls if is_approved is not None else ():
             if call in turn.waiting_calls:
@@ -281,11 +283,17 @@ class ConversationService:
             cursor = page.next_cursor
 
     async def _record_turn(
-        self, caller: Caller, conversation_id: str, user_message: str, ai_response: str | None, **options: Any
+        self,
+        caller: Caller,
+        conversation_id: str,
+        user_message: str,
+        ai_response: str | None,
+        metadata: dict[str, Any] | None,
+        idempotency_key: str | None,
     ) -> Continuation:
-        """Add a turn when the running turn has ended.
+        """Add a turn as soon as no other turn runs.
 
-        Raise SessionBusy if that takes longer than `answer_s`.
+        Raise `SessionBusy` if that takes longer than `answer_s`.
         """
         deadline = asyncio.get_running_loop().time() + self._answer_s
 
@@ -294,7 +302,12 @@ class ConversationService:
             while True:
                 try:
                     return await self._service.record_turn(
-                        caller, session.id, user_message, ai_response, **options
+                        caller,
+                        session.id,
+                        user_message,
+                        ai_response,
+                        metadata=metadata,
+                        idempotency_key=idempotency_key,
                     )
                 except SessionBusy as busy:
                     await self._await_busy_turn(caller, busy, deadline)
@@ -302,7 +315,7 @@ class ConversationService:
         return await self._retry(conversation_id, record)
 
     async def _await_busy_turn(self, caller: Caller, busy: SessionBusy, deadline: float) -> None:
-        """Wait for the running turn. Raise SessionBusy if it has not ended by `deadline`."""
+        """Wait for the running turn. Raise `SessionBusy` if it has not ended by `deadline` (loop time)."""
         left_s = max(0.0, deadline - asyncio.get_running_loop().time())
         with suppress(ContinuationNotFound):
             running = await self.runtime.await_continuation(
@@ -320,10 +333,9 @@ class ConversationService:
 
     async def _read_window(self, caller: Caller, conversation_id: str) -> _ConversationWindow:
         """Return the window of a conversation. A missing conversation is empty; it is not started."""
-        name = check_conversation_id(conversation_id)
 
         async def read() -> _ConversationWindow:
-            found = await self.runtime.find_session(name, owner=caller.owner)
+            found = await self.runtime.find_session(conversation_id, owner=caller.owner)
             if found is None:
                 return _ConversationWindow((), 0, self._max_turns)
             turns = await self.runtime.list_turns(found.id, owner=caller.owner)
@@ -334,7 +346,10 @@ class ConversationService:
         return await self._retry(conversation_id, read)
 
     async def _retry(self, conversation_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
-        """Repeat an attempt if another caller cleared the conversation meanwhile."""
+        """Return the result of `attempt`. Repeat it if another caller cleared the conversation meanwhile.
+
+        Raise `SessionChanged` after `MAX_TRIES` attempts.
+        """
         for _ in range(MAX_TRIES):
             with suppress(SessionNotFound, SessionEnded):
                 return await attempt()

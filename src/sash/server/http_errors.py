@@ -112,7 +112,7 @@ def make_problem(
 
 
 def make_error_response(error: SashError) -> Response:
-    """Return the response for one of our errors."""
+    """Return the problem+json response for a `SashError`."""
     return make_problem(get_status(error.code), error.code, error.message, **error.details)
 
 
@@ -156,7 +156,7 @@ def _has_other_media_type(request: Request) -> bool:
 
 
 def _find_methods(app: FastAPI, request: Request) -> set[str]:
-    """Return the methods that any route allows at the request's path; each route knows only its own."""
+    """Return the methods of all routes at the request's path. Each route knows only its own methods."""
     paths = app.openapi()["paths"].items()
     exact = [operations for path, operations in paths if path == request.url.path]
     matching = exact or [ops for path, ops in paths if compile_path(path)[0].match(request.url.path)]

@@ -35,7 +35,7 @@ class HttpServer(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Install no signal handlers; the caller has its own."""
+        """Install no signal handlers, because the caller has its own."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -55,9 +55,9 @@ async def listen(
     tracing: Tracing | None = None,
     timeouts: Timeouts | None = None,
 ) -> AsyncIterator[str]:
-    """Serve an open runtime within the context, which gives the URL of the server.
+    """Serve an open runtime until the context ends. The context returns the URL of the server.
 
-    Raises InvalidConfig if the address is taken, or public while no token exists.
+    Raise `InvalidConfig` if the address is taken, or if other machines can reach it and no token exists.
     """
     timeouts = timeouts or Timeouts()
     tokens = Tokens(settings.folder / TOKENS_FILE)

@@ -37,7 +37,7 @@ class Metrics:
         return generate_latest(self.registry)
 
     def count_turn(self, result: ContinuationResult) -> None:
-        """Count a finished turn."""
+        """Count a finished turn, with its tokens, calls and cost."""
         stats = result.continuation.stats or NO_STATS
         self._turns.labels(result.status).inc()
         self._turn_seconds.observe(stats.duration_ms / 1000)

@@ -24,7 +24,7 @@ _FASTAPI_ERRORS = ("HTTPValidationError", "ValidationError")
 
 
 def build_openapi(app: FastAPI) -> dict[str, Any]:
-    """Return the OpenAPI document of an app. It is built once."""
+    """Return the OpenAPI document of an app. It is built at the first call."""
     if app.openapi_schema is None:
         schema = get_openapi(
             title=app.title,

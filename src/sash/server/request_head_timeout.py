@@ -13,7 +13,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 
 class HeadTimer:
-    """Closes a connection that has no request under way for `timeout_s` after it connects or sends data."""
+    """Closes a connection if no request begins within `timeout_s` after it connects or sends data."""
 
     def __init__(self, transport: asyncio.Transport, timeout_s: float) -> None:
         self._transport = transport
@@ -23,7 +23,7 @@ class HeadTimer:
         self.start()
 
     def start(self) -> None:
-        """Start the countdown, unless it runs or a request is under way."""
+        """Start the countdown, unless it already runs or a request is being served."""
         if self._timer is None and not self._open_requests:
             self._timer = asyncio.get_running_loop().call_later(self._timeout_s, self._close)
 
@@ -48,7 +48,7 @@ _head_timer: ContextVar[HeadTimer | None] = ContextVar("head_timer", default=Non
 
 
 def make_protocol(timeout_s: float) -> type[H11Protocol]:
-    """Return uvicorn's HTTP protocol with a time limit for request heads."""
+    """Return uvicorn's HTTP protocol class with a time limit for request heads."""
 
     class TimedProtocol(H11Protocol):
         _timer: HeadTimer

@@ -34,7 +34,7 @@ class Tracing:
         self.tracer: Any = self._provider.get_tracer(SERVICE_NAME)
 
     def close(self) -> None:
-        """Export the remaining spans and stop."""
+        """Export the remaining spans and stop the exporter."""
         self._provider.shutdown()
 
     def trace_turn(self, result: ContinuationResult) -> None:
@@ -67,7 +67,7 @@ class Tracing:
 def _find_calls(
     turn_started_at: datetime, steps: tuple[Step, ...]
 ) -> Iterator[tuple[str, datetime, datetime]]:
-    """Yield the name, start and end of each model call and tool call."""
+    """Yield the name, start and end of each model call and tool call among the steps."""
     previous_at, called_at = turn_started_at, {}
     for step in steps:
         match step.body:

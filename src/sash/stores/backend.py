@@ -29,7 +29,7 @@ class StoreSettings(NamedTuple):
 
 
 class StoreCheck(NamedTuple):
-    """The result of a check, with the remedy as `advice`. A "note" is no problem."""
+    """The result of a check: `found` describes the store, `advice` is the remedy. A "note" is no problem."""
 
     status: Literal["ok", "note", "wrong"]
     found: str
@@ -60,4 +60,4 @@ class Backend(Store, Protocol):
 
     @classmethod
     def check(cls, settings: StoreSettings) -> StoreCheck:
-        """Check that this version of Sash can read the store. The check writes nothing, and may block."""
+        """Check that this version of Sash can read the store. This writes nothing, but may block."""

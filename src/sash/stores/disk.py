@@ -8,7 +8,10 @@ from typing import Any
 
 
 def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) -> None:
-    """Append lines in one write, and sync them to the disk. A write that fails changes nothing."""
+    """Append lines in one write, and sync them to the disk. A write that fails changes nothing.
+
+    `new` also syncs the folder, for a file that did not exist.
+    """
     data = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines).encode()
     with path.open("ab") as file:
         before = file.tell()
@@ -24,7 +27,7 @@ def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) ->
 
 
 def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
-    """Replace a whole file. A reader sees either the old content or the new one."""
+    """Replace a whole file. A reader sees either the old or the new content. `sync` waits for the disk."""
     draft = path.with_name(f".{path.name}.new")
     with draft.open("wb") as file:
         file.write(content.encode() if isinstance(content, str) else content)

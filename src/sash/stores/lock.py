@@ -33,7 +33,7 @@ class FileLock:
         return True
 
     def share(self, when_alone: Callable[[], None]) -> None:
-        """Share the lock with other processes. The first one calls `when_alone` before it shares the lock."""
+        """Share the lock with other processes. The first process calls `when_alone` before it shares."""
         if fcntl is None:
             return
         if self.acquire():

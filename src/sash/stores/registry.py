@@ -22,13 +22,13 @@ DEFAULT_BACKEND = "sqlite"
 
 
 def describe_backends() -> str:
-    """Return the names of all backends as a part of a sentence."""
+    """Return the names of all backends for a sentence: "sqlite, files or memory"."""
     *others, last = BACKENDS
     return f"{', '.join(others)} or {last}"
 
 
 def has_backend(store: str) -> bool:
-    """Return True if the `store` setting names a backend."""
+    """Return True if `store`, the setting, names a known backend."""
     return _backend_name(store) in BACKENDS
 
 

@@ -7,10 +7,10 @@ A query may leave out rows that a rule would reject, but the rule decides. If a 
 rule, the rule's docstring names the statement.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from sash.errors import (
     ArtifactNotFound,
@@ -24,26 +24,30 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active
-from sash.ports.store import ClaimRequest, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
+from sash.ports.store import ClaimRequest, Cut, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
 from sash.stores.states import (
     NO_LEASE,
     AmendChange,
     AppendChange,
     BeginChange,
+    CutChange,
     EndChange,
     EndState,
     LeaseState,
     OpenChange,
     Release,
+    ReleasedFields,
     SessionState,
     TurnChange,
     TurnState,
 )
 from sash.values.continuations import FINAL, Continuation, ContinuationResponse, Status
 from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.sessions import Session
+from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
+
+T = TypeVar("T")
 
 # A lease that expires later than this was taken before the clock was set back.
 MAX_LEASE = timedelta(hours=1)
@@ -53,14 +57,15 @@ MAX_LEASE = timedelta(hours=1)
 
 
 def get_reserved_name(session: Session) -> str | None:
-    """Return the name that the session needs for itself, or None."""
+    """Return the name that no other active session may have, or None if the session is not active."""
     return session.name if session.status == "active" else None
 
 
 def choose_named(sessions: Iterable[Session]) -> Session | None:
-    """Return the session that has a name, of all sessions that had it: the active one, else the newest.
+    """Return the session that has a name, of all sessions with this name: the active one, else the newest.
 
-    SQLite's statement `session_of_name` repeats this rule, because an index answers it without a scan.
+    Return None if there is no session. SQLite's statement `session_of_name` repeats this rule, because an
+    index answers it without a scan.
     """
     return max(sessions, key=lambda session: (session.status == "active", session.id), default=None)
 
@@ -73,7 +78,7 @@ def is_name_taken(session: Session, named: Session | None) -> bool:
 
 
 def check_name(session: Session, named: Session | None) -> None:
-    """Raise `SessionExists` if another active session has the name."""
+    """Raise `SessionExists` if `named` is another active session with the name of `session`."""
     if is_name_taken(session, named):
         raise SessionExists(
             f"an active session already has the name {session.name!r}: continue that session, or end it first"
@@ -96,19 +101,19 @@ def open_session(session: Session, named: Session | None, reopen: bool) -> OpenC
 
 
 def prepare_import(session: Session, named: Session | None) -> Session:
-    """Return the session as an import stores it: without its name, if that is taken."""
+    """Return the session as an import stores it: without its name, if another session has the name."""
     return replace(session, name=None) if is_name_taken(session, named) else session
 
 
 def save_session(stored: Session, changed: Session, named: Session | None, now: datetime) -> Session:
-    """Return the changed session with a new version."""
+    """Return the changed session with a new version. Raise `SessionChanged` or `SessionExists`."""
     check_version(stored.version, changed)
     check_name(changed, named)
     return touch_session(changed, now)
 
 
 def touch_session(session: Session, now: datetime) -> Session:
-    """Return the session with its next version."""
+    """Return the session with the next version, changed at `now`."""
     return replace(session, version=session.version + 1, updated_at=now)
 
 
@@ -133,7 +138,7 @@ def check_free(session_id: str, holder_id: str | None) -> None:
 
 
 def cut_page(sessions: Sequence[Session], limit: int) -> Page:
-    """Return a page of `limit` sessions. There is a next page if `sessions` has more."""
+    """Return a page with the first `limit` sessions. There is a next page if `sessions` has more."""
     chosen = tuple(sessions[:limit])
     return Page(chosen, chosen[-1].id if len(sessions) > limit else None)
 
@@ -141,7 +146,7 @@ def cut_page(sessions: Sequence[Session], limit: int) -> Page:
 def make_window(
     session: Session, messages: Iterable[MessageEntry], turn_starts: tuple[str, ...], evicted_count: int
 ) -> ConversationWindow:
-    """Return the window of a session with the session's limits."""
+    """Return a window with these messages and the session's limits."""
     return ConversationWindow(
         session.id,
         tuple(messages),
@@ -166,7 +171,10 @@ def begin(
     enqueue: bool,
     now: datetime,
 ) -> BeginChange:
-    """Begin a turn. `existing` is the continuation with the request's idempotency key."""
+    """Return the change that begins a turn, or `existing`, which has the same idempotency key.
+
+    Without `enqueue`, raise `SessionBusy` if a continuation holds the session.
+    """
     if existing is not None:
         return BeginChange(existing, NO_LEASE, created=False)
     check_active(session)
@@ -185,7 +193,10 @@ def claim(
     steps: Sequence[StepBody],
     now: datetime,
 ) -> TurnChange:
-    """Claim a continuation that waits. Raise `SessionBusy` if another continuation holds the session."""
+    """Return the change that claims a waiting continuation.
+
+    Raise `SessionBusy` if another continuation holds the session, `ContinuationFinal` if this one has ended.
+    """
     check_open(continuation)
     if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
         check_free(continuation.session_id, holder_id)
@@ -199,21 +210,26 @@ def is_claimable(status: Status, holder_id: str | None) -> bool:
 
 
 def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | None:
-    """Return the release that an append asks for. Stats are stored only on release."""
+    """Return the release that an append asks for, or None. Stats are stored only on release."""
     return None if release_as is None else Release(release_as, stats)
 
 
 def append(
     lease: Lease, turn: TurnState | None, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> AppendChange:
-    """Append steps, and with `release` give the lease back. Raise `LeaseLost` if the worker lost it."""
+    """Return the numbered steps and the lease after them. Raise `LeaseLost` if the worker lost the lease.
+
+    With `release`, the worker gives the lease back.
+    """
     held = check_lease(lease, turn)
-    after = held.lease if release is None else held.lease.release()
-    return AppendChange(number_steps(held, steps, now), after)
+    numbered = number_steps(held, steps, now)
+    if release is None:
+        return AppendChange(numbered, held.lease, None)
+    return AppendChange(numbered, held.lease.release(), ReleasedFields(release.status, now, release.stats))
 
 
 def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
-    """Return what to write when a worker ends its turn. Raise `LeaseLost` if the worker lost the lease."""
+    """Return the change for a worker that ends its turn. Raise `LeaseLost` if the worker lost the lease."""
     if state is None:
         raise_lease_lost(lease)
     check_lease(lease, state.turn)
@@ -221,7 +237,7 @@ def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) ->
 
 
 def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
-    """Return what to write at the end of a turn."""
+    """Return the change that ends a turn, without a check of the lease."""
     steps = number_steps(state.turn, end.steps, now)
     return EndChange(
         steps,
@@ -234,6 +250,14 @@ def end_turn(state: EndState, end: TurnEnd, now: datetime) -> EndChange:
     )
 
 
+def cut_window(window: Mapping[str, T], evicted_count: int, cut: Cut) -> CutChange[T]:
+    """Apply a cut to a window, given by the ids of its messages. Ids that the window lacks are ignored."""
+    gone = {evicted.message_id for evicted in cut.evicted}
+    kept = {key: value for key, value in window.items() if key not in gone}
+    evicted = {key: value for key, value in window.items() if key in gone}
+    return CutChange(kept, evicted, evicted_count + len(cut.evicted))
+
+
 def record(
     session: Session,
     state: SessionState,
@@ -242,7 +266,7 @@ def record(
     end: TurnEnd,
     now: datetime,
 ) -> tuple[Continuation, EndChange | None]:
-    """Record a turn that has ended. If `existing` has its idempotency key, return that one unchanged."""
+    """Return a turn that has ended, and its change. If `existing` has the same key, return it and None."""
     if existing is not None:
         return existing, None
     check_version(state.version, session)
@@ -262,7 +286,10 @@ def amend(
     token_count: int,
     now: datetime,
 ) -> AmendChange:
-    """Amend the answer of a completed turn. `answer` is the last message of the turn."""
+    """Return the change that amends the answer of a completed turn. `answer` is the turn's last message.
+
+    Raise `ContinuationFinal` or `InvalidInput` if the turn has no such answer.
+    """
     if continuation.status != "completed":
         message = (
             f"continuation {continuation.id} is {continuation.status}: only the answer of a completed turn "
@@ -283,19 +310,19 @@ def amend(
 
 
 def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
-    """Return the end of a cancelled turn."""
+    """Return the end of a cancelled turn. Raise `ContinuationFinal` if the turn has ended."""
     check_open(continuation)
     return TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
 
 
 def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Interrupt a running continuation whose worker lost the lease."""
+    """Return the change that interrupts a running continuation whose worker lost the lease."""
     interrupted = replace(continuation, status="interrupted", updated_at=now)
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
 
 def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """End a continuation that waited too long. The session does not change."""
+    """Return the change that ends a continuation which waited too long. The session does not change."""
     end = TurnEnd("expired", (Expired(),))
     expired = end.apply_to_continuation(continuation, now)
     return TurnChange(expired, number_steps(turn, end.steps, now), turn.lease.release())
@@ -311,7 +338,7 @@ def check_open(continuation: Continuation) -> None:
 
 
 def number_steps(turn: TurnState, steps: Sequence[StepBody], now: datetime) -> tuple[Step, ...]:
-    """Return the steps with their numbers and cursors."""
+    """Return steps with the next numbers of the turn, the next cursors of the session, and the time `now`."""
     n, cursor = turn.step_count, turn.cursor
     return tuple(Step(n + k, now, body, cursor + k) for k, body in enumerate(steps, 1))
 
@@ -331,7 +358,7 @@ def check_lease(lease: Lease, turn: TurnState | None) -> TurnState:
 
 
 def raise_lease_lost(lease: Lease) -> NoReturn:
-    """Refuse a write of a worker that does not hold the continuation."""
+    """Raise `LeaseLost`: the worker no longer holds the continuation."""
     raise LeaseLost(lease.continuation_id)
 
 
@@ -342,7 +369,7 @@ def make_lease(continuation: Continuation, state: LeaseState) -> Lease:
 
 
 def grant_lease(current: LeaseState, claim: ClaimRequest, now: datetime) -> LeaseState:
-    """Return the lease that a worker gets."""
+    """Return the lease state after a claim: the new worker, the new end and the next epoch."""
     return LeaseState(claim.worker, lease_end(now, claim.lease_s), current.epoch + 1)
 
 
@@ -357,7 +384,7 @@ def renew_lease(current: LeaseState, worker: str, until: datetime) -> LeaseState
 
 
 def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Collection[str] = ()) -> bool:
-    """Return True if a running continuation has no worker any more."""
+    """Return True if a continuation is running without a valid lease, or its worker is dead."""
     if status != "running":
         return False
     if lease.until is None or lease.worker in dead_workers:
@@ -368,24 +395,24 @@ def is_lost(status: Status, lease: LeaseState, now: datetime, dead_workers: Coll
 # Sweeps
 
 
-def is_forgotten(continuation: Continuation, lease: LeaseState, before: datetime) -> bool:
+def is_forgotten(status: Status, updated_at: datetime, worker: str | None, before: datetime) -> bool:
     """Return True if an open continuation without a worker has not changed since `before`."""
-    return not continuation.is_final and lease.worker is None and continuation.updated_at < before
+    return status not in FINAL and updated_at < before and worker is None
 
 
 def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bool:
-    """Return True if a continuation ended before this time, so that a sweep drops its steps."""
+    """Return True if a continuation ended before the time `before`, so that a sweep drops its steps."""
     return status in FINAL and updated_at < before
 
 
-def is_idle(session: Session, holder_id: str | None, before: datetime) -> bool:
+def is_idle(status: SessionStatus, updated_at: datetime, holder_id: str | None, before: datetime) -> bool:
     """Return True if an active session, which no continuation holds, has not changed since `before`."""
-    return session.status == "active" and session.updated_at < before and holder_id is None
+    return status == "active" and updated_at < before and holder_id is None
 
 
-def expire_session(session: Session) -> Session:
-    """Return an idle session as a sweep leaves it."""
-    return replace(session, status="expired", version=session.version + 1)
+def expire_session(version: int) -> tuple[SessionStatus, int]:
+    """Return the status "expired" and the next version."""
+    return "expired", version + 1
 
 
 # Missing and existing records

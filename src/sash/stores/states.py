@@ -1,7 +1,7 @@
 """The states that the rules read, and the changes that they return."""
 
 from datetime import datetime
-from typing import Literal, NamedTuple
+from typing import Generic, Literal, NamedTuple, TypeVar
 
 from sash.ports.store import SessionTotals, WaitingStatus
 from sash.values.continuations import Continuation
@@ -9,6 +9,8 @@ from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
+
+T = TypeVar("T")
 
 
 class LeaseState(NamedTuple):
@@ -27,9 +29,10 @@ NO_LEASE = LeaseState()
 
 
 class SessionState(NamedTuple):
-    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval.
+    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval, or None.
 
-    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both.
+    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both
+    fields.
     """
 
     version: int
@@ -64,14 +67,14 @@ class Release(NamedTuple):
 
 
 class OpenChange(NamedTuple):
-    """The session that opens a name. It is new ("insert"), changed ("update"), or as it was."""
+    """The session that opens a name. `write` says how to store it; None means that it is stored already."""
 
     session: Session
     write: Literal["insert", "update"] | None
 
 
 class BeginChange(NamedTuple):
-    """The continuation that a request got. Without a lease it is queued, or it existed before."""
+    """The continuation that a request got. Without a lease it is queued, or `created` is False."""
 
     continuation: Continuation
     lease: LeaseState
@@ -86,15 +89,24 @@ class TurnChange(NamedTuple):
     lease: LeaseState
 
 
+class ReleasedFields(NamedTuple):
+    """The fields of a continuation that a release changes, with their new values."""
+
+    status: WaitingStatus
+    updated_at: datetime
+    stats: Stats
+
+
 class AppendChange(NamedTuple):
-    """The numbered steps, and the lease state after the write."""
+    """The numbered steps, and the lease state after the write. `released` is None without a release."""
 
     steps: tuple[Step, ...]
     lease: LeaseState
+    released: ReleasedFields | None
 
 
 class EndChange(NamedTuple):
-    """Everything to write at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
+    """The changes at the end of a turn, except the continuation and the cut, which `TurnEnd` has."""
 
     steps: tuple[Step, ...]
     lease: LeaseState
@@ -108,6 +120,14 @@ class EndChange(NamedTuple):
     def answer_position(self) -> int | None:
         """The position of the turn's last message, or None if it left no message."""
         return self.messages[-1][0] if self.messages else None
+
+
+class CutChange(NamedTuple, Generic[T]):
+    """The parts of a window that a cut keeps and evicts. `evicted_count` counts those of all cuts."""
+
+    kept: dict[str, T]
+    evicted: dict[str, T]
+    evicted_count: int
 
 
 class AmendChange(NamedTuple):

@@ -12,7 +12,7 @@ _A = {bool: "true or false", int: "a whole number"}
 
 @dataclass(frozen=True, slots=True)
 class AgentConfig:
-    """Options of the memory. The names are those of the integration's options flow."""
+    """Options of the memory, named as in the options form of the Home Assistant integration."""
 
     sliding_window_enable: bool = True
     sliding_window_max_tokens: int = 4000
@@ -36,7 +36,7 @@ class AgentConfig:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Read the options from a mapping, which may have other keys as well."""
+        """Read the options from a mapping; ignore its other keys. Raise `InvalidConfig` for a wrong value."""
         if not isinstance(data, Mapping):
             raise InvalidConfig(f"the options of AgentConfig must be a mapping, got {type(data).__name__}")
         return cls(**{f.name: whole(data[f.name]) for f in fields(cls) if f.name in data})

@@ -53,7 +53,7 @@ class ContinuationRequest:
 
     @property
     def content(self) -> str | tuple[dict[str, Any], ...]:
-        """The message in the form that a model accepts."""
+        """The message as text, or as OpenAI content parts if it has attachments."""
         if not self.attachments:
             return self.message
         return ({"type": "text", "text": self.message}, *self.attachments)

@@ -4,12 +4,14 @@ from typing import Any, NoReturn
 
 
 class FrozenDict(dict[str, Any]):
-    """A dict that cannot be changed; `thaw` returns a copy that can."""
+    """A dict that cannot be changed. `thaw` returns a copy that can be changed."""
 
     __slots__ = ()
 
     def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError("this is part of a stored message and cannot be changed: use thaw() for a copy")
+        raise TypeError(
+            "this is part of a stored message and cannot be changed: change a copy from to_openai()"
+        )
 
     __setitem__ = __delitem__ = __ior__ = _refuse
     clear = pop = popitem = setdefault = update = _refuse

@@ -1,13 +1,16 @@
 """ULIDs that sort in the order they were made, even when the clock steps back."""
 
 import os
+import re
 import threading
 from datetime import UTC, datetime, timedelta
 
+ULID_PATTERN = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
 _LOW_BITS = 20
+_SHIFTS = tuple(range(100, -1, -10))
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -25,7 +28,7 @@ class Ulids:
         self._prefix = ""
         self._lock = threading.Lock()
 
-    def go_behind(self, last: str | None) -> None:
+    def continue_after(self, last: str | None) -> None:
         """Make the next id greater than `last`, an id of an earlier process.
 
         That process may have made greater ids that are not known here, so the next id starts a new
@@ -41,7 +44,7 @@ class Ulids:
                 self._begin((value >> _RANDOM_BITS) + 1)
 
     def new(self, at: datetime) -> str:
-        """Return the next id for the moment `at`."""
+        """Return the next id. Its time is `at`, or the time of the last id if that is later."""
         with self._lock:
             if at >= self._until:
                 self._begin((at - _EPOCH) // _MILLISECOND)
@@ -53,25 +56,26 @@ class Ulids:
             return f"{self._prefix}{_PAIRS[low >> 10]}{_PAIRS[low & 1023]}"
 
     def _begin(self, millis: int) -> None:
-        """Start a millisecond with a random value."""
+        """Continue from a random value within the millisecond `millis`, counted from 1970."""
         self._until = _EPOCH + (millis + 1) * _MILLISECOND
         self._start(millis << _RANDOM_BITS | int.from_bytes(os.urandom(10)))
 
     def _start(self, value: int) -> None:
         """Continue from `value`. Its upper bits are formatted once, because they seldom change."""
         self._high, self._low = value >> _LOW_BITS, value & ((1 << _LOW_BITS) - 1)
-        self._prefix = "".join([_PAIRS[self._high >> shift & 1023] for shift in range(100, -1, -10)])
+        high = self._high
+        self._prefix = "".join([_PAIRS[high >> shift & 1023] for shift in _SHIFTS])
 
 
 def ulid_before(at: datetime) -> str:
-    """Return a lower bound for all ids that are made at `at` or later."""
+    """Return a text that sorts before all ids that are made at `at` or later."""
     value = max(0, (at - _EPOCH) // _MILLISECOND) << _RANDOM_BITS
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
 
 
 def is_ulid(text: str) -> bool:
     """Return True if the text has the form of a ULID."""
-    return len(text) == 26 and text[0] in "01234567" and all(letter in _ALPHABET for letter in text)
+    return re.fullmatch(ULID_PATTERN, text) is not None
 
 
 _ulids = Ulids()

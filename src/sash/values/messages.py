@@ -44,7 +44,7 @@ _LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assis
 
 
 def built_in_tags(role: Any, calls_tools: bool) -> frozenset[str]:
-    """Return the tags that every message of this role has."""
+    """Return the tags that every message of this role has. An assistant message that calls tools has two."""
     return _CALLING_TAGS if calls_tools else _ROLE_TAGS.get(str(role), _NO_TAGS)
 
 
@@ -102,7 +102,7 @@ class MessageEntry:
 
     @property
     def size(self) -> int:
-        """The size of content and tool calls in bytes."""
+        """The size of content and tool calls together, in bytes."""
         if type(self.content) is str and not self.tool_calls:
             return len(self.content) if self.content.isascii() else len(self.content.encode())
         return len(json.dumps([self.content, self.tool_calls], ensure_ascii=False).encode())
@@ -130,7 +130,7 @@ class MessageEntry:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        """Return the message that `to_dict` wrote."""
+        """Return the message that `to_dict` wrote. Raise `InvalidExport` for other data."""
         try:
             return cls(
                 role=data["role"],
@@ -166,7 +166,10 @@ class MessageEntry:
 
     @classmethod
     def from_langgraph_message(cls, message: Any) -> Self:
-        """Read a LangChain message object or dict; a message from elsewhere gets a token_count of 0."""
+        """Read a LangChain message object or dict. Raise `InvalidInput` for other values.
+
+        A message that Sash did not write, or that a node changed, gets a `token_count` of 0.
+        """
         names = ("role", "type", "content", "id", "name", "tool_calls", "tool_call_id", "additional_kwargs")
         of = message.get if isinstance(message, Mapping) else partial(getattr, message)
         given: dict[str, Any] = {name: of(name, None) for name in names}
@@ -247,7 +250,7 @@ class AgentState:
 
     @classmethod
     def from_langgraph_state(cls, state: Mapping[str, Any]) -> Self:
-        """Read a state dict, with messages as dicts or as LangChain objects."""
+        """Read a state dict, with messages as dicts or LangChain objects. Raise `InvalidInput` otherwise."""
         try:
             messages = tuple(map(MessageEntry.from_langgraph_message, state["messages"]))
             conversation_id = check_conversation_id(state.get("conversation_id"))
@@ -258,7 +261,7 @@ class AgentState:
 
 
 def turns(messages: Iterable[MessageEntry]) -> list[list[MessageEntry]]:
-    """Group messages into turns: each starts with a user message."""
+    """Group messages into turns. A turn starts with a user message; only the first turn may lack it."""
     grouped: list[list[MessageEntry]] = []
     for message in messages:
         if message.role == "user" or not grouped:
@@ -268,7 +271,7 @@ def turns(messages: Iterable[MessageEntry]) -> list[list[MessageEntry]]:
 
 
 def _said(content: Any, calls: Any) -> int:
-    """Return a checksum of a LangGraph message's content."""
+    """Return a checksum of the content and the tool calls of a LangGraph message."""
     kept = [{key: call[key] for key in ("name", "args", "id")} for call in calls or ()]
     return crc32(json.dumps([content or "", kept], sort_keys=True).encode())
 

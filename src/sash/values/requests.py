@@ -15,13 +15,13 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.validated import validated
-from sash.values.validation import check_attachment, check_message, whole
+from sash.values.validation import check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
-Text = Annotated[str, Field(min_length=1)]
+Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
@@ -120,6 +120,11 @@ class Ask:
     stream: Flag = False
     timeout_ms: Wait | None = None
 
+    @property
+    def timeout_s(self) -> float | None:
+        """The time to wait for the answer. None means no limit."""
+        return None if self.timeout_ms is None else self.timeout_ms / 1000
+
 
 @validated(kw_only=True, example={"call_id": "call_1", "approved": True})
 class Approve:
@@ -140,7 +145,7 @@ class Why:
 class Note:
     """A fact or a pin to keep."""
 
-    text: Text
+    text: Annotated[Text, AfterValidator(check_note)]
 
 
 @validated(kw_only=True, example={"preferences": {"language": "de"}})

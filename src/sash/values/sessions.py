@@ -5,21 +5,22 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
-from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model_validator
+from pydantic import AllowInfNan, BeforeValidator, Strict, model_validator
 
 from sash.errors import InvalidLimit
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
-from sash.values.validation import check_json, check_text, whole
+from sash.values.validation import MAX_DOLLARS, copy_if_object, whole
 
-Label = Annotated[str, MinLen(1), MaxLen(256), AfterValidator(check_text)]
+Label = Annotated[str, Strict(), MinLen(1), MaxLen(256)]
 Flag = Annotated[bool, Strict()]
 # The bounds come before the conversion of 20.0 to 20, so that the JSON schema shows them.
 Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
-Dollars = Annotated[float, Strict(), Ge(0), Le(10**9)]
-JsonObject = Annotated[dict[str, Any], AfterValidator(check_json)]
+Dollars = Annotated[float, Strict(), Ge(0), Le(MAX_DOLLARS)]
+# The copy comes first, because JSON turns a key such as 1 into text.
+JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
 SessionStatus = Literal["active", "ended", "expired"]
 
@@ -48,14 +49,18 @@ DENYLIST = (
 )
 # Domains that open the home to people.
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
-# The model reads the window with every call, so it gets one part in this many of the model's context.
+# The window gets at most the model's context divided by this number, because every call reads the window.
 PART_FOR_WINDOW = 64
 SESSION_IDLE_DAYS = 7
 CONTINUATION_RETENTION_HOURS = 24
 
 
-# Keys of `context` that older versions used for fields of the session.
-_OLDER_KEYS = {"area": "area", "one_question": "is_one_question", "turns_before": "turns_before"}
+# Keys of `context` that older versions used for fields of the session, with the type of the field.
+_OLDER_KEYS: dict[str, tuple[str, type]] = {
+    "area": ("area", str),
+    "one_question": ("is_one_question", bool),
+    "turns_before": ("turns_before", int),
+}
 
 
 @validated()
@@ -162,7 +167,7 @@ class Defaults:
 
 
 def window_for(context_window: int | None) -> WindowLimits:
-    """Return the window limits for a model that reads `context_window` tokens at once."""
+    """Return the window limits for a model that reads `context_window` tokens at once. None means unknown."""
     default = WindowLimits().max_tokens or 0
     if context_window is None:
         return WindowLimits()
@@ -172,7 +177,7 @@ def window_for(context_window: int | None) -> WindowLimits:
 
 
 def last_k_for(context_window: int | None) -> int:
-    """Return how many messages a model that reads `context_window` tokens sees word for word."""
+    """Return how many messages a model sees word for word, given the tokens that it reads at once."""
     return max(2, LAST_K * (window_for(context_window).max_tokens or 0) // (WindowLimits().max_tokens or 1))
 
 
@@ -206,17 +211,28 @@ class Session:
 
     @property
     def total_turns(self) -> int:
-        """The turns of this session and of earlier ones of its name, without failed and cancelled ones."""
+        """The number of turns of all sessions of this name so far, without failed and cancelled ones."""
         stats = self.stats
         return self.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns
 
     @model_validator(mode="before")
     @classmethod
     def _read_older_form(cls, data: Any) -> Any:
-        """Read a session of the older form, whose `context` holds fields such as the area."""
+        """Move fields such as the area out of `context`, where sessions of an older version have them.
+
+        A key stays in `context` if the session has the field, or if its value has another type: then it
+        belongs to the caller. SQLite's statement `end_state` repeats this for `is_one_question`.
+        """
         context = data.get("context") if isinstance(data, dict) else None
         if not isinstance(context, dict):
             return data
-        moved = {new: context[old] for old, new in _OLDER_KEYS.items() if old in context}
-        rest = {key: value for key, value in context.items() if key not in _OLDER_KEYS}
-        return moved | data | {"context": rest} if moved else data
+        moved = {
+            key: name
+            for key, (name, kind) in _OLDER_KEYS.items()
+            if name not in data and type(context.get(key)) is kind
+        }
+        if not moved:
+            return data
+        fields = {name: context[key] for key, name in moved.items()}
+        rest = {key: value for key, value in context.items() if key not in moved}
+        return data | fields | {"context": rest}

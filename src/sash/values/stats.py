@@ -89,7 +89,7 @@ class Bill:
 
 
 def sum_bills(bills: Sequence[Bill], **outcome: Any) -> Stats:
-    """Add up the bills of model calls; `outcome` sets the other fields of the result."""
+    """Add up the bills of model calls. `outcome` has the other fields of the result."""
     reported = [bill for bill in bills if not bill.estimated]
     total: dict[str, Any] = {
         "model_calls": len(bills),
@@ -118,12 +118,12 @@ def _merge(one: dict[K, int], other: dict[K, int]) -> dict[K, int]:
 
 
 def bucket(milliseconds: float) -> int:
-    """Return the bucket in which a duration is counted."""
+    """Return the number of the histogram bucket in which a duration is counted."""
     return round(_BUCKETS_PER_DOUBLING * math.log2(max(milliseconds, 1)))
 
 
 def summary(stats: Stats) -> dict[str, Any]:
-    """Return the numbers that users see, with shares, means and percentiles."""
+    """Return the numbers that users see. Shares, means and percentiles are computed here."""
     turns, tokens = stats.turns, stats.input_tokens
     return {
         "total_requests": turns,

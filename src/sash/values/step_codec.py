@@ -7,7 +7,7 @@ event has an `event`, an end has a `status`.
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
 
@@ -35,6 +35,7 @@ from sash.values.steps import (
 )
 
 Detail = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,19 @@ StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the Open
 
 @dataclass(frozen=True, slots=True)
 class BodyRecord:
-    """A step without a number."""
+    """The JSON form of a step that has no number, time and cursor yet."""
 
     type: StepType
     detail: Detail
 
 
 def encode_body(body: StepBody) -> Detail:
-    """Return the `detail` of a step."""
+    """Return the `detail` field of a step's JSON form, given the body of the step."""
     return _ENCODERS[type(body)](body)
 
 
 def decode_body(kind: StepType, detail: Detail) -> StepBody:
-    """Return the step that a `detail` describes; a ValueError says that it describes none."""
+    """Return the body that `detail` describes. Raise `ValueError` if it does not fit the type of step."""
     tag = _find_tag(kind, detail)
     try:
         return _DECODERS[kind, tag](detail)
@@ -103,12 +104,29 @@ def _encode_fields(value: Any) -> Detail:
     return {name: getattr(value, name) for name in value.__slots__}
 
 
+def _decode_fields(kind: type[T], fields: Detail) -> T:
+    """Return a value of a slotted dataclass. Unknown fields are ignored: a later version may write them."""
+    known: Any = kind
+    return known(**{name: fields[name] for name in known.__slots__ if name in fields})  # type: ignore[no-any-return]
+
+
 def _encode_bill(bill: Bill | None) -> Detail | None:
-    return None if bill is None else _encode_fields(bill)
+    if bill is None:
+        return None
+    return {
+        "model": bill.model,
+        "input_tokens": bill.input_tokens,
+        "cached_tokens": bill.cached_tokens,
+        "output_tokens": bill.output_tokens,
+        "reasoning_tokens": bill.reasoning_tokens,
+        "counted_tokens": bill.counted_tokens,
+        "estimated": bill.estimated,
+        "cost_usd": bill.cost_usd,
+    }
 
 
 def _decode_bill(usage: Detail | None) -> Bill | None:
-    return None if usage is None else Bill(**usage)
+    return None if usage is None else _decode_fields(Bill, usage)
 
 
 def _encode_plan(plan: Plan) -> Detail:
@@ -133,8 +151,8 @@ def _decode_result(detail: Detail) -> ToolResult:
         detail["name"],
         detail["content"],
         detail.get("cost_usd", 0.0),
-        None if action is None else Action(**action),
-        tuple(ArtifactRef(**artifact) for artifact in detail.get("artifacts", ())),
+        None if action is None else _decode_fields(Action, action),
+        tuple(_decode_fields(ArtifactRef, artifact) for artifact in detail.get("artifacts", ())),
     )
 
 
@@ -143,12 +161,12 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
     if interrupted.code is not None:
         detail |= {"code": interrupted.code, "message": interrupted.message}
     if interrupted.lost_bills:
-        detail["lost"] = [_encode_fields(bill) for bill in interrupted.lost_bills]
+        detail["lost"] = [_encode_bill(bill) for bill in interrupted.lost_bills]
     return detail
 
 
 def _decode_interruption(detail: Detail) -> Interrupted:
-    lost = tuple(Bill(**usage) for usage in detail.get("lost", ()))
+    lost = tuple(_decode_fields(Bill, usage) for usage in detail.get("lost", ()))
     return Interrupted(detail.get("code"), detail.get("message"), lost)
 
 
@@ -176,19 +194,19 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
 }
 
 _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
-    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d["usage"])),
+    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d.get("usage"))),
     ("tool_call", None): lambda d: ToolCall(d["call_id"], d["name"], d["arguments"]),
     ("tool_result", None): _decode_result,
     ("retrieval", None): lambda d: Recalled(tuple(d["query"]), tuple(d["message_ids"]), d["text"]),
     ("observed_event", "told"): lambda d: HomeChanged(d["text"]),
-    ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d["usage"])),
+    ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d.get("usage"))),
     ("observed_event", "approval_requested"): lambda d: ApprovalRequested(
-        d["call_id"], d["name"], d["reason"], d["would"]
+        d["call_id"], d["name"], d.get("reason", ""), d.get("would")
     ),
     ("observed_event", "approval"): lambda d: ApprovalGiven(d["call_id"], d["approved"]),
     ("observed_event", "interrupted"): _decode_interruption,
     ("summary", "completed"): lambda d: Finished(
-        d["final_message"], d["stopped_by"], _decode_bill(d["usage"])
+        d["final_message"], d.get("stopped_by"), _decode_bill(d.get("usage"))
     ),
     ("summary", "recorded"): lambda d: Recorded(d["final_message"]),
     ("summary", "amended"): lambda d: Amended(d["final_message"]),

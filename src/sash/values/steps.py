@@ -198,12 +198,12 @@ class Step:
 
     @property
     def type(self) -> StepType:
-        """The kind of step, as JSON names it."""
+        """The kind of step: the `type` field of its JSON form."""
         return self.body.type
 
     @property
     def detail(self) -> dict[str, Any]:
-        """The body as JSON values, for programs that read the JSON form."""
+        """The body as a dict of JSON values: the `detail` field of the step's JSON form."""
         from sash.values.step_codec import encode_body
 
         return encode_body(self.body)

@@ -3,10 +3,12 @@
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from sash.errors import InvalidInput
+from sash.values.codec import adapter
+from sash.values.validation import check_text
 
 T = TypeVar("T")
 
@@ -19,7 +21,7 @@ def validated(
 ) -> Callable[[type[T]], type[T]]:
     """Make a class a frozen dataclass whose constructor raises `error` for a wrong or unknown field.
 
-    `example` becomes part of the JSON schema.
+    Text with a lone surrogate raises `InvalidText`. `example` becomes part of the JSON schema.
     """
     config = ConfigDict(extra="forbid")
     if example is not None:
@@ -32,8 +34,12 @@ def validated(
         def __init__(self: Any, *args: Any, **fields: Any) -> None:  # noqa: N807
             try:
                 check(self, *args, **fields)
-            except ValidationError as faults:
-                raise error(describe_faults(faults.errors(include_url=False))) from faults
+            except ValidationError as invalid:
+                faults = invalid.errors(include_url=False)
+                for fault in faults:
+                    if fault["type"] == "string_unicode":
+                        check_text(fault["input"])
+                raise error(describe_faults(faults)) from invalid
 
         made.__init__ = __init__
         return made  # type: ignore[no-any-return]
@@ -42,14 +48,14 @@ def validated(
 
 
 def describe_faults(faults: Sequence[Any]) -> str:
-    """Return where the input is wrong and why. The wrong values are left out: they may be secrets."""
+    """Return a text that says where the input is wrong and why, without the values: they may be secrets."""
     return "; ".join(map(_describe, faults[:MAX_FAULTS]))
 
 
 def parse(kind: type[T], data: Any) -> T:
     """Return `data` (JSON values) as a value of `kind`, or raise `InvalidInput`."""
     try:
-        value: T = TypeAdapter(kind).validate_python(data)
+        value: T = adapter(kind).validate_python(data)
     except ValidationError as faults:
         raise InvalidInput(describe_faults(faults.errors(include_url=False))) from faults
     return value

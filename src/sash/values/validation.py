@@ -17,16 +17,17 @@ from sash.values.frozen_json import FrozenDict, freeze
 T = TypeVar("T")
 
 MAX_MESSAGE_BYTES = 1 << 20
+MAX_DOLLARS = 10**9
+MAX_NOTE_CHARS = 400
 ATTACHMENTS = ("image_url", "input_audio")
 
 _MAX_LABEL_CHARS = 256
-_MAX_DOLLARS = 1_000_000_000
 _MAX_TAGS = 64
 _MAX_JSON_DEPTH = 64
 
 
 def check_keywords(function: str, given: Iterable[str], known: Iterable[str]) -> None:
-    """Refuse an unknown keyword argument with a `TypeError`, as a function without `**options` does."""
+    """Raise `TypeError` for an unknown keyword argument, as a function without `**options` does."""
     if unknown := sorted(set(given) - set(known)):
         raise TypeError(f"{function}() got an unexpected keyword argument {unknown[0]!r}")
 
@@ -45,7 +46,7 @@ def check_text(text: str) -> str:
 
 
 def well_formed(text: str) -> str:
-    """Return the text with lone surrogates replaced, where raising an error would not help."""
+    """Return the text with "?" for each lone surrogate, for callers that cannot handle an error."""
     return text if text.isascii() else text.encode(errors="replace").decode()
 
 
@@ -66,14 +67,14 @@ def whole(value: Any) -> Any:
 
 
 def check_limit(name: str, value: Any) -> int:
-    """Return a limit. Raise `InvalidLimit` if it is not a whole number of at least 1."""
+    """Return `value` unchanged. Raise `InvalidLimit` if it is not a whole number of at least 1."""
     if type(value) is not int or value < 1:
         raise InvalidLimit(f"{name} must be a whole number of at least 1, got {value!r}", limit=name)
     return value
 
 
 def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
-    """Raise `InvalidLimit` if a limit of a window is invalid."""
+    """Raise `InvalidLimit` if a limit of a window is invalid. None means no limit for tokens and turns."""
     for name, value in (("max_tokens", max_tokens), ("max_turns", max_turns)):
         if value is not None:
             check_limit(name, value)
@@ -84,28 +85,28 @@ def check_window(max_tokens: Any, max_turns: Any, evict_to: Any) -> None:
 
 
 def check_count(name: str, value: Any) -> int:
-    """Return a count. Raise `InvalidInput` if it is not a whole number of at least 0."""
+    """Return `value` unchanged. Raise `InvalidInput` if it is not a whole number of at least 0."""
     if type(value) is not int or value < 0:
         raise InvalidInput(f"{name} must be a whole number of at least 0, got {value!r}")
     return value
 
 
 def check_amount(name: str, value: Any) -> float | None:
-    """Return an amount of money, or None. Raise `InvalidInput` if it is not a number of at least 0."""
-    if value is not None and (type(value) not in (int, float) or not 0 <= value <= _MAX_DOLLARS):
-        raise InvalidInput(f"{name} must be a number from 0 to {_MAX_DOLLARS:,}, or None, got {value!r:.80}")
+    """Return a number of US dollars, or None. Raise `InvalidInput` if it is not a number of at least 0."""
+    if value is not None and (type(value) not in (int, float) or not 0 <= value <= MAX_DOLLARS):
+        raise InvalidInput(f"{name} must be a number from 0 to {MAX_DOLLARS:,}, or None, got {value!r:.80}")
     return None if value is None else float(value)
 
 
 def check_flag(name: str, value: Any) -> bool:
-    """Return a bool. Raise `InvalidInput` for other values: the string "false" would count as true."""
+    """Return a bool unchanged. Raise `InvalidInput` for others: the text "false" would count as true."""
     if type(value) is not bool:
         raise InvalidInput(f"{name} must be True or False, got {value!r:.80}")
     return value
 
 
 def check_label(name: str, value: Any) -> str:
-    """Return a name or id. Raise `InvalidInput` if it is empty, too long or not a string."""
+    """Return a name or id unchanged. Raise `InvalidInput` if it is empty, too long or not a string."""
     if type(value) is not str or not 0 < len(value) <= _MAX_LABEL_CHARS:
         raise InvalidInput(
             f"{name} must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}"
@@ -114,7 +115,7 @@ def check_label(name: str, value: Any) -> str:
 
 
 def check_conversation_id(value: Any) -> str:
-    """Return a conversation id. Raise `InvalidConversationId` if it is empty, too long or not a string."""
+    """Return a conversation id unchanged. Raise `InvalidConversationId` if it is blank or too long."""
     if type(value) is not str or not value.strip() or len(value) > _MAX_LABEL_CHARS:
         raise InvalidConversationId(
             f"conversation_id must be a string of 1 to {_MAX_LABEL_CHARS} characters, got {value!r:.80}: "
@@ -179,7 +180,7 @@ def check_tool_calls(calls: Any) -> tuple[dict[str, Any], ...]:
 
 
 def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
-    """Return a frozen copy of a call. A call of the usual form is copied without JSON, which is faster."""
+    """Return a frozen copy of a tool call. A call of the usual form is copied without JSON, for speed."""
     function = call["function"]
     if len(call) == 3 and len(function) == 2 and type(call.get("type")) is str:
         said = FrozenDict(name=check_text(function["name"]), arguments=check_text(function["arguments"]))
@@ -188,10 +189,17 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def check_json(value: dict[str, Any]) -> dict[str, Any]:
+def check_json(value: Any) -> dict[str, Any]:
     """Return a copy of a JSON object. Raise `InvalidInput` for other values or too deep nesting."""
+    if not isinstance(value, dict):
+        raise InvalidInput(f"a JSON object is needed here, got {type(value).__name__}")
     copied: dict[str, Any] = copy_json(value)
     return copied
+
+
+def copy_if_object(value: Any) -> Any:
+    """Return a copy of a JSON object as `check_json` does, and any other value unchanged."""
+    return check_json(value) if isinstance(value, dict) else value
 
 
 def copy_json(value: Any) -> Any:
@@ -221,14 +229,25 @@ def check_depth(value: Any) -> None:
 
 
 def check_message(text: str) -> str:
-    """Return a message. Raise `InvalidInput` if it is blank."""
+    """Return the text of a message unchanged. Raise `InvalidInput` if it is blank."""
     if not text.strip():
         raise InvalidInput("message must be a non-empty string")
-    return check_text(text)
+    return text
+
+
+def check_note(text: str) -> str:
+    """Return a note without blanks around it. Raise `InvalidInput` if it is blank or too long."""
+    if not text.strip():
+        raise InvalidInput("a note must be a text that is not empty")
+    if len(text) > MAX_NOTE_CHARS:
+        raise InvalidInput(
+            f"a note may have at most {MAX_NOTE_CHARS} characters, got {len(text)}: shorten it"
+        )
+    return check_text(text.strip())
 
 
 def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
-    """Return a content part. Raise `InvalidInput` if it is neither an image nor audio."""
+    """Return a content part, frozen. Raise `InvalidInput` if it is neither an image nor audio."""
     [checked] = check_parts([part])
     kind = checked["type"]
     if kind not in ATTACHMENTS:

@@ -61,8 +61,8 @@ async def test_progress_is_reported_during_a_wait(tmp_path, era):
         named = {"continuation_id": asked.structured_content["continuation_id"]}
         await mcp.call_tool("ha_agent_await_continuation", named, progress_callback=second)
         await until(lambda: "look has answered" in first.messages and len(second.messages) == 2)
+        await until(lambda: first.numbers == [*range(1, len(first.numbers) + 1)])
         assert second.messages == ["Calling look", "look has answered"]
-    assert first.numbers == [*range(1, len(first.numbers) + 1)]
     steps = [each for each in first.messages if each not in ("Looking into the hall", WRITING)]
     assert steps == ["Calling look", "look has answered"]
 

@@ -63,7 +63,10 @@ class _Question:
 
 
 async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "ContinuationResult":
-    """Run the turn. A signal cancels it; after the timeout it is interrupted and can be resumed."""
+    """Run the turn and return its state. A signal cancels the turn.
+
+    After the timeout the turn is interrupted and can be resumed.
+    """
     from sash.cli.home_checks import wait_for_home
     from sash.cli.local_service import open_for_turns
     from sash.errors import ContinuationFinal
@@ -88,7 +91,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
 
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":
-    """Send the question to its session, or to a new session that ends with the answer."""
+    """Send the question to its session, or to a new session that ends with the answer. Return the turn."""
     from sash.values.requests import Ask, SendMessage
     from sash.values.sessions import ModelConfig
 

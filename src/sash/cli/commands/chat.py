@@ -28,7 +28,7 @@ def chat(
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve every action that needs approval.")] = False,
 ) -> None:
-    """Talk to the agent. The next chat continues the same session, unless it started with --new."""
+    """Talk to the agent. The next chat continues this session, unless this chat was started with --new."""
     services = _parse_services(allow or ())
     loaded = options.load_settings()
 
@@ -53,11 +53,15 @@ def chat(
             call(portal, check_area(service, caller, area))
         if language is not None:
             check_language(language)
-        ChatLoop(portal, service, caller, settings, approve_all=yes).run(choice)
+        chosen = call(portal, choice.resolve(service, caller))
+        ChatLoop(portal, service, caller, settings, choice, chosen, approve_all=yes).run()
 
 
 def _parse_services(allow: Iterable[str]) -> tuple[str, ...]:
-    """Return the services of all --allow options; each option may list several with commas."""
+    """Return the services of all --allow options. An option may list several with commas.
+
+    Raise `BadParameter` for other texts.
+    """
     services = tuple(part.strip() for given in allow for part in given.split(",") if part.strip())
     for service in services:
         if not _SERVICE.fullmatch(service):

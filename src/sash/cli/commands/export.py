@@ -55,7 +55,7 @@ def _refuse_existing(path: Path, force: bool) -> None:
 
 
 def _write(path: Path, bundle: dict[str, Any], force: bool) -> None:
-    """Write a temporary file in the same folder, and rename it when it is complete and synced."""
+    """Write a temporary file in the same folder, and rename it to `path` when it is complete and synced."""
     from sash.cli.terminal.progress_bar import show_progress
     from sash.errors import InvalidInput
 

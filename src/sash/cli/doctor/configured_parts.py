@@ -7,7 +7,7 @@ from sash.errors import SashError
 
 
 def check_configured_parts(settings: Settings) -> list[Finding]:
-    """Check that the configured parts can be created."""
+    """Return findings that say whether the configured parts can be created."""
     found = [_check_session_defaults(settings)]
     if settings.vocabulary is not None and (settings.home_url or settings.home != "none"):
         found.append(_check_vocabulary(settings))

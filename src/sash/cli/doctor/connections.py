@@ -19,13 +19,12 @@ MAX_OUTPUT_TOKENS = 64
 
 
 async def check_model(settings: Settings) -> Finding:
-    """Check that the model answers. The request asks for one word and costs almost nothing."""
+    """Check that the model answers. The request asks for one word, so it costs almost nothing."""
     if settings.model is None:
         return Finding("model", "ok", "offline, needs no network", "for a real one set model and api_key")
     name = settings.model
     try:
         model = create_model(settings)
-        assert model is not None
         messages = [{"role": "user", "content": "Say: ok"}]
         request = ModelRequest(messages, [], ModelConfig(max_output_tokens=MAX_OUTPUT_TOKENS))
         try:
@@ -44,11 +43,10 @@ async def check_model(settings: Settings) -> Finding:
 
 async def check_home(settings: Settings) -> Finding:
     """Check that the home can be reached, and count its exposed entities."""
-    if settings.home_url is None and settings.home == "none":
-        return Finding("house", "ok", "none", "to connect one set home_url and home_token")
     try:
         home = make_home(settings, SystemClock())
-        assert home is not None
+        if home is None:
+            return Finding("house", "ok", "none", "to connect one set home_url and home_token")
         async with asyncio.timeout(HOME_TIMEOUT_S):
             entity_count = await _count_entities(home)
     except TimeoutError:
@@ -63,7 +61,7 @@ async def check_home(settings: Settings) -> Finding:
 
 
 async def _count_entities(home: Home) -> int:
-    """Connect to a home and return the number of its exposed entities."""
+    """Connect to a home and return the number of exposed entities. Raise `HomeUnavailable` on failure."""
     first_event: asyncio.Future[HomeEvent] = asyncio.get_running_loop().create_future()
 
     def on_event(event: HomeEvent) -> None:

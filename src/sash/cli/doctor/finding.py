@@ -6,7 +6,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check, with the remedy as `advice`. A "note" is no problem."""
+    """The result of one check: `found` describes it, `advice` is the remedy. A "note" is no problem."""
 
     check: str
     status: Literal["ok", "note", "wrong"]

@@ -6,6 +6,7 @@ from importlib.metadata import PackageNotFoundError, version
 from sash import __version__
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
+from sash.models.registry import find_provider
 
 _CORE_PACKAGES = ("pydantic", "tiktoken", "fastjsonschema", "typer", "rich")
 _EXTRA_PACKAGES = {
@@ -16,12 +17,13 @@ _EXTRA_PACKAGES = {
 
 
 def check_packages(settings: Settings | None) -> Finding:
-    """List the installed versions, and name the extras that are missing."""
+    """Return a finding with the installed versions, and with the extras that are missing."""
     needed = {"server"}
     if settings is not None and (settings.home_url is not None or settings.home == "demo"):
         needed.add("home")
     if settings is not None and settings.model is not None:
-        needed.add("openai")
+        provider, _ = find_provider(settings.model)
+        needed.add(provider.extra)
     packages = (*_CORE_PACKAGES, *(name for extra in _EXTRA_PACKAGES.values() for name in extra))
     versions = {name: _installed_version(name) for name in packages}
     installed = ", ".join(f"{name} {number}" for name, number in versions.items() if number is not None)

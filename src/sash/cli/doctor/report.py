@@ -20,7 +20,7 @@ _STYLES = {"ok": "green", "note": "yellow", "wrong": "red"}
 
 
 async def run_checks(settings: Settings) -> list[Finding]:
-    """Run all checks. The model and the home are asked at the same time."""
+    """Run all checks and return their findings. The model and the home are asked at the same time."""
     model, home = await asyncio.gather(check_model(settings), check_home(settings))
     return [
         check_folder(settings),
@@ -34,7 +34,6 @@ async def run_checks(settings: Settings) -> list[Finding]:
 
 
 def print_report_as_json(loaded: LoadedSettings | None, findings: list[Finding]) -> None:
-    """Print the settings and the findings as JSON."""
     names = ("name", "value", "from")
     print_json(
         {
@@ -56,7 +55,7 @@ def print_report(loaded: LoadedSettings | None, findings: list[Finding]) -> None
 
 
 def _settings_rows(loaded: LoadedSettings | None) -> list[tuple[str, str, str]]:
-    """Return the name, the value and the origin of each setting."""
+    """Return the name, the value as text, and the origin of each setting; empty without settings."""
     if loaded is None:
         return []
     settings = loaded.settings

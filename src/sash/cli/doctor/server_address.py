@@ -33,7 +33,9 @@ def check_server_address(settings: Settings) -> Finding:
         found = f"{address}, all {len(tokens)} tokens have expired: no client could get in"
         return Finding("server", "wrong", found, "create one with `sash token create`")
     access = f"{len(valid)} valid tokens" if valid else "no token: every local user may use the server"
-    if problem := _try_to_bind(settings):
+    try:
+        _bind_briefly(settings)
+    except OSError as problem:
         found = f"{address}, {(problem.strerror or str(problem)).lower()}; {access}"
         if problem.errno != EADDRINUSE:
             return Finding("server", "wrong", found, "choose another address with --host and --port")
@@ -49,13 +51,9 @@ def _is_address(host: str) -> bool:
         return False
 
 
-def _try_to_bind(settings: Settings) -> OSError | None:
-    """Bind the address for a moment. Return the error if that fails."""
+def _bind_briefly(settings: Settings) -> None:
+    """Bind the address for a moment. Return the error if that fails, else None."""
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((settings.host, settings.port))
-        except OSError as error:
-            return error
-    return None
+        probe.bind((settings.host, settings.port))

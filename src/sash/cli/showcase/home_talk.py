@@ -39,10 +39,10 @@ async def play(console: Console, pause_s: float) -> None:
         await runtime.home_ready()
         session = await runtime.start_session(policy=POLICY)
         for sentence in SENTENCES:
-            started = perf_counter()
+            start_s = perf_counter()
             sent = await runtime.send_message(session.id, sentence)
             result, note = await runtime.await_continuation(sent.id), ""
-            duration_ms = (perf_counter() - started) * 1000
+            duration_ms = (perf_counter() - start_s) * 1000
             if isinstance(request := result.steps[-1].body, ApprovalRequested):
                 note = "(a lock needs approval, and gets it) "
                 await runtime.approve(sent.id, request.call_id)

@@ -31,9 +31,10 @@ EXIT_WORDS = frozenset({"/quit", "/exit", "quit", "exit"})
 
 
 class ChatLoop:
-    """A conversation in a terminal or a pipe, in one session at a time."""
+    """A conversation in a terminal or a pipe, in one session at a time.
 
-    session: Session
+    It starts with `session`, which `choice` has selected. /new starts a session with the same options.
+    """
 
     def __init__(
         self,
@@ -41,6 +42,8 @@ class ChatLoop:
         service: AgentService,
         caller: Caller,
         settings: Settings,
+        choice: SessionChoice,
+        session: Session,
         *,
         approve_all: bool = False,
     ) -> None:
@@ -48,14 +51,15 @@ class ChatLoop:
         self._service = service
         self._caller = caller
         self._settings = settings
+        self._choice = choice
+        self._session = session
         self._approve_all = approve_all
         self._console = make_console()
         self._view = TurnView(self._console)
         self._lines = LineInput(self._console)
         self._follower = TurnFollower(portal, service, caller, self._view, self._confirm)
-        self._choice = SessionChoice()
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
-            "/undo": (self._undo, "undo the last action"),
+            "/undo": (lambda _: self._send("undo that"), "undo the last action"),
             "/context": (self._show_context, "show the parts of the next model call"),
             "/sessions": (self._list_sessions, "list the newest sessions"),
             "/new": (self._start_new, "start a new session"),
@@ -65,10 +69,9 @@ class ChatLoop:
             "/help": (self._show_help, "show this list"),
         }
 
-    def run(self, choice: SessionChoice) -> None:
+    def run(self) -> None:
         """Run until the input ends or the user leaves."""
-        self._choice = choice
-        self._enter_session(choice)
+        self._enter_session()
         while (line := self._read_line()) is not None and line.lower() not in EXIT_WORDS:
             try:
                 self._handle_line(line)
@@ -77,7 +80,7 @@ class ChatLoop:
                 print_text(make_console(stderr=True), f"error: {error.message}", "red")
 
     def _read_line(self) -> str | None:
-        """Return the next line. In a terminal, Ctrl-C discards the typed text."""
+        """Return the next line, or None at the end. In a terminal, Ctrl-C discards the typed text."""
         while True:
             try:
                 return self._lines.read_line()
@@ -103,7 +106,7 @@ class ChatLoop:
         try:
             sent = call(
                 self._portal,
-                self._service.send_message(self._caller, self.session.id, SendMessage(message=message)),
+                self._service.send_message(self._caller, self._session.id, SendMessage(message=message)),
             )
         except SessionBusy as busy:
             self._offer_to_continue(self._follower.get_turn(busy.continuation_id))
@@ -118,7 +121,7 @@ class ChatLoop:
             if waiting is not None:
                 turn = follower.answer_and_follow(waiting)
             else:
-                turn = follower.follow(self.session.id, continuation_id)
+                turn = follower.follow(self._session.id, continuation_id)
         except KeyboardInterrupt:
             with suppress(KeyboardInterrupt):  # A second Ctrl-C only stops the wait for the cancellation.
                 self._cancel(continuation_id)
@@ -153,10 +156,13 @@ class ChatLoop:
             return self._approve_all
         return ask_for_approval(self._lines, self._console, waiting)
 
-    def _enter_session(self, choice: SessionChoice) -> None:
-        """Enter a session: show its last messages and offer to continue its unfinished turns."""
-        self.session = call(self._portal, choice.resolve(self._service, self._caller))
-        session_id = self.session.id
+    def _change_session(self, choice: SessionChoice) -> None:
+        self._session = call(self._portal, choice.resolve(self._service, self._caller))
+        self._enter_session()
+
+    def _enter_session(self) -> None:
+        """Show the last messages of the session, and offer to continue its unfinished turns."""
+        session_id = self._session.id
         stored = call(self._portal, last_messages(self._service, self._caller, session_id, MAX_OLD_MESSAGES))
         messages = list(map(MessageShown.of, stored))
         unfinished = call(self._portal, self._service.open_continuations(self._caller, session_id))
@@ -173,14 +179,14 @@ class ChatLoop:
     def _greet(self) -> None:
         settings = self._settings
         home = settings.home_url or ("the demo house" if settings.home == "demo" else "no house")
-        name = f" ({self.session.name})" if self.session.name else ""
+        name = f" ({self._session.name})" if self._session.name else ""
         model = settings.model or "offline model"
-        services = describe_allowed_services(self.session.policy)
+        services = describe_allowed_services(self._session.policy)
         allowed = f" · may use {services}" if services else ""
-        self._print(f"Sash · session {self.session.id}{name} · {home} · {model}{allowed}", "bold")
+        self._print(f"Sash · session {self._session.id}{name} · {home} · {model}{allowed}", "bold")
         if self._lines.is_terminal:
-            if not self.session.name:
-                self._print(f"`sash chat --session {self.session.id}` continues it later.", "dim")
+            if not self._session.name:
+                self._print(f"`sash chat --session {self._session.id}` continues it later.", "dim")
             self._print("/help lists the commands, Ctrl-C cancels a turn, Ctrl-D leaves.", "dim")
 
     def _offer_to_continue(self, turn: ContinuationShown) -> None:
@@ -211,11 +217,8 @@ class ChatLoop:
             "yellow",
         )
 
-    def _undo(self, _: str) -> None:
-        self._send("undo that")
-
     def _show_context(self, _: str) -> None:
-        report = call(self._portal, self._service.context_report(self._caller, self.session.id))
+        report = call(self._portal, self._service.context_report(self._caller, self._session.id))
         print_context(self._console, ContextShown.of(report))
 
     def _list_sessions(self, _: str) -> None:
@@ -223,23 +226,23 @@ class ChatLoop:
         print_sessions(self._console, found.items)
 
     def _start_new(self, _: str) -> None:
-        self._enter_session(replace(self._choice, session_id=None, name=None, new=True))
+        self._change_session(replace(self._choice, session_id=None, name=None, new=True))
 
     def _switch(self, session_id: str) -> None:
         if session_id:
-            self._enter_session(SessionChoice(session_id))
+            self._change_session(SessionChoice(session_id))
         else:
             self._print("/switch ID continues another session: /sessions lists them.", "yellow")
 
     def _remember(self, text: str) -> None:
         if text:
-            call(self._portal, self._service.remember(self._caller, self.session.id, Note(text=text)))
+            call(self._portal, self._service.remember(self._caller, self._session.id, Note(text=text)))
             self._print("Noted.")
         else:
             self._print("/remember TEXT stores a fact in this session.", "yellow")
 
     def _resume(self, _: str) -> None:
-        unfinished = call(self._portal, self._service.open_continuations(self._caller, self.session.id))
+        unfinished = call(self._portal, self._service.open_continuations(self._caller, self._session.id))
         turns = [self._follower.get_turn(turn.id) for turn in unfinished]
         for turn in turns:
             if turn.status == "interrupted":

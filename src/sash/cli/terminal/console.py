@@ -17,7 +17,7 @@ _CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if chr(code) 
 
 
 def make_console(*, stderr: bool = False) -> Console:
-    """Return a console. Characters that the stream cannot encode are replaced."""
+    """Return a console for standard output or error. Characters that it cannot encode are replaced."""
     stream = sys.stderr if stderr else sys.stdout
     if not _is_unicode(stream.encoding):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
@@ -33,7 +33,7 @@ def strip_controls(text: str) -> str:
 
 
 def one_line(text: str, max_chars: int) -> str:
-    """Return the start of a text on one line, without control characters."""
+    """Return the first `max_chars` characters of a text on one line, without control characters."""
     line = " ".join(strip_controls(text).split())
     return line if len(line) <= max_chars else f"{line[: max_chars - 1]}…"
 

@@ -18,7 +18,8 @@ except ModuleNotFoundError:  # This system has no line editing.
 class LineInput:
     """Reads lines. In a terminal the user can edit them and recall earlier ones.
 
-    The history is not stored in a file, because a line may hold a secret. The transcript has it redacted.
+    The history of lines is not stored in a file, because a line may hold a secret. The transcript has the
+    messages without secrets.
     """
 
     def __init__(self, console: Console) -> None:
@@ -30,11 +31,11 @@ class LineInput:
         """Add lines to the history, as if the user had typed them."""
         if readline is not None and self.is_terminal:
             for line in lines:
-                with suppress(UnicodeEncodeError):  # The terminal cannot show it.
+                with suppress(UnicodeEncodeError):  # The terminal cannot show this line.
                     readline.add_history(line)
 
     def read_line(self) -> str | None:
-        """Return the next line, or None at the end of the input."""
+        """Return the next line without white space around it, or None at the end of the input."""
         if not self.is_terminal:
             line = sys.stdin.readline()
             return line.strip() if line else None
@@ -45,7 +46,7 @@ class LineInput:
             return None
 
     def confirm(self, question: str, *, default: bool = False) -> bool | None:
-        """Ask a yes-or-no question. Return None if the input is no terminal, or at the end of the input."""
+        """Ask a yes-or-no question. Return None if the input is no terminal or has ended."""
         if not self.is_terminal:
             return None
         while True:

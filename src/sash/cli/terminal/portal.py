@@ -17,7 +17,7 @@ _END = object()
 
 
 def call(portal: BlockingPortal, work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine in the event loop and return its result. Interrupting the wait cancels it."""
+    """Run a coroutine in the event loop and return its result. Ctrl-C during the wait cancels it."""
     future: Future[T] = portal.start_task_soon(lambda: work)
     try:
         return future.result()

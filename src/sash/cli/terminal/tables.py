@@ -60,7 +60,7 @@ def cell(value: object, style: str = "") -> Text:
 
 
 def format_time(console: Console, time: datetime) -> str:
-    """Return a time in the local time zone, shorter in a narrow console."""
+    """Return a time in the local time zone as text, shorter in a narrow console."""
     time = time.astimezone()
     if console.width >= WIDE_CONSOLE:
         return f"{time:%Y-%m-%d %H:%M}"
@@ -68,7 +68,7 @@ def format_time(console: Console, time: datetime) -> str:
 
 
 def format_cost(usd: float) -> str:
-    """Return a cost in dollars, or "" for zero."""
+    """Return a cost in dollars as text, or "" for zero."""
     return f"${usd:.4f}" if usd else ""
 
 
@@ -87,12 +87,12 @@ def _make_table(console: Console, columns: Sequence[Column], rows: Iterable[Row]
 
 
 def _measure(console: Console, content: RenderableType) -> Measurement:
-    """Measure content without the limit of the console's width."""
+    """Return the minimum and maximum width of content, without the limit of the console's width."""
     return Measurement.get(console, console.options.update(max_width=PIPE_WIDTH), content)
 
 
 def _print_stacked(console: Console, columns: Sequence[Column], row: Row) -> None:
-    """Print the first cell of a row whole, and the other cells below it."""
+    """Print the first cell of a row on its own line, and the other cells below it."""
     rest = Text()
     for column, content in zip(columns[1:], row[1:], strict=True):
         if isinstance(content, Text) and content.plain != EMPTY:

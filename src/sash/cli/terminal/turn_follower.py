@@ -47,7 +47,7 @@ class TurnFollower:
         return self.follow(turn.session_id, turn.continuation_id) if self._answer(turn) else turn
 
     def follow(self, session_id: str, continuation_id: str) -> ContinuationShown:
-        """Show a turn until it ends, is interrupted or gets no answer to its question. Return its state."""
+        """Show a turn until it ends, is interrupted or gets no approval from the user. Return its state."""
         while True:
             with self._view.show_activity():
                 self._show_events(session_id, continuation_id)
@@ -59,7 +59,7 @@ class TurnFollower:
                 return turn
 
     def _show_events(self, session_id: str, continuation_id: str) -> None:
-        """Show the events of a turn until it ends or pauses."""
+        """Show the events of a turn until it ends, is interrupted or waits for an approval."""
         after = self._cursors.get(session_id, 0)
         events = call(self._portal, self._service.events(self._caller, session_id, after))
         for event in iterate(self._portal, events):
@@ -68,7 +68,7 @@ class TurnFollower:
                 return
 
     def _show_event(self, event: Event) -> bool:
-        """Show an event. Return False if the turn ends or pauses with it."""
+        """Show an event. Return False if the turn ends, is interrupted or waits with it."""
         match event:
             case ProgressEvent(message=message):
                 self._view.update_activity(message)

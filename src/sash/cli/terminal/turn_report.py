@@ -40,6 +40,6 @@ def _explain(turn: ContinuationShown, interruption: Interrupted) -> None:
 
 
 def _last_interruption(turn: ContinuationShown) -> Interrupted:
-    """Return the last interruption of an interrupted turn, or an empty one."""
+    """Return the last `Interrupted` step of an interrupted turn, or one without fields."""
     bodies = [step.body for step in turn.steps] if turn.status == "interrupted" else []
     return next((body for body in reversed(bodies) if isinstance(body, Interrupted)), Interrupted())

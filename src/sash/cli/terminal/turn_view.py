@@ -83,7 +83,7 @@ class TurnView:
         self._partial_text = ""
 
     def end_line(self) -> None:
-        """End the line of a partial text."""
+        """End the line if partial text was printed on it."""
         self._stop_spinner()
         if self._partial_text:
             self._console.out("")
@@ -155,7 +155,7 @@ class TurnView:
         self._console.print(line, soft_wrap=True)
 
     def _judge(self, action: Action) -> tuple[str, str, str]:
-        """Return the mark, the style and the words for the outcome of an action."""
+        """Return the symbol, the style and the words for the outcome of an action."""
         if action.outcome != "done":
             mark = "?" if action.outcome == "unknown" else pick_symbol(self._console, "✗", "x")
             style = "yellow" if action.outcome in ("unknown", "dry_run") else "red"
@@ -167,7 +167,7 @@ class TurnView:
 
 
 def find_actions(turn: ContinuationShown) -> list[tuple[ToolResult, Action]]:
-    """Return the tool results of a turn that report an action, with the action."""
+    """Return each tool result of a turn that reports an action, together with the action."""
     return [
         (step.body, step.body.action)
         for step in turn.steps
@@ -181,7 +181,7 @@ def _is_undone(result: ToolResult) -> bool:
 
 
 def _describe_action(action: Action) -> str:
-    """Return the service of an action, and the states that it changed or its arguments."""
+    """Return the service of an action, with the new states. If no state is known, show the arguments."""
     arguments = action.arguments
     name = arguments.get("service") or action.name
     changed = [f"{entity}: {_state(value)}" for entity, value in action.after.items()]

@@ -9,12 +9,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from sash.engine.event_hub import EventHub
-from sash.engine.redaction import redact, redact_json
+from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
-from sash.values.step_codec import decode_body, encode_body
 from sash.values.steps import StepBody, ToolResult
 
 # `past_actions` looks at this many turns.
@@ -47,12 +46,12 @@ class Journal:
             await asyncio.shield(flushing)
 
     async def check(self) -> None:
-        """Raise the error of a failed write, so that the turn does not continue."""
+        """Raise the error of an earlier background write, so that the turn does not continue."""
         if self._flushing is not None and self._flushing.done():
             await self._flushing
 
     async def hand_back(self, steps: Sequence[StepBody], status: WaitingStatus, stats: Stats) -> None:
-        """Write the remaining steps and release the lease; the continuation then waits with this status."""
+        """Write the remaining steps and release the lease. The continuation then waits with this status."""
         if self._flushing is not None:
             await self.flush()
         self._queue(steps)
@@ -66,7 +65,7 @@ class Journal:
         return steps
 
     async def finish(self, end: TurnEnd) -> EndWritten:
-        """Write the end of the turn."""
+        """Write the end of the turn to the store, and return the steps that the store wrote."""
         written = await self._store.finish(self._turn.lease, end)
         self.steps += written.steps
         return written
@@ -80,7 +79,7 @@ class Journal:
             self._flushing = None
 
     async def keep(self, data: bytes, media_type: str, name: str) -> ArtifactRef:
-        """Store a large result as an artifact."""
+        """Store a large result as an artifact, and return the reference to it."""
         session = self._turn.session
         return await keep_artifact(
             self._store, self._new_id(), session.owner, session.id, data, media_type, name
@@ -102,13 +101,8 @@ class Journal:
         self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
 
     def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
-        """Remove secrets from steps and put them into the write queue."""
-        details = [encode_body(step) for step in steps]
-        redacted = redact_json(details)
-        if redacted is details:
-            clean = list(steps)
-        else:
-            clean = [decode_body(step.type, detail) for step, detail in zip(steps, redacted, strict=True)]
+        """Put steps into the write queue without their secrets, and return the queued steps."""
+        clean = [redact_step(step) for step in steps]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._start_flush)
         self._unwritten += clean
@@ -134,7 +128,7 @@ class Journal:
 async def keep_artifact(
     store: Store, new_id: str, owner: str, session_id: str, data: bytes, media_type: str, name: str
 ) -> ArtifactRef:
-    """Store an artifact of a session. Text is stored without its secrets."""
+    """Store an artifact of a session, and return the reference to it. Text is stored without its secrets."""
     is_text = media_type.startswith(("text/", "application/json"))
     clean = redact(data.decode(errors="replace")).encode() if is_text else data
     ref = ArtifactRef(new_id, media_type, len(clean), redact(name))

@@ -12,7 +12,7 @@ from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
-from sash.engine.parts import Parts, choose_model
+from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -20,16 +20,19 @@ from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.turn.turn_context import TurnContext
 from sash.engine.window_cache import CachedWindow
 from sash.errors import AnswerCutOff, ModelError
-from sash.ports.intents import ToolResult, Utterance
+from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.store import Turn
+from sash.values.sessions import ModelConfig
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
+# A message accepts an id of at most 256 characters, and a number may follow this one.
+MAX_CALL_ID_CHARS = 240
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
-NO_ANSWER = "The model has said nothing."
-DAY_IS_OVER = (
+EMPTY_ANSWER = "The model has said nothing."
+DAILY_BUDGET_SPENT = (
     "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
     "understand without it."
 )
@@ -57,6 +60,7 @@ class Loop:
         progress: Progress,
         journal: Journal,
         budget: TurnBudget,
+        config: ModelConfig,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -66,8 +70,8 @@ class Loop:
         self._progress = progress
         self._journal = journal
         self._budget = budget
-        self._config = choose_model(turn)
-        self._turn_context = TurnContext(parts, turn, window, progress, journal)
+        self._config = config
+        self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
         self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
         self._context: Context | None = None
         self._streams = 0
@@ -100,7 +104,7 @@ class Loop:
                 self._plan(answer, bill)
                 continue
             if not answer.content.strip():
-                answer = replace(answer, content=NO_ANSWER)
+                answer = replace(answer, content=EMPTY_ANSWER)
             correction = self._correct(answer)
             if correction is not None and self._progress.sent_back is None:
                 self._journal.write(AnswerSentBack(answer.content, bill))
@@ -112,7 +116,7 @@ class Loop:
             return Answered(answer, bill, stopped_by)
 
     async def _next_answer(self) -> tuple[Answer, Bill | None]:
-        """Return the next answer: from an intent if one understands the sentence, else from the model."""
+        """Return the next answer: from an intent (then without a bill) or from the model."""
         await self._journal.check()
         if not self._progress.has_model_call and (local := await self._understand()):
             return local, None
@@ -159,11 +163,11 @@ class Loop:
                 hub.end_text(session_id, continuation_id)
 
     async def _understand(self) -> Answer | None:
-        """Return the answer of the first intent that understands the message."""
+        """Return the answer of the first intent that understands the message, or None."""
         if self._request.attachments:
             return None
         messages = self._progress.transcript() if self._progress.tool_calls else ()
-        results = tuple(ToolResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
+        results = tuple(LocalCallResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
         tools = self._parts.tools.names if self._request.allow_tools else frozenset()
         utterance = Utterance(self._request.message, self._session, tools, results)
         for intents in self._parts.intents:
@@ -177,14 +181,15 @@ class Loop:
     def _plan(self, answer: Answer, bill: Bill | None) -> None:
         """Write the answer as a `Plan` step, and a `ToolCall` step for each of its tool calls.
 
-        Call ids are made unique within the turn, because some models give none, or the same id again.
+        Call ids are made unique within the turn, because some models give the same id again.
         """
         taken, calls = set(self._progress.call_ids), []
         for call in answer.tool_calls:
-            call_id, n = call["id"] or "call", 1
+            own_id = _choose_call_id(call["id"])
+            call_id, n = own_id, 1
             while call_id in taken:
                 n += 1
-                call_id = f"{call['id'] or 'call'}-{n}"
+                call_id = f"{own_id}-{n}"
             taken.add(call_id)
             function = call["function"]
             if not function["name"]:
@@ -226,10 +231,20 @@ class Loop:
         known = [m["content"] for m in self._progress.messages if m["role"] == "assistant" and m["content"]]
         text = f"I stopped because this turn reached its budget ({budget})."
         if budget == "max_cost_per_day_usd":
-            text = DAY_IS_OVER
+            text = DAILY_BUDGET_SPENT
         if known:
             text += f" What I know so far: {known[-1]}"
         return Answered(Answer(text), stopped_by=budget)
+
+
+def _choose_call_id(given: str) -> str:
+    """Return the id that a model gave to a tool call, or "call" if the id cannot be stored unchanged.
+
+    An id cannot be stored if it is empty or too long, or if it looks like a secret, even with a number.
+    """
+    numbered = f"{given}-99"
+    is_storable = 0 < len(given) <= MAX_CALL_ID_CHARS and redact(numbered) == numbered
+    return given if is_storable else "call"
 
 
 def _least(requested: int | None, budget: int) -> int:

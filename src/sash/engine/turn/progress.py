@@ -49,7 +49,7 @@ class OpenCall:
 
     @property
     def awaits_approval(self) -> bool:
-        """Return True if a person was asked and has not answered."""
+        """Return True if a person was asked for an approval and has not answered."""
         return self.is_approval_written and self.approved is None
 
 
@@ -79,7 +79,7 @@ class Progress:
 
     @classmethod
     def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":
-        """Start with the user's message, as a model reads it, and apply the steps."""
+        """Return the progress after these steps. `question` is the user's message as a model reads it."""
         progress = cls([{"role": "user", "content": question}])
         for step in steps:
             progress.apply(step.body, step.ts)
@@ -129,7 +129,7 @@ class Progress:
         return ordered
 
     def prompt(self) -> list[dict[str, Any]]:
-        """Return the turn's messages for the model, with an answer that was sent back."""
+        """Return the turn's messages for the model. An answer that was sent back is among them."""
         messages = self.transcript()
         if self.sent_back is not None:
             answer = {"role": "assistant", "content": self.sent_back}
@@ -144,7 +144,7 @@ class Progress:
             self.total_tokens += bill.total_tokens
 
     def stats(self, **outcome: Any) -> Stats:
-        """Return the cost of all model and tool calls; `outcome` sets other fields."""
+        """Return tokens, dollars and numbers of all model and tool calls. `outcome` sets more fields."""
         return sum_bills(self.bills, cost_usd=self.cost_usd, tool_calls=self.tool_calls, **outcome)
 
     def apply(  # noqa: C901 (one case for each kind of step)

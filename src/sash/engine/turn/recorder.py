@@ -18,14 +18,14 @@ RECORDED_STATS = Stats(turns=1, local_turns=1, steps=1)
 
 
 class Recorder:
-    """Records and amends turns."""
+    """Records turns."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def record(self, new: Continuation, answer: str | None) -> tuple[Continuation, tuple[Step, ...]]:
-        """Add a turn with its answer, or without one. Turns of one session are added one at a time.
+        """Add a turn with its answer, or without one, and return it. A session gets one turn at a time.
 
         If a turn with the same idempotency key exists, return that turn without its steps.
         """
@@ -33,17 +33,8 @@ class Recorder:
         async with lock:
             return await retry_on_change(new.session_id, lambda: self._record(new, answer))
 
-    async def amend(self, owner: str, continuation_id: str, answer: str) -> Continuation:
-        """Set or replace the answer of a turn."""
-        parts = self._parts
-        shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
-        tokens = parts.counter.count_message(shown["content"])
-        amended = await parts.store.amend(owner, continuation_id, answer, tokens)
-        parts.hub.wake(amended.session_id)
-        return amended
-
     async def _record(self, new: Continuation, answer: str | None) -> tuple[Continuation, tuple[Step, ...]]:
-        """Write a turn, unless the session has changed since it was read."""
+        """Write a turn. Raise `SessionChanged` if the session has changed since it was read."""
         parts = self._parts
         session, window = await self._read(new)
         question = parts.renderer.render_question(new.request.content, new.created_at)
@@ -65,8 +56,17 @@ class Recorder:
         return recorded, steps
 
     async def _read(self, new: Continuation) -> tuple[Session, CachedWindow]:
-        """Return the session and its window, from the cache or the store."""
+        """Return the session of a turn and its window, from the cache or the store."""
         if cached := self._parts.windows.pop(new.session_id):
             return cached
         session = await self._parts.store.get_session(new.owner, new.session_id)
         return session, await self._parts.read_window(session)
+
+
+async def amend(parts: Parts, owner: str, continuation_id: str, answer: str) -> Continuation:
+    """Set or replace the answer of a turn."""
+    shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
+    tokens = parts.counter.count_message(shown["content"])
+    amended = await parts.store.amend(owner, continuation_id, answer, tokens)
+    parts.hub.wake(amended.session_id)
+    return amended

@@ -43,7 +43,8 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        names = (parts.model_name(choose_model(turn)), *parts.model.names[1:])
+        self._config = choose_model(turn)
+        names = (parts.model_name(self._config), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self.unwritten: TurnEnd | None = None
@@ -75,7 +76,7 @@ class TurnRunner:
             await self.journal.stop()
 
     def cancelled_stats(self) -> Stats:
-        """Return the cost of the turn if it is cancelled now, with the model call under way."""
+        """Return the cost of the turn if it is cancelled now, including the running model call."""
         return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
     async def interrupt(self) -> None:
@@ -96,7 +97,7 @@ class TurnRunner:
         parts, turn = self._parts, self._turn
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
-        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget)
+        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget, self._config)
         answered = await loop.run()
         if answered is None:
             parts.windows.put(turn.session, window)
@@ -131,7 +132,11 @@ class TurnRunner:
         cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
-        """End the turn with an error. If only the model failed after tool calls, interrupt it instead."""
+        """End the turn with an error.
+
+        If the model failed for a time after finished tool calls, interrupt the turn instead, so that it can
+        be resumed.
+        """
         is_temporary = isinstance(error, ModelError) and not isinstance(
             error, ContentFiltered | ContextTooLong
         )
@@ -168,7 +173,7 @@ class TurnRunner:
         return ended_at
 
     def _stats(self, **outcome: Any) -> Stats:
-        """Return the cost of the turn so far; `outcome` sets other fields."""
+        """Return the cost and the duration of the turn so far. `outcome` sets more fields."""
         duration = self._parts.clock.now() - self._started_at
         milliseconds = duration.total_seconds() * 1000
         return self._progress.stats(
@@ -197,7 +202,7 @@ def add_messages(
     messages: Sequence[dict[str, Any]],
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
-    """Add the messages of a turn, as the model read them, to the window."""
+    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
     now = parts.clock.now()
     entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
     evictions = [

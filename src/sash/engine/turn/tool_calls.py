@@ -73,7 +73,7 @@ class ToolCalls:
         return False
 
     def cut_off(self) -> None:
-        """End the open calls that the time budget has cut off."""
+        """Write results for the calls that are still open when the time budget is used up."""
         for call in tuple(self._progress.open_calls.values()):
             spec = self._tools.specs.get(call.name)
             if spec is None or not call.is_begun or not _runs_once(spec):
@@ -234,7 +234,7 @@ class ToolCalls:
         self._write_result(checked.call, text, checked.action("dry_run"))
 
     async def _describe_effect(self, checked: "_CheckedCall") -> Any:
-        """Return what a call would do, for the person who has to approve it."""
+        """Return the effect of a call as JSON values, for the person who has to approve the call."""
         preview = checked.spec.preview
         try:
             return redact_result(
@@ -267,7 +267,7 @@ class _CheckedCall:
     artifacts: list[ArtifactRef] = field(default_factory=list)
 
     def action(self, outcome: Outcome, result: ActionOutcome | None = None) -> Action | None:
-        """Return the action for the response, or None if the tool only reads."""
+        """Return the action for the turn's response, or None if the tool only reads."""
         if not self.spec.action:
             return None
         call, result = self.call, result or ActionOutcome(None)

@@ -4,7 +4,7 @@ import logging
 from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
-from sash.engine.parts import Parts, choose_model
+from sash.engine.parts import Parts
 from sash.engine.recall import find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -14,12 +14,12 @@ from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import extract_stems
 from sash.ports.store import Turn
-from sash.values.sessions import last_k_for
+from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
 
 # A message that is answered this much later is shown with the current time.
 LATE = timedelta(minutes=5)
-# Recalled turns may take one part in this many of the window's tokens.
+# Recalled turns get at most the window's tokens divided by this number.
 PART_FOR_RECALL = 12
 MAX_RECALLED = 2
 
@@ -30,7 +30,13 @@ class TurnContext:
     """Builds the context of one turn. Recalled turns and home changes become steps of the journal."""
 
     def __init__(
-        self, parts: Parts, turn: Turn, window: CachedWindow, progress: Progress, journal: Journal
+        self,
+        parts: Parts,
+        turn: Turn,
+        window: CachedWindow,
+        progress: Progress,
+        journal: Journal,
+        config: ModelConfig,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -38,7 +44,7 @@ class TurnContext:
         self._window = window
         self._progress = progress
         self._journal = journal
-        self._model_name = parts.model_name(choose_model(turn))
+        self._model_name = parts.model_name(config)
 
     @property
     def is_for_other_model(self) -> bool:
@@ -70,7 +76,10 @@ class TurnContext:
         )
 
     def _describe_home(self) -> str:
-        """Describe the home to the model once, then only changes. Return the reason if it is unavailable."""
+        """Describe the home to the model: all of it once, later only changes. Write the changes as a step.
+
+        Return a text only if the home is unavailable: the reason.
+        """
         parts, window = self._parts, self._window
         if parts.home is None:
             return ""
@@ -91,14 +100,14 @@ class TurnContext:
         return ""
 
     def _describe_delay(self) -> str:
-        """Return the current time if the message has waited so long that its own time is outdated."""
+        """Return the current time as a sentence if the message has waited for `LATE` or longer, else ""."""
         now, sent_at = self._parts.clock.now(), self._continuation.created_at
         if now - sent_at < LATE:
             return ""
         return f"It is now {self._parts.local_time.format(now)}."
 
     async def _recall(self) -> None:
-        """Bring back evicted turns that contain words of the message which the window lacks."""
+        """Write a step with evicted turns that contain words of the message which the window lacks."""
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return

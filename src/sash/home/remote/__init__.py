@@ -1,4 +1,4 @@
-"""The home adapter for a Home Assistant on the network, over its WebSocket and REST APIs."""
+"""A Home Assistant on the network, by its WebSocket and REST APIs. It imports no other module of `home`."""
 
 from sash.home.remote.remote_home import RemoteHome
 from sash.home.remote.websocket import Timing

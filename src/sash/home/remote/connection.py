@@ -47,7 +47,7 @@ _logger = logging.getLogger(__name__)
 
 
 def compute_retry_delay(failures: int, timing: Timing) -> float:
-    """Return the seconds to wait after a number of failures in a row. The delay grows and is randomized."""
+    """Return the random delay in seconds before the next attempt. It grows with the failures in a row."""
     max_delay_s = min(timing.retry_s * 2 ** min(failures, 32), timing.max_retry_s)
     return random.uniform(max_delay_s / 2, max_delay_s)
 
@@ -103,16 +103,16 @@ class HomeConnection:
 
     @property
     def socket(self) -> HomeAssistantSocket:
-        """The open socket. Raises `HomeUnavailable` or `HomeUnauthorized` while there is none."""
+        """The open socket. Raise `HomeUnavailable` or `HomeUnauthorized` while there is none."""
         if self._socket is None:
             reason = self._problem.reason
             if self._problem.is_token_refused:
-                raise HomeUnauthorized(f"{self._name} cannot be asked: {reason}", reason=reason)
+                raise HomeUnauthorized(f"{self._name} cannot be used: {reason}", reason=reason)
             raise_unavailable(self._name, reason)
         return self._socket
 
     async def get(self, path: str) -> str | None:
-        """Return the response of the REST API; None if the path does not exist."""
+        """Return the response of the REST API as text; None if the path does not exist (404)."""
         if self._session is None:
             raise_unavailable(self._name, _CLOSED)
         headers = {"Authorization": f"Bearer {self._token}"}
@@ -131,7 +131,7 @@ class HomeConnection:
         return text if status == 200 else None
 
     async def read_exposed_ids(self) -> frozenset[str] | None:
-        """Return the entities that Home Assistant lists as exposed.
+        """Return the ids of the entities that Home Assistant lists as exposed.
 
         None if there is no such list, or the user of the token may not read it.
         """
@@ -167,7 +167,7 @@ class HomeConnection:
             self._failures += 1
 
     async def _run_connection(self, session: aiohttp.ClientSession) -> NoReturn:
-        """Connect and stay connected. Raises `HomeUnavailable` when the connection is lost."""
+        """Connect and stay connected. Raise `HomeUnavailable` when the connection is lost."""
         socket = await HomeAssistantSocket.connect(
             session, self._name, self._address, self._token, self._timing
         )
@@ -246,7 +246,7 @@ class HomeConnection:
             self._emit_if_connected(LayoutChanged())
 
     def _report(self, problem: Disconnected) -> None:
-        """Log and emit that the home is not connected. A repeated reason is reported once."""
+        """Log and emit that the home is not connected. The same reason is reported only once in a row."""
         self._problem = problem
         if problem.reason != self._reported_reason:
             self._reported_reason = problem.reason
@@ -254,7 +254,7 @@ class HomeConnection:
             self._emit(problem)
 
     def _emit_if_connected(self, event: HomeEvent) -> None:
-        """Emit an event. Events before `Connected` are dropped: the states read later include them."""
+        """Emit an event if the socket is open. Earlier events are dropped: the first read includes them."""
         if self._socket is not None:
             self._emit(event)
 

@@ -17,7 +17,7 @@ _GENERIC_DOMAINS = frozenset({"", "homeassistant"})
 
 @dataclass(frozen=True, slots=True)
 class EntityLookup:
-    """Resolves the names in a configuration to entity ids: `members["area_id"]["kitchen"]`."""
+    """Maps the names in a configuration to entity ids: `members["area_id"]["kitchen"]`."""
 
     entities: frozenset[str]
     by_registry_id: dict[str, str]
@@ -30,7 +30,7 @@ def find_uses(config: Any, lookup: EntityLookup) -> frozenset[str]:
 
 
 def _find_in(value: Any, domain: str, lookup: EntityLookup) -> Iterator[str]:
-    """Yield the entities in a value. The domain of an action filters the entities of its areas."""
+    """Yield the ids of the entities in a value. The domain of an action filters the entities of its areas."""
     if isinstance(value, str):
         yield from lookup.entities.intersection(_TEMPLATE_NAME.findall(value))
     elif isinstance(value, list):
@@ -86,7 +86,7 @@ def _list_texts(value: Any) -> list[str]:
 def find_dependents(
     entities: Iterable[Entity], states: dict[str, State], configs: dict[str, Any], lookup: EntityLookup
 ) -> Iterator[Dependent]:
-    """Yield the entities that use others.
+    """Yield the automations, scripts, scenes and groups that use other entities.
 
     Automations and scripts are examined by their configuration, scenes and groups by their state.
     """

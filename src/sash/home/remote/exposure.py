@@ -45,7 +45,7 @@ _DEVICE_CLASSES = {
 def is_exposed(
     entity_id: str, entry: dict[str, Any], device_class: str, exposed_ids: Collection[str] | None
 ) -> bool:
-    """Return whether an entity is exposed.
+    """Return whether an entity is exposed. `entry` is its entry in the registry, or empty.
 
     `exposed_ids` is Home Assistant's list of exposed entities; None if there is none, or it cannot be read.
     """

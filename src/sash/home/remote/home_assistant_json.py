@@ -50,7 +50,7 @@ class Registries:
 
 
 def read_state(raw: Json) -> State:
-    """Read a state of the REST API."""
+    """Convert a state from the JSON of the REST API."""
     return State(
         entity_id=raw["entity_id"],
         state=raw["state"],
@@ -99,14 +99,14 @@ def _change_state(old: State, change: Json) -> State:
 
 
 def changes_layout(old: State | None, new: State | None) -> bool:
-    """Return whether a state change also changes the layout."""
+    """Return whether a state change adds, removes or renames an entity, or changes the members of a group."""
     if old is None or new is None:
         return True
     return any(old.attributes.get(name) != new.attributes.get(name) for name in _LAYOUT_ATTRIBUTES)
 
 
 def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
-    """Build the layout. An entity that has a state but no registry entry is included."""
+    """Build the layout from the registries. An entity with a state but no registry entry is included."""
     devices = _read_devices(raw.devices)
     entries = {entry["entity_id"]: entry for entry in raw.entities}
     ids = [entity_id for entity_id, entry in entries.items() if not entry.get("disabled_by")]
@@ -132,7 +132,7 @@ def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
 
 
 def _read_devices(raw: list[Json]) -> dict[str, Device]:
-    """Read the enabled devices. A sub-device without an area has the area of its parent."""
+    """Return the enabled devices by id. A sub-device without an area has the area of its parent."""
     areas = {device["id"]: device.get("area_id") for device in raw}
     return {
         device["id"]: Device(
@@ -179,7 +179,7 @@ def _registered_name(entity_id: str, entry: Json, device: Device | None) -> str:
 
 
 def _read_aliases(raw: Json) -> tuple[str, ...]:
-    """Return the sorted aliases. Home Assistant writes null for the name itself; it is left out."""
+    """Return the aliases, sorted. Home Assistant writes null for the name itself, which is left out."""
     return tuple(sorted(alias for alias in raw.get("aliases") or () if alias))
 
 
@@ -208,7 +208,7 @@ def _build_lookup(entities: Iterable[Entity], areas: Iterable[Area], entries: li
 
 
 def read_services(raw: Json, translations: dict[str, str]) -> dict[str, Service]:
-    """Read the services. Most descriptions are in Home Assistant's translations."""
+    """Return the services by name. Most descriptions are in Home Assistant's translations."""
     services = {}
     for domain, items in raw.items():
         for name, item in items.items():
@@ -223,7 +223,7 @@ def read_services(raw: Json, translations: dict[str, str]) -> dict[str, Service]
 
 
 def _read_fields(raw: Json, key: str, translations: dict[str, str]) -> Iterator[tuple[str, ServiceField]]:
-    """Yield the fields. Some are nested in sections, which only serve the layout of a form."""
+    """Yield names and fields. Some fields are nested in sections, which only serve the layout of a form."""
     for name, item in raw.items():
         if isinstance(item.get("fields"), dict):
             yield from _read_fields(item["fields"], key, translations)
@@ -240,7 +240,7 @@ def _describe(item: Json, key: str, translations: dict[str, str]) -> str:
 
 
 def read_history(raw: list[Json], start: datetime) -> list[HistoryPoint]:
-    """Read a history. Points that differ only in their attributes are left out."""
+    """Convert the history of one entity. Points that differ only in their attributes are left out."""
     points: list[HistoryPoint] = []
     for item in raw:
         if not points or points[-1].state != item["s"]:
@@ -251,7 +251,7 @@ def read_history(raw: list[Json], start: datetime) -> list[HistoryPoint]:
 
 
 def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str, str]) -> list[LogbookEntry]:
-    """Read the logbook, oldest entry first. Names replace the ids of entities and users."""
+    """Convert the logbook, oldest entry first. Names replace the ids of entities and users."""
 
     def name(entity_id: str) -> str:
         state = states.get(entity_id)
@@ -287,7 +287,7 @@ def _describe_state(state: str) -> str:
 
 
 def read_log(raw: Iterable[Json]) -> list[LogRecord]:
-    """Read the system log, oldest record first."""
+    """Convert the system log, oldest record first. Records below "warning" are left out."""
     return [
         LogRecord(
             at=_read_time(item["timestamp"]),
@@ -303,7 +303,7 @@ def read_log(raw: Iterable[Json]) -> list[LogRecord]:
 
 
 def _read_message(item: Json) -> str:
-    """Return the message with the last line of its traceback, which names the error."""
+    """Return the message of a log record, with the last line of its traceback, which names the error."""
     message = item.get("message") or ""
     lines = [message] if isinstance(message, str) else list(map(str, message))
     last = str(item.get("exception") or "").strip().rpartition("\n")[2].strip()

@@ -43,7 +43,7 @@ _MISSING_INTEGRATIONS = {
 
 
 class RemoteHome:
-    """A home, given the address of its Home Assistant and a long-lived access token."""
+    """A home behind the address of a Home Assistant. `token` is a long-lived access token."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class RemoteHome:
 
     @contextmanager
     def _report_unreadable(self) -> Iterator[None]:
-        """Turn the error of an unexpected response format into a `HomeError`."""
+        """Raise `HomeError` in place of the exceptions that an unexpected response format causes."""
         try:
             yield
         except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -189,14 +189,14 @@ class RemoteHome:
             raise HomeError(f"{self.name} could not answer ({kind}): {error}") from error
 
     async def _request_or(self, kind: str, default: Any, **fields: Any) -> Any:
-        """Send a request. Return the default if Home Assistant refuses it."""
+        """Send a request and return its result, or the default if Home Assistant refuses the request."""
         try:
             return await self._connection.socket.request(kind, **fields)
         except RequestRefused:
             return default
 
     async def _read_configurations(self, entity_ids: set[str]) -> dict[str, Any]:
-        """Return the available configurations of automations and scripts by entity id."""
+        """Return the configurations of automations and scripts by entity id; empty without admin rights."""
         if not self._connection.is_admin:
             return {}
         wanted = [name for name in sorted(entity_ids) if name.startswith(("automation.", "script."))]
@@ -206,7 +206,7 @@ class RemoteHome:
         return {name: answer["config"] for name, answer in zip(wanted, answers, strict=True) if answer}
 
     def _list_users(self) -> dict[str, str]:
-        """Return user names by user id: of the token's user, and of users with a person entity."""
+        """Return user names by user id: the user of the token, and users with a person entity."""
         user = self._connection.user
         users = {str(user.get("id")): str(user.get("name"))}
         for state in self._connection.states.values():

@@ -53,7 +53,7 @@ class RequestRefused(Exception):
 
 
 def check_address(url: str) -> str:
-    """Return the base address of Home Assistant. Raises `InvalidInput`.
+    """Return the base address of Home Assistant. Raise `InvalidInput` if the URL is not valid.
 
     The errors do not repeat the value, because a user may have pasted the token instead.
     """
@@ -73,7 +73,7 @@ def check_address(url: str) -> str:
 
 
 def check_token(token: str) -> str:
-    """Return the token without surrounding white space. Raises `InvalidInput`, without the token."""
+    """Return the token without white space around it. Raise `InvalidInput`, without the token, if invalid."""
     clean = token.strip() if isinstance(token, str) else ""
     if not clean or not clean.isascii() or not clean.isprintable() or " " in clean:
         raise InvalidInput(
@@ -88,12 +88,12 @@ def raise_unavailable(name: str, reason: str, cause: Exception | None = None) ->
 
 
 def raise_unauthorized(name: str, server_message: str = "") -> NoReturn:
-    """Raise `HomeUnauthorized` with the remedy for a refused token."""
+    """Raise `HomeUnauthorized`. Its message says how to get a new token."""
     quoted = f' ("{server_message}")' if server_message else ""
     reason = (
         f"it refuses the token{quoted}: make a new long-lived access token in your profile under Security"
     )
-    raise HomeUnauthorized(f"{name} cannot be asked: {reason}", reason=reason)
+    raise HomeUnauthorized(f"{name} cannot be used: {reason}", reason=reason)
 
 
 def make_session(name: str) -> aiohttp.ClientSession:
@@ -111,7 +111,7 @@ def make_session(name: str) -> aiohttp.ClientSession:
 
 
 def explain_failure(error: Exception) -> str:
-    """Return the cause of a failed connection and the remedy."""
+    """Return a text for users with the cause of a failed connection and the remedy."""
     match error:
         case aiohttp.ClientConnectorDNSError():
             return "no host has that name: check the address"
@@ -164,7 +164,7 @@ class HomeAssistantSocket:
     async def connect(
         cls, session: aiohttp.ClientSession, name: str, address: str, token: str, timing: Timing
     ) -> "HomeAssistantSocket":
-        """Connect and log in. Raises `HomeUnavailable` or `HomeUnauthorized`."""
+        """Connect and log in. Raise `HomeUnavailable` or `HomeUnauthorized` if that fails."""
         try:
             async with asyncio.timeout(timing.connect_s):
                 socket = await session.ws_connect(
@@ -202,7 +202,7 @@ class HomeAssistantSocket:
         return await self._request(next(self._ids), kind, timeout_s, fields)
 
     async def subscribe(self, kind: str, listener: Callable[[Any], None], **fields: Any) -> None:
-        """Call the listener for each event of a subscription."""
+        """Start a subscription. The listener is called with each event."""
         number = next(self._ids)
         self._listeners[number] = listener
         await self._request(number, kind, None, fields)
@@ -220,14 +220,11 @@ class HomeAssistantSocket:
         await self._wait(first_event, kind)
 
     async def read(self) -> NoReturn:
-        """Receive messages until the connection is lost. Then all open requests and this method fail.
-
-        Raises `HomeUnavailable`.
-        """
+        """Receive messages until the connection is lost, then raise `HomeUnavailable`."""
         raise_unavailable(self._name, await self._read())
 
     async def _read(self) -> str:
-        """Receive messages until the connection is lost. Return the reason."""
+        """Receive messages until the connection is lost. Return the reason, and fail all open requests."""
         reason = _LOST
         try:
             async for message in self._socket:
@@ -265,7 +262,7 @@ class HomeAssistantSocket:
     async def _wait(
         self, future: asyncio.Future[Any], kind: str, timeout_s: float | None = None, text: str = ""
     ) -> Any:
-        """Send the text, if any, and wait for the future."""
+        """Send the text, if any, and return the future's result. Raise `HomeUnavailable` after a timeout."""
         if self._lost_reason is not None:
             raise_unavailable(self._name, self._lost_reason)
         limit_s = timeout_s or self._timing.response_s
@@ -286,7 +283,7 @@ class HomeAssistantSocket:
                 future.exception()
 
     def _dispatch(self, message: Any) -> None:
-        """Give a message to its listener or request. Under load, Home Assistant sends several as one list."""
+        """Pass a message to its listener or request. Under load, Home Assistant sends several in one list."""
         for part in message if isinstance(message, list) else (message,):
             number = part.get("id")
             if part.get("type") == "event" and number in self._listeners:

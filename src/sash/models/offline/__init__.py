@@ -1,4 +1,4 @@
-"""The offline model: answers without a key and without a network."""
+"""The offline model: answers without a key and a network. It imports no other provider."""
 
 from sash.models.offline.model import OfflineModel
 

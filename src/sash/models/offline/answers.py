@@ -1,4 +1,4 @@
-"""Answers of the offline model. They come only from what the tools returned."""
+"""Answers of the offline model. Every answer comes from the results of the tools."""
 
 import json
 from collections.abc import Callable
@@ -40,7 +40,7 @@ _READ_ONLY_DOMAINS = frozenset(
 
 
 class AnswerInput(NamedTuple):
-    """Everything that an answer is made from.
+    """The input for an answer.
 
     `outputs` are the tool results of this turn. `content` and `time` are those of the user's message.
     `earlier` are the messages before it. `tools` are the names of the available tools.
@@ -55,7 +55,7 @@ class AnswerInput(NamedTuple):
 
 
 def compose_answer(given: AnswerInput, phrases: Phrases) -> str:
-    """Return the answer to a sentence, after the last tool call."""
+    """Return the final answer to the user's sentence, from the results of all tool calls of the turn."""
     sentence, content = given.sentence, given.content
     outputs = [output for output in given.outputs if output.tool != "recall"]
     if sentence.kind == "recall" or is_answered_by_fact(sentence, given.outputs):
@@ -84,14 +84,14 @@ def _quote_recalled(given: AnswerInput, phrases: Phrases) -> str:
 
 
 def _has_found(sentence: Sentence, outputs: list[ToolOutput]) -> bool:
-    """Whether the tools found the subject of the sentence."""
+    """Whether the tools found the things that the sentence names."""
     if not outputs or outputs[0].tool != "search_index":
         return bool(outputs)
     return bool(get_found_entities(outputs)) and not find_missing_names(sentence, outputs[0].value)
 
 
 def _refuse(outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """Say that this needs a language model and, after a search, that nothing was found."""
+    """Return a refusal: this needs a language model and, after a search, nothing was found."""
     has_searched = any(o.tool == "search_index" and "entities" in o.value for o in outputs if _is_object(o))
     return f"{phrases.nothing_found} {phrases.cannot_answer}" if has_searched else phrases.cannot_answer
 
@@ -101,7 +101,7 @@ def _is_object(output: ToolOutput) -> bool:
 
 
 def _describe_closest(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str | None:
-    """Say that no entity matches all names, and list the closest ones.
+    """Return a sentence that no entity matches all names, with the closest entities.
 
     Returns:
         None if an entity matches. An empty string if nothing is close.
@@ -135,7 +135,7 @@ def _compose_states(sentence: Sentence, outputs: list[ToolOutput], phrases: Phra
 
 
 def _describe_entities(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> list[str]:
-    """Describe the entities that are meant, with the states that were read last."""
+    """Describe the entities that the sentence means, with the states that were read last."""
     read = {e["entity_id"]: e for o in outputs if o.tool == "get_states" for e in get_entities(o.value)}
     entities = select_entities(sentence.subject, get_found_entities(outputs)) or list(read.values())
     return [_describe_entity(read.get(e["entity_id"], e), phrases) for e in entities]
@@ -149,7 +149,10 @@ def _compose_unavailable(sentence: Sentence, outputs: list[ToolOutput], phrases:
 
 
 def _compose_batteries(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the low batteries, or all. A battery without a current level is listed with its last level."""
+    """Return a list of the low batteries, or of all.
+
+    A battery without a current level is listed with its last level.
+    """
     last = {e["entity_id"]: e for o in outputs if o.tool == "get_history" for e in get_entities(o.value)}
     read = next((get_entities(o.value) for o in outputs if o.tool == "get_states"), [])
     low: list[str] = []
@@ -171,7 +174,7 @@ def _compose_batteries(sentence: Sentence, outputs: list[ToolOutput], phrases: P
 def _describe_battery(
     entity: dict[str, Any], history: dict[str, Any], phrases: Phrases
 ) -> tuple[float | None, str]:
-    """Return the level of a battery in percent, now or last, and its description."""
+    """Return the level of a battery in percent, or its last known one, and a description. None is unknown."""
     state, last = entity.get("state"), history.get("last")
     if state in ("on", "off"):  # a binary sensor: on means low
         return (0.0 if state == "on" else 100.0), _describe_entity(entity, phrases)
@@ -188,7 +191,7 @@ def _join(items: list[str], phrases: Phrases) -> str:
 
 
 def _compose_logbook(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """List the entries of the logbook, oldest first."""
+    """Return the logbook entries as lines, oldest first."""
     if outputs[-1].tool != "get_logbook":
         # The current state would not answer a question about the past.
         return _describe_closest(sentence, outputs, phrases) or ""
@@ -208,7 +211,7 @@ def _is_at_night(entry: dict[str, Any]) -> bool:
 
 
 def _compose_diagnosis(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """Describe the first diagnosis, and the others only if they report a problem."""
+    """Return a text about the first diagnosis, and about the others only if they report a problem."""
     diagnoses = [o.value for o in outputs if o.tool == "diagnose_entity" and _is_object(o)]
     if not diagnoses:
         return _compose_states(sentence, outputs, phrases)
@@ -240,7 +243,7 @@ def _compose_errors(sentence: Sentence, outputs: list[ToolOutput], phrases: Phra
 
 
 def _compose_order(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
-    """Ask which device is meant. The offline model never acts itself."""
+    """Return a question: which device is meant? The offline model never acts itself."""
     closest = _describe_closest(sentence, outputs, phrases)
     if closest is not None:
         return closest and f"{closest} {phrases.nothing_done}"
@@ -254,13 +257,13 @@ def _compose_order(sentence: Sentence, outputs: list[ToolOutput], phrases: Phras
 
 
 def _select_controllable(sentence: Sentence, outputs: list[ToolOutput]) -> list[dict[str, Any]]:
-    """Return the entities that are meant and that a service can control."""
+    """Return the entities that the sentence means and that a service can control."""
     entities = select_entities(sentence.subject, get_found_entities(outputs))
     return [e for e in entities if e["entity_id"].partition(".")[0] not in _READ_ONLY_DOMAINS]
 
 
 def _describe_action(value: dict[str, Any], phrases: Phrases) -> str:
-    """Describe what an action did, and whether its effect is visible."""
+    """Return a text about the result of an action: the new states, and whether the effect was seen."""
     if value.get("dry_run"):
         would = value.get("would")
         service = would.get("service", would) if isinstance(would, dict) else would

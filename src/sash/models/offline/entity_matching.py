@@ -12,9 +12,9 @@ _RULE_DOMAINS = ("automation", "scene", "script")
 
 
 def find_missing_names(sentence: Sentence, search_result: dict[str, Any]) -> list[str]:
-    """Return the names in a sentence that the first search result does not match.
+    """Return the names in a sentence that the best match of a search does not have.
 
-    If the subject lists several things, a name is missing only if no result has it. The verb at the end of
+    If the subject lists several things, a name is missing only if no entity has it. The verb at the end of
     "why did the light flicker" does not count.
     """
     names, unmatched = extract_names(sentence.subject), set(search_result.get("unmatched") or ())
@@ -28,7 +28,7 @@ def find_missing_names(sentence: Sentence, search_result: dict[str, Any]) -> lis
 
 
 def select_entities(subject: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the found entities that the subject means, for each thing that it lists."""
+    """Return those entities that the subject means, for each thing that the subject lists."""
     parts = [part for part in _SEPARATOR.split(subject) if extract_names(part)]
     if len(parts) < 2:
         return _select_best(subject, entities)
@@ -45,7 +45,7 @@ def contains_name(subject: str, entity: dict[str, Any]) -> bool:
 
 
 def is_in_any_name(word: str, entities: Iterable[dict[str, Any]]) -> bool:
-    """Whether an entity has the word in its name, its area or its id."""
+    """Whether at least one entity has the word in its name, its area or its id."""
     return any(_find_matches([word], entity) for entity in entities)
 
 
@@ -81,7 +81,7 @@ def _drop_rules(subject: str, entities: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def _find_matches(names: Iterable[str], entity: dict[str, Any]) -> frozenset[str]:
-    """Return the names that the entity has in its name, its area or its id."""
+    """Return those of `names` that occur in the entity's name, its area or its id."""
     text = f"{entity.get('name', '')} {entity.get('area', '')} {entity['entity_id'].replace('_', ' ')}"
     words = split_words(text)
     return frozenset(name for name in names if any(_is_same_word(name, word) for word in words))

@@ -1,7 +1,7 @@
 """The offline model: deterministic, free, without a key and without a network.
 
-It answers questions about the conversation and the home with the tools that it is given, and only from what
-they return. It refuses everything else, because that needs a language model. It never changes the home.
+It answers questions about the conversation and the home from the results of the tools in the request. It
+refuses everything else, because that needs a language model. It never changes the home.
 """
 
 import json
@@ -73,13 +73,13 @@ class OfflineModel(Model):
 
 
 def _get_turn(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the messages from the user's last one on."""
+    """Return the last user message and all messages after it."""
     start_index = max(index for index, message in enumerate(messages) if message["role"] == "user")
     return messages[start_index:]
 
 
 def _plan_call(sentence: Sentence, outputs: list[ToolOutput], tools: frozenset[str]) -> _ToolCall | None:
-    """Return the next tool call, or None if the answer needs no more."""
+    """Return the next tool call for a sentence, or None if the results so far suffice."""
     called = [output.tool for output in outputs]
     if "call_service" in called or "undo_last_action" in called:
         return None
@@ -100,7 +100,7 @@ def _plan_unavailable(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCal
 
 
 def _plan_batteries(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Find the batteries, then read their levels, then the history of those without a level."""
+    """Return a search for batteries, then a read of their levels, then the history of unavailable ones."""
     if not outputs:
         return _search(sentence.subject)
     if len(outputs) == 1:
@@ -113,7 +113,7 @@ def _plan_batteries(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall 
 
 
 def _plan_logbook(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Read the logbook of the home, or of the entities that the sentence means."""
+    """Return a read of the logbook of the home, or of the entities that the sentence means."""
     arguments: dict[str, Any] = {"hours": read_hours(sentence.text), "limit": MAX_ENTRIES}
     if not extract_names(sentence.subject):
         return None if outputs else _ToolCall("get_logbook", arguments)
@@ -126,7 +126,7 @@ def _plan_logbook(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | 
 
 
 def _plan_diagnosis(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Diagnose the first entity that the sentence may mean, and the next one while all are healthy."""
+    """Return a diagnosis of the first entity that the sentence may mean, or of the next if it is healthy."""
     if entity_id := find_entity_id(sentence.subject):
         return None if outputs else _ToolCall("diagnose_entity", {"entity_id": entity_id})
     if not outputs:
@@ -152,7 +152,7 @@ def _plan_order(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | No
 
 
 def _plan_question(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall | None:
-    """Search, then read the states that the search did not return in full."""
+    """Return a search, then a read of the states that the search result lacks."""
     if not outputs:
         if entity_id := find_entity_id(sentence.subject):
             return _ToolCall("get_states", {"entity_ids": [entity_id]})
@@ -168,7 +168,7 @@ def _plan_question(sentence: Sentence, outputs: list[ToolOutput]) -> _ToolCall |
 
 
 def _select_matching(sentence: Sentence, outputs: list[ToolOutput]) -> list[dict[str, Any]]:
-    """Return the entities that the sentence means; none if the search found only similar ones."""
+    """Return the entities that the sentence means; empty if the search found only similar ones."""
     value = outputs[0].value
     if not isinstance(value, dict) or find_missing_names(sentence, value):
         return []

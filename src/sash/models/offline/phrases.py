@@ -11,7 +11,7 @@ UNAVAILABLE = "unavailable"
 
 @dataclass(frozen=True, slots=True)
 class Phrases:
-    """Everything that the offline model says in one language.
+    """All sentences of the offline model in one language.
 
     `on_off_names` are the names of the states on and off, by the device class of a sensor. `reason_rules`
     translate the reason why a tool did nothing: a pattern, and the sentence that replaces it.
@@ -60,7 +60,7 @@ class Phrases:
     reason_rules: tuple[tuple[str, str], ...] = ()
 
     def name_state(self, state: Any, device_class: str = "") -> str:
-        """Return the name of a state."""
+        """Return the name of a state in this language. A state without a name is returned as it is."""
         if state in ("on", "off") and device_class in self.on_off_names:
             return self.on_off_names[device_class][state == "off"]
         return self.state_names.get(str(state), str(state))
@@ -279,7 +279,7 @@ _preferred_language = re.compile(r"^What the user prefers:\n(?:.+\n)*?language: 
 
 
 def choose_phrases(messages: list[dict[str, Any]]) -> Phrases:
-    """Return the phrases in the language that the user prefers; English if there are none in it."""
+    """Return the phrases in the user's preferred language, which a system message names. Default: English."""
     for message in messages:
         if message["role"] == "system" and (found := _preferred_language.search(str(message["content"]))):
             return GERMAN if found[1].lower() == "de" else ENGLISH
@@ -287,7 +287,7 @@ def choose_phrases(messages: list[dict[str, Any]]) -> Phrases:
 
 
 def limit_list(items: list[str], limit: int, phrases: Phrases) -> list[str]:
-    """Return the first items, and one more that counts the items left out."""
+    """Return the first `limit` items. If there are more, the last item says how many are left out."""
     if len(items) <= limit:
         return items
     return [*items[:limit], phrases.and_more.format(len(items) - limit)]

@@ -42,7 +42,7 @@ def quote_recalled(
     tools: frozenset[str],
     phrases: Phrases,
 ) -> str:
-    """Quote noted facts, recalled turns, and earlier messages in the prompt that share a keyword.
+    """Return quotes of noted facts, recalled turns, and earlier messages that share a keyword.
 
     A question that a fact may answer gets the facts alone. Results of tools in old turns are never quoted.
     """
@@ -62,7 +62,7 @@ def quote_recalled(
 
 
 def quote_user(sentence: Sentence, earlier: list[dict[str, Any]], phrases: Phrases) -> str:
-    """Quote the user's own earlier statements that have all keywords of the sentence."""
+    """Return quotes of the user's earlier statements with all keywords of the sentence, or an empty text."""
     stems = extract_stems(sentence.text)
     quotes = [
         _quote(statement, phrases)

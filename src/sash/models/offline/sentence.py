@@ -27,7 +27,7 @@ PUNCTUATION = " ?.!,:"
 
 
 class Sentence(NamedTuple):
-    """A parsed sentence: what kind of request it is, what it is about, and its text."""
+    """A parsed sentence: the kind of request, the words that say what it is about, and the whole text."""
 
     kind: Kind
     subject: str = ""
@@ -145,7 +145,7 @@ _SHORT_WORDS = frozenset(
 
 
 def parse_sentence(text: str) -> Sentence:
-    """Parse a sentence. Its kind is empty if no rule applies."""
+    """Parse a text. The kind of the sentence is empty if no rule applies."""
     text = text[:MAX_LENGTH]
     return next(filter(None, (rule(text) for rule in _RULES)), Sentence(""))._replace(text=text)
 
@@ -160,7 +160,7 @@ def is_about_last_night(text: str) -> bool:
 
 
 def find_entity_id(text: str) -> str | None:
-    """Return the first entity id that is written in a text."""
+    """Return the first entity id (`light.kitchen`) in a text, or None."""
     found = _ENTITY_ID.search(text)
     return found[0] if found else None
 
@@ -173,12 +173,12 @@ def read_hours(text: str) -> int:
 
 
 def extract_names(text: str) -> list[str]:
-    """Return the words of a text that may name a thing, in normal form."""
+    """Return the words of a text that may name a thing, in lower case and without accents."""
     return [name for token in _TOKEN.findall(text) if (name := _to_name(token))]
 
 
 def find_phrase(text: str, name: str) -> str:
-    """Return the run of naming words around a name, as the user wrote them."""
+    """Return the words around a name that may name the same thing, as the user wrote them."""
     run: list[str] = []
     for token in [*_TOKEN.findall(text), ""]:
         if _to_name(token):
@@ -191,7 +191,7 @@ def find_phrase(text: str, name: str) -> str:
 
 
 def _to_name(token: str) -> str:
-    """Return a word in normal form if it may name a thing, else an empty string."""
+    """Return a word in lower case and without accents if it may name a thing, else an empty string."""
     word = _normalize_token(token)
     if word in _NOT_A_NAME or word.isdecimal() or (len(word) > 4 and word.endswith("ly")):
         return ""
@@ -204,12 +204,12 @@ def _normalize_token(token: str) -> str:
 
 
 def _trim_subject(text: str) -> str:
-    """Remove time spans and punctuation from the subject of a sentence."""
+    """Return the subject of a sentence without time spans and punctuation."""
     return " ".join(_TIME_SPAN.sub(" ", text).split()).strip(PUNCTUATION)
 
 
 def _match(kind: Kind, pattern: re.Pattern[str]) -> Rule:
-    """Return a rule that recognizes a sentence of this kind if the pattern is found anywhere in the text."""
+    """Return a rule for sentences of this kind: the pattern occurs anywhere in the text."""
 
     def apply(text: str) -> Sentence | None:
         found = pattern.search(text)

@@ -17,14 +17,14 @@ def read_outputs(messages: list[dict[str, Any]]) -> list[ToolOutput]:
 
 
 def get_entities(value: Any) -> list[dict[str, Any]]:
-    """Return the entities in a tool's result."""
+    """Return the entities in the result of a tool; empty if it is no object with entities."""
     entities = value.get("entities") if isinstance(value, dict) else None
     listed = entities if isinstance(entities, list) else ()
     return [e for e in listed if isinstance(e, dict) and "entity_id" in e]
 
 
 def get_found_entities(outputs: list[ToolOutput]) -> list[dict[str, Any]]:
-    """Return the entities that the first search found."""
+    """Return the entities that the first search found; empty without a search."""
     return next((get_entities(output.value) for output in outputs if output.tool == "search_index"), [])
 
 

@@ -1,1 +1,1 @@
-"""Models of OpenAI, Azure and compatible servers, through the official SDK."""
+"""Models of OpenAI, Azure and compatible servers, by the official SDK. It imports no other provider."""

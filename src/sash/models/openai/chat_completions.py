@@ -53,7 +53,7 @@ def _read_message(message: Any) -> list[Delta]:
 
 
 def _read_text(content: Any) -> str:
-    """Return the text. Some servers send a list of parts instead of a string."""
+    """Return the content of a message as text. Some servers send a list of parts instead of a string."""
     if isinstance(content, list):
         return "".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return str(content or "")

@@ -75,7 +75,7 @@ class Endpoint:
         return self._client
 
     async def close(self) -> None:
-        """Close the client's connections."""
+        """Close the client's connections. `connect` creates a new client."""
         if self._client is not None:
             await self._client.close()
             self._client = None

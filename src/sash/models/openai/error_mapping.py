@@ -117,7 +117,7 @@ _PROVIDER_RULES = (
 
 
 def raise_model_error(error: Exception, model: str) -> NoReturn:
-    """Raise the model error for an exception of the SDK, with the cause and the remedy."""
+    """Raise the `ModelError` for an exception of the SDK, with the cause and the remedy."""
     code = getattr(error, "code", None) or ""
     for rule in _SDK_RULES:
         if isinstance(error, rule.caught) and (not rule.codes or code in rule.codes):
@@ -136,7 +136,7 @@ def raise_model_error(error: Exception, model: str) -> NoReturn:
 
 
 def raise_provider_error(model: str, code: str, reason: str, *, cause: Exception | None = None) -> NoReturn:
-    """Raise the model error for a provider's code and message.
+    """Raise the `ModelError` for a provider's code and message.
 
     Few providers use OpenAI's codes, so the words of the message are compared, too.
     """
@@ -147,5 +147,5 @@ def raise_provider_error(model: str, code: str, reason: str, *, cause: Exception
 
 
 def raise_cut_off(model: str, *, cause: Exception | None = None) -> NoReturn:
-    """Raise the error for an answer that began but did not end."""
+    """Raise `AnswerCutOff` for an answer that began but did not end."""
     raise AnswerCutOff(f"the answer of model {model} was cut off: try again") from cause

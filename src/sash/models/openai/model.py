@@ -97,7 +97,7 @@ class OpenAIModel(Model):
         return OPENAI_RESERVED_OPTIONS
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
-        """Answer a request. An answer that ends without a `Stop` counts as cut off."""
+        """Answer a request. Raise `AnswerCutOff` if the answer ends without a `Stop`."""
         # A session that was started with another model may have options that are reserved here.
         check_options(request.config.options, self.reserved_options)
         model = request.config.name or self._endpoint.azure_deployment or self._endpoint.model
@@ -128,7 +128,7 @@ class OpenAIModel(Model):
 
 
 def create_model(name: str, settings: OpenAISettings) -> OpenAIModel:
-    """Create the model that the settings describe. The registry calls this."""
+    """Create the model `name` with these settings. The registry calls this function."""
     return OpenAIModel(
         name,
         api_key=settings.api_key or "",

@@ -58,7 +58,7 @@ def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
 
 
 def _build_items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Convert messages to input items. A tool call and its result are items of their own."""
+    """Yield the input items for messages. A tool call and its result are items of their own."""
     for message in messages:
         if message["role"] == "tool":
             call_id, output = message["tool_call_id"], message["content"]

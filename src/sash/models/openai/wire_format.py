@@ -21,7 +21,7 @@ class WireFormat(Protocol):
 
 
 def encode_config(config: ModelConfig, *, max_tokens_name: str) -> dict[str, Any]:
-    """Return the request arguments of a model's configuration. The name of the token limit differs by API."""
+    """Return a model's configuration as request arguments. The name of the token limit differs by API."""
     arguments: dict[str, Any] = {}
     if config.temperature is not None:
         arguments["temperature"] = config.temperature

@@ -1,19 +1,19 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
 from collections.abc import Callable
-from typing import Annotated, Any, get_type_hints
+from functools import partial
+from typing import Annotated, get_type_hints
 
-from pydantic import BeforeValidator, Field, Strict, ValidationError
+from pydantic import BeforeValidator, Field, Strict
 
 from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
-from sash.errors import ContinuationNotFound, InvalidInput
+from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
-from sash.server.mcp.tool import Handler, Tool, ToolContext
-from sash.server.mcp.tool_outputs import SummaryList, TurnState, summarize_sessions
-from sash.values.codec import adapter
+from sash.server.mcp.tool import CallContext, Handler, Tool
+from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
 from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
 from sash.values.sessions import Label, SessionStatus
-from sash.values.validated import describe_faults, validated
+from sash.values.validated import parse, validated
 from sash.values.validation import whole
 
 # Many clients give up after a minute.
@@ -41,11 +41,14 @@ ARGUMENT_DESCRIPTIONS = {
 
 
 def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callable[[Handler], Tool]:
-    """Make a tool of a handler. The schemas come from its annotations; `hints` are flags of `Tool`."""
+    """Return a decorator that makes a tool of a handler. `hints` are flags of `Tool`.
+
+    The schemas come from the annotations of the handler.
+    """
 
     def make_tool(handler: Handler) -> Tool:
         types = get_type_hints(handler)
-        result = TurnState if hints.get("waits_for_turn") else types["return"]
+        result = TurnSummary if hints.get("waits_for_turn") else types["return"]
         types.pop("return")
         types.pop("context")
         [arguments] = types.values()
@@ -56,19 +59,11 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
             handler,
             make_input_schema(arguments, ARGUMENT_DESCRIPTIONS),
             make_output_schema(result),
-            lambda given: _parse_arguments(arguments, given),
+            partial(parse, arguments),
             **hints,
         )
 
     return make_tool
-
-
-def _parse_arguments(kind: type[Any], arguments: dict[str, Any]) -> Any:
-    """Return the arguments as a value of `kind`, or raise InvalidInput."""
-    try:
-        return adapter(kind).validate_python(arguments)
-    except ValidationError as error:
-        raise InvalidInput(describe_faults(error.errors(include_url=False))) from error
 
 
 @validated(kw_only=True)
@@ -126,7 +121,7 @@ class TurnApproval(Approve):
     is_read_only=True,
     is_idempotent=True,
 )
-async def list_sessions(context: ToolContext, query: SessionQuery) -> SummaryList:
+async def list_sessions(context: CallContext, query: SessionQuery) -> SummaryList:
     page = await context.service.list_sessions(
         context.caller, status=query.status, limit=query.limit, cursor=query.cursor
     )
@@ -142,7 +137,7 @@ async def list_sessions(context: ToolContext, query: SessionQuery) -> SummaryLis
     is_destructive=True,
     is_open_world=True,
 )
-async def ask(context: ToolContext, question: Question) -> str:
+async def ask(context: CallContext, question: Question) -> str:
     return (await context.service.put_question(context.caller, question)).id
 
 
@@ -152,7 +147,7 @@ async def ask(context: ToolContext, question: Question) -> str:
     "Start a conversation with the home agent. It lasts for weeks, and the agent remembers what was said. "
     "Returns the session_id to send messages with. The agent changes the house only if the policy allows it.",
 )
-async def start_session(context: ToolContext, options: StartSession) -> SessionStarted:
+async def start_session(context: CallContext, options: StartSession) -> SessionStarted:
     session = await context.service.start_session(context.caller, options)
     return SessionStarted(session.id)
 
@@ -165,7 +160,7 @@ async def start_session(context: ToolContext, options: StartSession) -> SessionS
     is_destructive=True,
     is_open_world=True,
 )
-async def send_message(context: ToolContext, message: SessionMessage) -> Acknowledged:
+async def send_message(context: CallContext, message: SessionMessage) -> Acknowledged:
     sent = await context.service.send_message(context.caller, message.session_id, message)
     return Acknowledged(sent.id)
 
@@ -179,7 +174,7 @@ async def send_message(context: ToolContext, message: SessionMessage) -> Acknowl
     is_read_only=True,
     is_idempotent=True,
 )
-async def await_continuation(context: ToolContext, turn: TurnWait) -> str:
+async def await_continuation(context: CallContext, turn: TurnWait) -> str:
     return turn.continuation_id
 
 
@@ -192,7 +187,7 @@ async def await_continuation(context: ToolContext, turn: TurnWait) -> str:
     is_destructive=True,
     is_open_world=True,
 )
-async def approve(context: ToolContext, approval: TurnApproval) -> str:
+async def approve(context: CallContext, approval: TurnApproval) -> str:
     return (await context.service.approve(context.caller, approval.continuation_id, approval)).id
 
 
@@ -203,7 +198,7 @@ async def approve(context: ToolContext, approval: TurnApproval) -> str:
     is_destructive=True,
     is_idempotent=True,
 )
-async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
+async def cancel(context: CallContext, turn: TurnCancellation) -> Cancelled:
     try:
         return await Cancelled.of(context.service.cancel(context.caller, turn.continuation_id, turn.reason))
     except ContinuationNotFound:
@@ -219,7 +214,7 @@ async def cancel(context: ToolContext, turn: TurnCancellation) -> Cancelled:
     is_destructive=True,
     is_open_world=True,
 )
-async def resume(context: ToolContext, turn: TurnWait) -> str:
+async def resume(context: CallContext, turn: TurnWait) -> str:
     return (await context.service.resume(context.caller, turn.continuation_id)).id
 
 
@@ -231,7 +226,7 @@ async def resume(context: ToolContext, turn: TurnWait) -> str:
     is_destructive=True,
     is_open_world=True,
 )
-async def retry(context: ToolContext, turn: TurnId) -> Acknowledged:
+async def retry(context: CallContext, turn: TurnId) -> Acknowledged:
     again = await context.service.retry(context.caller, turn.continuation_id)
     return Acknowledged(again.id)
 
@@ -243,7 +238,7 @@ async def retry(context: ToolContext, turn: TurnId) -> Acknowledged:
     is_read_only=True,
     is_idempotent=True,
 )
-async def get_session(context: ToolContext, session: SessionId) -> SessionShown:
+async def get_session(context: CallContext, session: SessionId) -> SessionShown:
     found = await context.service.get_session(context.caller, session.session_id)
     open_turns = await context.service.open_continuations(context.caller, session.session_id)
     return SessionShown.of(found, open_turns)
@@ -257,7 +252,7 @@ async def get_session(context: ToolContext, session: SessionId) -> SessionShown:
     is_destructive=True,
     is_idempotent=True,
 )
-async def end_session(context: ToolContext, session: SessionEnd) -> SessionOver:
+async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
     ended = await context.service.end_session(context.caller, session.session_id, session.reason)
     return SessionOver.of(ended)
 

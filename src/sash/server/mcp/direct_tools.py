@@ -7,7 +7,7 @@ from typing import Any
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
-from sash.server.mcp.tool import Handler, Tool, ToolContext
+from sash.server.mcp.tool import CallContext, Handler, Tool
 
 
 def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]:
@@ -30,7 +30,7 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
 
 
 def _make_handler(name: str, home_wait_s: float) -> Handler:
-    async def call_home_tool(context: ToolContext, arguments: dict[str, Any]) -> Any:
+    async def call_home_tool(context: CallContext, arguments: dict[str, Any]) -> Any:
         session_id = arguments.pop("session_id", None)
         if not isinstance(session_id, str | None):
             raise InvalidInput("session_id must be a string, the id of a session")
@@ -45,7 +45,7 @@ def _make_handler(name: str, home_wait_s: float) -> Handler:
 
 
 def _add_session_id(spec: ToolSpec) -> dict[str, Any]:
-    """Return the input schema with an optional session, in which the tool stores images."""
+    """Return the tool's input schema with an optional `session_id`: in that session it stores images."""
     description = "The session in which to store an image. Only a call that draws an image needs it."
     session_id = {"type": "string", "description": description}
     properties = {**spec.input_schema.get("properties", {}), "session_id": session_id}

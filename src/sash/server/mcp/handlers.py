@@ -18,13 +18,13 @@ from sash.home.home_queries import QUERY_TOOLS
 from sash.server.mcp import agent_tools, prompts, resources, tool_results
 from sash.server.mcp.direct_tools import make_home_tools
 from sash.server.mcp.tasks import TaskHandlers, make_created_task, supports_tasks
-from sash.server.mcp.tool import Tool, ToolContext, finish
+from sash.server.mcp.tool import CallContext, Tool, finish
 from sash.server.mcp.turn_progress import Report, wait_for_turn
 from sash.server.timeouts import Timeouts
 from sash.values.continuations import FINAL
 
 LIST_TTL_MS = 60_000
-# Seed 004 writes the names of the agent's tools with a dot.
+# Clients may also write the names of the agent's tools with a dot: ha_agent.ask.
 DOTTED_PREFIX = "ha_agent."
 # In these states a turn does not continue by itself, so it does not become a task.
 STOPPED = FINAL | {"interrupted"}
@@ -74,8 +74,8 @@ class McpHandlers:
     async def call_tool(
         self, ctx: Context, params: t.CallToolRequestParams
     ) -> t.CallToolResult | dict[str, Any]:
-        """Call a tool. An error of the tool is a result, so that the model can correct its call."""
-        context = ToolContext(self._service, self._get_caller(ctx))
+        """Call a tool. An error of the tool becomes a result, so that the model can correct its call."""
+        context = CallContext(self._service, self._get_caller(ctx))
         try:
             return await self._call(ctx, self._find_tool(params.name), context, params.arguments or {})
         except SashError as error:
@@ -104,7 +104,7 @@ class McpHandlers:
         return await prompts.complete_argument(self._service, self._get_caller(ctx), params)
 
     async def _call(
-        self, ctx: Context, tool: Tool, context: ToolContext, given: dict[str, Any]
+        self, ctx: Context, tool: Tool, context: CallContext, given: dict[str, Any]
     ) -> t.CallToolResult | dict[str, Any]:
         arguments = tool.parse_arguments(given)
         if tool.waits_for_turn:
@@ -130,7 +130,7 @@ class McpHandlers:
         return tool_results.make_turn_result(ContinuationShown.of(turn))
 
     async def _load_images(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
-        """Return the plot that a home tool has stored, if any."""
+        """Return the plot that a home tool has stored, as a list of one image; empty without a plot."""
         match value:
             case {"plot": {"artifact": str(artifact_id), "type": "image/png"}}:
                 return [tool_results.make_image(await self._service.artifact(caller, artifact_id))]

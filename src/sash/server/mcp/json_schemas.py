@@ -10,7 +10,7 @@ _NULL = {"type": "null"}
 
 
 def make_input_schema(kind: type[Any], descriptions: dict[str, str] | None = None) -> dict[str, Any]:
-    """Return the schema of arguments. A field with the default null becomes an optional field."""
+    """Return the schema of a tool's arguments. A field with the default null becomes an optional field."""
     schema = _make_schema(kind, "validation")
     schema.pop("description", None)
     for name, text in (descriptions or {}).items():
@@ -20,7 +20,7 @@ def make_input_schema(kind: type[Any], descriptions: dict[str, str] | None = Non
 
 
 def make_output_schema(kind: type[Any]) -> dict[str, Any]:
-    """Return the schema of a result."""
+    """Return the schema of a tool's result."""
     return _make_schema(kind, "serialization")
 
 
@@ -31,7 +31,7 @@ def _make_schema(kind: type[Any], mode: Any) -> dict[str, Any]:
 
 
 def _resolve(node: Any, definitions: dict[str, Any], is_input: bool) -> Any:
-    """Replace references by their definitions, and omit the keys that do not help."""
+    """Return a schema with references replaced by their definitions, without keys that models ignore."""
     if isinstance(node, list):
         return [_resolve(item, definitions, is_input) for item in node]
     if not isinstance(node, dict):

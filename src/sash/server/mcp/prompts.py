@@ -59,7 +59,7 @@ PROMPTS = tuple(prompt.listed for prompt in _PROMPTS.values())
 
 
 def fill_prompt(name: str, given: dict[str, str]) -> t.GetPromptResult:
-    """Return the text of a prompt with its arguments. Raise MCPError if one is missing."""
+    """Return the text of a prompt with its arguments. Raise `MCPError` if one is missing or unknown."""
     prompt = _PROMPTS.get(name)
     if prompt is None:
         raise MCPError(t.INVALID_PARAMS, f"Unknown prompt: {name}; there are: {', '.join(_PROMPTS)}")
@@ -76,7 +76,7 @@ def fill_prompt(name: str, given: dict[str, str]) -> t.GetPromptResult:
 async def complete_argument(
     service: AgentService, caller: Caller, params: t.CompleteRequestParams
 ) -> t.CompleteResult:
-    """Return the possible values of an argument; none if they are unknown."""
+    """Return the possible values of an argument; empty if they are unknown."""
     typed = params.argument.value
     match params.ref, params.argument.name:
         case t.PromptReference(name="diagnose"), "entity":
@@ -91,7 +91,7 @@ async def complete_argument(
 
 
 async def _find_entities(service: AgentService, caller: Caller, typed: str) -> list[str]:
-    """Return the ids of matching entities; none if the home is unavailable."""
+    """Return the ids of entities that match the typed text; empty if the home is unavailable."""
     if not typed.strip():
         return []
     try:

@@ -83,7 +83,7 @@ _MISSING = (SessionNotFound, ContinuationNotFound, ArtifactNotFound)
 
 
 async def read_resource(service: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
-    """Return a resource of the caller. Raise MCPError if it does not exist or belongs to another owner."""
+    """Return a resource of the caller. Raise `MCPError` if it is unknown or belongs to another owner."""
     if uri == "sash://guide":
         return _make_text(uri, GUIDE, MARKDOWN, GUIDE_TTL_MS)
     with raise_as_rpc_error(uri=uri):
@@ -108,7 +108,7 @@ async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.Read
 
 
 async def _load_session(service: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
-    """Return a session with its newest `MAX_TURNS` turns."""
+    """Return a session with its newest `MAX_TURNS` turns, as JSON values."""
     session = await service.get_session(caller, session_id)
     shown = SessionShown.of(session, await service.open_continuations(caller, session_id))
     turns = await service.list_turns(caller, session_id, limit=MAX_TURNS)

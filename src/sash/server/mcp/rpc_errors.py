@@ -22,7 +22,7 @@ RPC_CODE_BY_CODE = {
 
 @contextmanager
 def raise_as_rpc_error(**data: str) -> Iterator[None]:
-    """Turn a SashError within the context into a JSON-RPC error; `data` is added to it."""
+    """Raise `MCPError` in place of a `SashError` within the context. `data` is added to the error."""
     try:
         yield
     except SashError as error:

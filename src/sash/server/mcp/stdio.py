@@ -77,7 +77,7 @@ async def _serve_client(handlers: McpHandlers) -> None:
 
 
 class _StdioRelay:
-    """Forwards messages in both directions and remembers the requests without a response."""
+    """Forwards messages in both directions and keeps the ids of requests without a response."""
 
     def __init__(self) -> None:
         self._pending: set[t.RequestId] = set()
@@ -85,7 +85,7 @@ class _StdioRelay:
         self._last_line = ""
 
     async def read_lines(self, descriptor: int) -> AsyncIterator[str]:
-        """Yield the non-empty lines of the client. Each line is read after the one before was forwarded."""
+        """Yield the client's non-empty lines. A line is read only after the last one was forwarded."""
         async for line in _read_lines(descriptor):
             if line.strip():
                 self._last_line = line
@@ -132,7 +132,7 @@ class _StdioRelay:
 
 
 def _make_parse_error(line: str) -> SessionMessage:
-    """Return the error response to a malformed line, with the id of its request if it has one."""
+    """Return the error response to a malformed line, with the `id` in the line if that can be read."""
     request_id: t.RequestId | None = None
     code = t.PARSE_ERROR
     with suppress(ValueError, RecursionError):

@@ -28,7 +28,7 @@ class McpRoute(Route):
 def make_session_manager(
     service: AgentService, settings: Settings, timeouts: Timeouts
 ) -> StreamableHTTPSessionManager:
-    """Return the SDK's session manager. The middleware has checked Host, Origin and token before it."""
+    """Return the SDK's session manager. It checks no Host, Origin or token: the middleware does."""
     return StreamableHTTPSessionManager(
         app=McpHandlers(service, timeouts).build_server(),
         stateless=True,

@@ -111,7 +111,7 @@ class TaskHandlers:
         return {}
 
     async def _find_turn(self, ctx: Context, params: TaskParams) -> ContinuationShown:
-        """Return the turn of a task. Raise MCPError if the client does not declare the extension."""
+        """Return the turn of a task. Raise `MCPError` if it is unknown, or the client lacks the extension."""
         if ctx.protocol_version != REVISION:
             raise MCPError(t.METHOD_NOT_FOUND, "Method not found", ctx.method)
         if not supports_tasks(ctx):
@@ -129,7 +129,7 @@ class TaskHandlers:
 
 
 def _check_name_header(ctx: Context, task_id: str) -> None:
-    """Raise MCPError if the header names another task, for which a proxy may have authorized the request."""
+    """Raise `MCPError` if the header names another task: a proxy may have authorized that one only."""
     if ctx.request is not None and decode_header_value(ctx.request.headers.get(MCP_NAME_HEADER)) != task_id:
         raise MCPError(t.HEADER_MISMATCH, "the Mcp-Name header is not the taskId of the request")
 
@@ -151,7 +151,7 @@ def _make_task(turn: ContinuationShown) -> dict[str, Any]:
 
 
 def _make_questions(turn: ContinuationShown) -> dict[str, Any]:
-    """Return the questions of a turn to the user, by the key of each answer."""
+    """Return the questions of a turn to the user. The key of a question is the key of its answer."""
     if turn.status == "interrupted":
         return {
             RESUME: _make_question(

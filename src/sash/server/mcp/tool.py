@@ -12,21 +12,21 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class ToolContext:
+class CallContext:
     """The caller of a tool, and the service to call."""
 
     service: AgentService
     caller: Caller
 
 
-Handler = Callable[[ToolContext, Any], Coroutine[Any, Any, Any]]
+Handler = Callable[[CallContext, Any], Coroutine[Any, Any, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
     """A tool: its description, schemas, handler, and the hints that MCP shows to clients.
 
-    `parse_arguments` raises InvalidInput for wrong arguments. The handler of a tool that `waits_for_turn`
+    `parse_arguments` raises `InvalidInput` for wrong arguments. The handler of a tool that `waits_for_turn`
     returns a continuation id; the server then waits for that turn.
     """
 

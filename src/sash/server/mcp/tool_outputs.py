@@ -41,7 +41,7 @@ class SummaryList:
 
 
 @dataclass(frozen=True, slots=True)
-class TurnState:
+class TurnSummary:
     """The state of a turn; `to_do` is the next call to make, if any."""
 
     status: Status
@@ -55,7 +55,6 @@ class TurnState:
 
 
 def summarize_sessions(page: Page) -> SummaryList:
-    """Return a page of sessions as summaries."""
     summaries = tuple(
         SessionSummary(
             session.id,
@@ -73,9 +72,9 @@ def summarize_sessions(page: Page) -> SummaryList:
     return SummaryList(summaries, page.next_cursor)
 
 
-def summarize_turn(turn: ContinuationShown) -> TurnState:
+def summarize_turn(turn: ContinuationShown) -> TurnSummary:
     """Return the state of a turn without its steps and its request, which are long."""
-    return TurnState(
+    return TurnSummary(
         turn.status,
         turn.continuation_id,
         turn.session_id,

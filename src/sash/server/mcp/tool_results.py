@@ -18,7 +18,7 @@ FAILED = frozenset({"failed", "expired"})
 
 
 def make_result(value: Any, *content: t.ContentBlock, is_error: bool = False) -> t.CallToolResult:
-    """Return the result for a value. A JSON object is also structured content; other values are text only."""
+    """Return the MCP result for a value. Only a JSON object is also structured content."""
     plain = adapter(type(value)).dump_python(value, mode="json")
     text = plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
     return t.CallToolResult(
@@ -29,13 +29,13 @@ def make_result(value: Any, *content: t.ContentBlock, is_error: bool = False) ->
 
 
 def make_turn_result(turn: ContinuationShown) -> t.CallToolResult:
-    """Return the state of a turn, with links to its artifacts."""
+    """Return the state of a turn as an MCP result, with links to its artifacts."""
     links = map(_make_link, turn.artifacts)
     return make_result(summarize_turn(turn), *links, is_error=turn.status in FAILED)
 
 
 def make_error_result(error: SashError) -> t.CallToolResult:
-    """Return an error as a result, so that the model reads the cause and the remedy."""
+    """Return an error as an MCP result, so that the model reads the cause and the remedy."""
     message = redact(error.message)
     return t.CallToolResult(
         content=[t.TextContent(text=message)],
@@ -45,7 +45,10 @@ def make_error_result(error: SashError) -> t.CallToolResult:
 
 
 def allow_errors(schema: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Return an output schema that also allows an error: some clients validate error results too."""
+    """Return an output schema that also allows an error: some clients validate error results, too.
+
+    None if the schema is not that of an object.
+    """
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
@@ -58,7 +61,7 @@ def allow_errors(schema: dict[str, Any] | None) -> dict[str, Any] | None:
 
 
 def make_image(artifact: Artifact) -> t.ImageContent:
-    """Return an artifact as an image in the result."""
+    """Return an artifact as image content of an MCP result."""
     return t.ImageContent(data=base64.b64encode(artifact.data).decode(), mime_type=artifact.ref.type)
 
 

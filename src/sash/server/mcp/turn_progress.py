@@ -34,7 +34,7 @@ async def wait_for_turn(
     timeout_s: float,
     report: Report | None = None,
 ) -> ContinuationResult:
-    """Return a turn when it ends, needs a person, or after `timeout_s`. `report` gets progress messages."""
+    """Return a turn when it ends or needs a person, or after `timeout_s`. `report` gets progress messages."""
     if report is None:
         return await service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
     turn = await service.await_continuation(caller, continuation_id)
@@ -53,7 +53,7 @@ async def wait_for_turn(
 
 
 async def _find_start(service: AgentService, caller: Caller, turn: ContinuationResult) -> int:
-    """Return a cursor shortly before the first step of a turn; a long session is not read from its start."""
+    """Return a cursor before the first step of a turn, so that a long session is not read from its start."""
     if turn.steps:
         return turn.steps[0].cursor - 1
     newest = await service.list_turns(caller, turn.continuation.session_id, limit=1)
@@ -83,7 +83,7 @@ class _ProgressReporter:
             pass  # The call that waits for the turn gets the same error.
 
     async def stop(self) -> None:
-        """Let a report under way finish, and report no more events."""
+        """Wait until the current report is sent, and report no more events."""
         await self._is_reporting.acquire()
 
     async def report_steps(self, steps: Iterable[Step]) -> None:

@@ -25,20 +25,21 @@ class TokenCheck:
         self._authenticate = authenticate
         self._interval_s = interval_s
         self._now = now
-        self._checked_at: float | None = None
+        self._last_check_s: float | None = None
 
     def __call__(self) -> None:
-        """Raise Unauthorized if the token was revoked or has expired."""
+        """Raise `Unauthorized` if the token was revoked or has expired."""
         now = self._now()
-        if self._checked_at is None or now - self._checked_at >= self._interval_s:
+        if self._last_check_s is None or now - self._last_check_s >= self._interval_s:
             self._authenticate()
-            self._checked_at = now
+            self._last_check_s = now
 
 
 class Authentication:
     """Puts the caller of a request into `scope["caller"]`, and a check for later into `scope["check_token"]`.
 
-    A token is optional on a loopback address until the first token is created, and for the open pages.
+    The open pages need no token. On a loopback address no request needs a token until the first one is
+    created.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings, tokens: Tokens, token_check_s: float) -> None:
@@ -73,7 +74,7 @@ def _is_open(scope: Scope) -> bool:
 
 
 def check_bind_address(settings: Settings, tokens: Iterable[object]) -> None:
-    """Raise InvalidConfig if the server would listen on a public address while no token exists."""
+    """Raise `InvalidConfig` if other machines can reach the server's address and no token exists."""
     if not is_loopback(settings.host) and not tuple(tokens):
         raise InvalidConfig(
             f"{settings.host} can be reached from other machines, and there is no token: create one with "

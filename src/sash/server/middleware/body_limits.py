@@ -44,7 +44,7 @@ class BodyLimits:
         await self._app(scope, receive, send)
 
     async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Return a `receive` that delivers the body."""
+        """Read the body and return a `receive` that delivers it. Raise `BodyTooLarge` or `BodyTooSlow`."""
         settings, timeouts = self._settings, self._timeouts
         limit = settings.max_import_bytes if scope["path"] == IMPORT_PATH else settings.max_body_bytes
         timeout_s = timeouts.body_s + limit / timeouts.body_bytes_per_s

@@ -58,7 +58,7 @@ class HostGuard:
             raise HostRefused(f"this server is not called {name!r:.80}: add the name to allowed_hosts")
 
     def _check_origin(self, headers: Headers) -> None:
-        """Raise OriginRefused for a web page of another origin. Programs send no Origin header."""
+        """Raise `OriginRefused` for a web page of another origin. Programs send no Origin header."""
         for origin in headers.getlist("origin"):
             _, _, host = origin.lower().partition("://")
             if host != headers["host"].lower() and origin.lower().rstrip("/") not in self._origins:
@@ -68,7 +68,7 @@ class HostGuard:
 
 
 def _parse_host(host: str) -> str:
-    """Return the name or address in a Host header, without the port."""
+    """Return the name or address in a Host header, in lower case and without the port."""
     found = _HOST.fullmatch(host)
     return (found["address"] or found["name"]).lower() if found else host.lower()
 

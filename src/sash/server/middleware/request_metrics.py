@@ -23,7 +23,7 @@ class RequestMetrics:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        started_at, status, is_stream = perf_counter(), CLIENT_CLOSED_REQUEST, False
+        start_s, status, is_stream = perf_counter(), CLIENT_CLOSED_REQUEST, False
 
         async def send_observed(message: Message) -> None:
             nonlocal status, is_stream
@@ -39,6 +39,6 @@ class RequestMetrics:
             raise
         finally:
             route = getattr(scope.get("route"), "path", "none")
-            duration_s = None if is_stream else perf_counter() - started_at
+            duration_s = None if is_stream else perf_counter() - start_s
             method = scope["method"] if scope["method"] in KNOWN_METHODS else "other"
             self._metrics.count_request(method, route, status, duration_s)

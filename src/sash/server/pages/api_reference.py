@@ -48,14 +48,14 @@ class _Document:
         return types
 
     def resolve(self, schema: Schema) -> Schema:
-        """Return the schema behind a reference; if null is allowed too, the schema of the other values."""
+        """Return the schema behind a reference; for a value that may be null, the schema of the others."""
         if "$ref" in schema:
             return self.resolve(self.types[get_reference_name(schema)])
         others = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
         return self.resolve(others[0]) if len(others) == 1 else schema
 
     def find_example(self, media: Schema) -> Any:
-        """Return the example of a body, or None."""
+        """Return the example of a media type object, or None."""
         if "example" in media:
             return media["example"]
         return next(iter(self.resolve(media.get("schema", {})).get("examples", ())), None)
@@ -172,7 +172,7 @@ may change.</p>
 
 
 def _render_codes() -> str:
-    """Return a table of all error codes by status, with their meaning where the name does not say it."""
+    """Return an HTML table of all error codes by status, with their meaning where it is known."""
     classes = [
         kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SashError)
     ]
@@ -267,7 +267,7 @@ def _render_responses(docs: _Document, responses: Schema) -> str:
 
 
 def _render_media(docs: _Document, name: str, media: Schema) -> str:
-    """Return the type and example of a response body; nothing for problems, which all look alike."""
+    """Return the type and example of a response body as HTML; empty for problems, which all look alike."""
     if name == MEDIA_TYPE:
         return ""
     example = docs.find_example(media)
@@ -288,7 +288,7 @@ def _render_types(docs: _Document) -> str:
 
 
 def _render_fields(schema: Schema) -> str:
-    """Return the fields of an object as a table, or nothing if it has none."""
+    """Return the fields of an object as an HTML table, or an empty string if it has none."""
     required = schema.get("required", ())
     rows = (
         _render_row(name, field, "required" if name in required else "", description=field.get("description"))

@@ -16,7 +16,7 @@ _BOUNDS = (
 
 
 def describe_type(schema: Schema) -> str:
-    """Return the values that a schema allows, in words."""
+    """Return the values that a schema allows, in words, as HTML."""
     if "$ref" in schema:
         name = get_reference_name(schema)
         return f'<a href="#{make_anchor("type", name)}">{escape(name)}</a>'

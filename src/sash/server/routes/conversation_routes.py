@@ -1,9 +1,9 @@
-"""`/conversation`: conversations by name (seed 001)."""
+"""`/conversation`: conversations by name."""
 
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
-from pydantic import Field
+from pydantic import AfterValidator, Field
 from starlette.responses import Response
 
 from sash.app.schemas import Object
@@ -13,12 +13,15 @@ from sash.server.routes.dependencies import ERRORS, CurrentCaller, make_json_res
 from sash.values.requests import Text
 from sash.values.sessions import Label
 from sash.values.validated import validated
+from sash.values.validation import check_conversation_id
 
 DEFAULT_CONVERSATION = "default"
 MAX_RECENT_TURNS = 100
 
 Name = Annotated[
-    str, Field(min_length=1, max_length=256, pattern=r"\S", description="The id of the conversation.")
+    str,
+    Field(min_length=1, max_length=256, pattern=r"\S", description="The id of the conversation."),
+    AfterValidator(check_conversation_id),
 ]
 ConversationId = Annotated[Name, Query()]
 TurnId = Annotated[str, Path(min_length=1, max_length=256)]

@@ -1,4 +1,4 @@
-"""What the routes share: the caller, the service, JSON responses and the documented errors."""
+"""Parts that all routes share: the caller, the service, JSON responses and the documented errors."""
 
 from typing import Annotated, Any
 

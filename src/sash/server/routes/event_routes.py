@@ -50,7 +50,7 @@ class EventStreams:
 
     @contextmanager
     def open(self) -> Iterator[None]:
-        """Count a stream while it is open. Raise TooManySubscribers at the limit."""
+        """Count a stream while it is open. Raise `TooManySubscribers` at the limit."""
         if self._open_count >= self._limit:
             raise TooManySubscribers(
                 f"{self._limit} event streams are open: close some, or raise max_subscribers",
@@ -67,9 +67,9 @@ class EventStreams:
     async def encode(
         self, events: AsyncIterator[Event], after: int, check_token: Callable[[], None]
     ) -> AsyncIterator[bytes]:
-        """Yield the frames of a stream. The first holds only the cursor from which the stream continues.
+        """Yield the frames of a stream. The first frame has only the cursor at which the stream starts.
 
-        The stream ends if `check_token` raises Unauthorized.
+        The stream ends if `check_token` raises `Unauthorized`.
         """
         yield f"id: {after}\r\n\r\n".encode()
         with suppress(Unauthorized):

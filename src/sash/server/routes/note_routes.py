@@ -1,4 +1,4 @@
-"""`/v1/sessions/{session_id}/facts` and `/pins`: what a session keeps when its window slides."""
+"""`/v1/sessions/{session_id}/facts` and `/pins`: notes that a session keeps when its window slides."""
 
 from fastapi import APIRouter
 from starlette.responses import Response

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from sash.app.schemas import Erased
+from sash.engine.report_verbs import MAX_DAYS, STATISTICS_DAYS
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service, make_json_response
 
 router = APIRouter(prefix="/v1", tags=["owner"], responses=ERRORS)
@@ -13,7 +14,7 @@ router = APIRouter(prefix="/v1", tags=["owner"], responses=ERRORS)
 
 @router.get("/stats", name="stats", response_model=dict[str, Any])
 async def get_statistics(
-    service: Service, caller: CurrentCaller, days: Annotated[int, Query(ge=1, le=366)] = 7
+    service: Service, caller: CurrentCaller, days: Annotated[int, Query(ge=1, le=MAX_DAYS)] = STATISTICS_DAYS
 ) -> Response:
     """Return the usage and cost of your sessions: in total, today, and per day."""
     return make_json_response(await service.statistics(caller, days))

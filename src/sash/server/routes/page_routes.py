@@ -15,7 +15,7 @@ PLACEHOLDER_URL = "http://sash.invalid"
 
 
 def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:
-    """Return the routes of the pages; `/docs` describes `app`."""
+    """Return the routes of the HTML pages. The page `/docs` describes `app`."""
     router = APIRouter(include_in_schema=False)
 
     @cache

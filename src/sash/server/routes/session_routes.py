@@ -19,6 +19,7 @@ from sash.app.schemas import (
 )
 from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.values.ids import ULID_PATTERN
 from sash.values.requests import Preferences, StartSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
@@ -46,10 +47,7 @@ async def list_sessions(
     status: SessionStatus | None = None,
     limit: Limit = 50,
     cursor: Annotated[
-        str | None,
-        Query(
-            pattern=r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$", description="The `next_cursor` of the previous page."
-        ),
+        str | None, Query(pattern=ULID_PATTERN, description="The `next_cursor` of the previous page.")
     ] = None,
 ) -> Response:
     """List your sessions, newest first."""

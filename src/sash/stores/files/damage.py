@@ -8,7 +8,7 @@ _logger = logging.getLogger(__name__)
 
 
 class Damage(NamedTuple):
-    """A file that could not be read whole, and how the store handled it."""
+    """A file that could not be read completely. `what` says how the store handled it."""
 
     path: str
     what: str

@@ -80,7 +80,7 @@ class FileLedgers(Ledgers):
         self._lock.release()
 
     def run(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job. Raise `StoreUnavailable` if the disk fails."""
+        """Run a job on these ledgers and return its result. Raise `StoreUnavailable` if the disk fails."""
         try:
             return job(self)
         except OSError as error:
@@ -245,13 +245,13 @@ class FileLedgers(Ledgers):
         return super()._entry(owner, continuation_id)
 
     def _find_session_id(self, continuation_id: str) -> str:
-        """Return the session of a continuation, or an empty string."""
+        """Return the id of a continuation's session, or an empty string if it is unknown."""
         if continuation_id not in self._session_of:
             self._load_all()
         return self._session_of.get(continuation_id, "")
 
     def _load(self, session_id: str) -> Ledger | None:
-        """Return the ledger of a session. Read it from its files if it is not in memory."""
+        """Return the ledger of a session, from memory or from its files. Return None if it is unknown."""
         if session_id not in self._ledgers and self._is_session(session_id):
             loaded = self._reader.read(self._writer.session_folder(session_id))
             if loaded is not None:
@@ -297,7 +297,7 @@ class FileLedgers(Ledgers):
         disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
 
     def _explain(self, error: Exception) -> str:
-        """Return an error message with the cause and the remedy."""
+        """Return an error message for users, with the cause and the remedy."""
         return (
             f"the folder {self._folder.name} cannot be used: {error}. Check that the disk has room and that "
             "the folder may be written"

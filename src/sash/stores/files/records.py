@@ -64,7 +64,7 @@ class Commit:
 
 
 class LogLine(NamedTuple):
-    """A line of a log. A line without a step is a `StepRecord` with number 0."""
+    """A line of a log. A line without a step is a `StepRecord` with number 0. `commit` ends a write."""
 
     step: Step | StepRecord
     commit: Commit | None
@@ -76,7 +76,7 @@ def encode_step(step: Step) -> dict[str, Any]:
 
 
 def encode_status(at: datetime, cursor: int) -> dict[str, Any]:
-    """Return a line without a step, for a write that only changes the status."""
+    """Return a log line without a step, for a write that only changes the status."""
     record = StepRecord(0, at, "observed_event", {"event": "status"}, cursor)
     line: dict[str, Any] = adapter(StepRecord).dump_python(record, mode="json")
     return line
@@ -88,7 +88,7 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
 
 
 def decode_line(raw: bytes) -> LogLine:
-    """Read a line. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
+    """Read a line of a log. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
     line = json.loads(raw)
     if not isinstance(line, dict) or not raw.endswith(b"\n"):
         raise ValueError("not a whole line")

@@ -47,7 +47,7 @@ class SessionReader:
         self._report = report
 
     def read(self, folder: Path) -> LoadedSession | None:
-        """Read a session. Return None and report it if `session.json` cannot be read."""
+        """Read a session from its folder. If `session.json` cannot be read, report it and return None."""
         try:
             return self._read_session(folder)
         except SashError as error:
@@ -99,8 +99,9 @@ class SessionReader:
                 if step.cursor > cursor:
                     late.append(_LateChange(step.cursor, path.stem, commit.finish, step.ts))
                 elif file is None:
-                    messages, at = commit.finish.messages, step.cursor
-                    file = files[path.stem] = TurnFile(commit.continuation, messages, commit.position, at, at)
+                    messages, end = commit.finish.messages, step.cursor
+                    file = TurnFile(commit.continuation, messages, commit.position, end, end)
+                    files[path.stem] = file
             elif commit is not None and commit.amended is not None:
                 is_newer = file is None or step.cursor > file.cursor
                 if is_newer or step.cursor > cursor:
@@ -158,7 +159,7 @@ class SessionReader:
 def _find_ends_without_log(
     files: dict[str, TurnFile], late: list[_LateChange], cursor: int
 ) -> Iterator[_LateChange]:
-    """Find the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
+    """Yield the ends of turns that are in the turn's file, but neither in `session.json` nor in a log."""
     known = _turns_ended_late(late)
     for file in files.values():
         turn = file.continuation

@@ -43,14 +43,15 @@ class SessionWriter:
         """Append the last `count` steps of an entry to its log, as one commit. With 0, write the status."""
         self.outdated.add(ledger.session.id)
         continuation = entry.continuation
-        lines = [encode_step(step) for step in entry.steps[-count:]]
-        if not count:
+        if count:
+            lines = [encode_step(step) for step in entry.steps[-count:]]
+        else:
             lines = [encode_status(continuation.updated_at, ledger.cursor)]
         lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended))
         disk.append(self._log_path(ledger, entry), lines, new=new)
 
     def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
-        """Write a turn's file. Ignore a failure: the log has everything, and a sweep tries again."""
+        """Write a turn's file. Ignore a failure: the log has the same data, and a sweep tries again."""
         with suppress(OSError):
             self.write_turn(ledger, entry)
 

@@ -56,7 +56,7 @@ class FilesStore(LedgerStore):
 
     @property
     def damaged(self) -> list[Damage]:
-        """The files that could not be read whole so far."""
+        """The files that could not be read completely so far."""
         return self._ledgers.damage.found
 
     async def open(self) -> None:

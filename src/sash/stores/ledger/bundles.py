@@ -18,7 +18,7 @@ def make_bundle(ledger: Ledger) -> Bundle:
 
 
 def make_ledger(bundle: Bundle) -> Ledger:
-    """Return the ledger of a session and all its records, except its artifacts."""
+    """Return a ledger with the session and all records of a bundle, except its artifacts."""
     ledger = Ledger(bundle.session)
     for continuation in bundle.continuations:
         ledger.add(Entry(continuation))

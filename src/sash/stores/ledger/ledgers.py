@@ -36,7 +36,7 @@ from sash.values.steps import Step, StepBody
 
 
 class Ledgers:
-    """The ledgers of all sessions, by session id. It is not safe for several threads."""
+    """The ledgers of all sessions, by session id. Only one thread may use them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -291,7 +291,7 @@ class Ledgers:
         return (ledger.session for ledger in self._all_ledgers() if ledger.session.owner == owner)
 
     def _add(self, ledger: Ledger) -> None:
-        """Add the ledger of a session."""
+        """Add the ledger of a session to the dicts by id, by continuation and by name."""
         self._ledgers[ledger.session.id] = ledger
         self._session_of |= dict.fromkeys(ledger.entries, ledger.session.id)
         self._note_name(ledger.session)
@@ -309,12 +309,12 @@ class Ledgers:
                 del self._named[key]
 
     def _find_named(self, session: Session) -> Session | None:
-        """Return the session that has the name of `session` now; None if `session` does not need it."""
+        """Return the session that has the name of `session` now. Return None if `session` is not active."""
         name = rules.get_reserved_name(session)
         return None if name is None else self.find_session(session.owner, name)
 
     def _find_lost(self, now: datetime) -> Iterable[tuple[Ledger, Entry]]:
-        """Return the running continuations that have no worker any more."""
+        """Return the running continuations without a valid lease, each with the ledger of its session."""
         return [
             (ledger, entry)
             for ledger in self._all_ledgers()

@@ -102,11 +102,10 @@ class Ledger:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
         change = rules.append(lease, turn, steps, release, now)
-        assert entry is not None  # the rule refuses a lease on an unknown continuation
+        assert entry is not None  # the rule raises for an unknown continuation
         continuation = entry.continuation
-        if release is not None:
-            status, stats = release
-            continuation = replace(continuation, status=status, updated_at=now, stats=stats)
+        if change.released is not None:
+            continuation = replace(continuation, **change.released._asdict())
         self._apply(entry, TurnChange(continuation, change.steps, change.lease))
         return change.steps
 
@@ -155,16 +154,15 @@ class Ledger:
         return entry.continuation
 
     def expire_forgotten(self, before: datetime, now: datetime) -> int:
-        """Expire the continuations that have waited since before this time, and return their number."""
-        waiting = list(self._open.values())
-        forgotten = [e for e in waiting if rules.is_forgotten(e.continuation, e.lease, before)]
+        """Expire continuations without a worker that have not changed since `before`; return their number."""
+        forgotten = [entry for entry in self._open.values() if _is_forgotten(entry, before)]
         for entry in forgotten:
             self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
             self._close(entry)
         return len(forgotten)
 
     def drop_old_steps(self, before: datetime) -> int:
-        """Drop the steps of continuations that ended before this time, and return their number."""
+        """Drop the steps of continuations that ended before `before`, and return the number of steps."""
         dropped = 0
         for entry in self.entries.values():
             if rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, before):
@@ -173,14 +171,15 @@ class Ledger:
         return dropped
 
     def expire_if_idle(self, before: datetime) -> bool:
-        """Expire the session if it is idle since before this time. Return True if it was."""
-        is_idle = rules.is_idle(self.session, self.holder_id(), before)
+        """Expire the session if it has not changed since `before`. Return True if it was expired now."""
+        session = self.session
+        is_idle = rules.is_idle(session.status, session.updated_at, self.holder_id(), before)
         if is_idle:
-            self.session = rules.expire_session(self.session)
+            status, version = rules.expire_session(session.version)
+            self.session = replace(session, status=status, version=version)
         return is_idle
 
     def add(self, entry: Entry) -> None:
-        """Add a continuation."""
         continuation = entry.continuation
         self.entries[continuation.id] = entry
         if not continuation.is_final:
@@ -189,7 +188,7 @@ class Ledger:
             self._by_key[key] = entry
 
     def add_message(self, message: MessageEntry, continuation_id: str | None) -> None:
-        """Add a message to the end of the transcript."""
+        """Add a message to the end of the transcript. An imported message may have no continuation (None)."""
         self.transcript.append(message)
         self.turn_of[message.id] = continuation_id
         if entry := self.entries.get(continuation_id or ""):
@@ -203,13 +202,12 @@ class Ledger:
             self.add_message(message, continuation_id)
             self.in_window[message.id] = message
         if end.cut is not None:
-            for evicted in end.cut.evicted:
-                del self.in_window[evicted.message_id]
+            change = rules.cut_window(self.in_window, self.evicted_count, end.cut)
+            self.in_window, self.evicted_count = change.kept, change.evicted_count
             self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
-            self.evicted_count += len(self.evicted)
 
     def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
-        """Replace the last message of a turn, and drop the turn's vector."""
+        """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
         old = entry.messages[-1]
         index = self.transcript.index(old, entry.first_position - 1)
         entry.messages[-1] = self.transcript[index] = answer
@@ -228,7 +226,7 @@ class Ledger:
         return entry
 
     def open_leases(self) -> dict[str, LeaseState]:
-        """Return the leases of all open continuations, by continuation."""
+        """Return the leases of all open continuations, by continuation id."""
         return {key: entry.lease for key, entry in self._open.items()}
 
     def restore_leases(self, leases: dict[str, LeaseState]) -> None:
@@ -237,11 +235,11 @@ class Ledger:
             entry.lease = leases.get(key, entry.lease)
 
     def holder_id(self) -> str | None:
-        """Return the continuation that is running or awaiting approval."""
+        """Return the id of the continuation that is running or awaiting approval, or None."""
         return next((key for key, e in self._open.items() if e.continuation.status in HOLDING), None)
 
     def list_waiting(self) -> list[Continuation]:
-        """Return the pending and interrupted continuations, or none if the session is held."""
+        """Return the pending and interrupted continuations; empty if a continuation holds the session."""
         turns, holder_id = (entry.continuation for entry in self._open.values()), self.holder_id()
         return [turn for turn in turns if rules.is_claimable(turn.status, holder_id)]
 
@@ -250,7 +248,7 @@ class Ledger:
         return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
 
     def window_turns(self) -> Iterable[Continuation]:
-        """Return the continuations that have messages in the window."""
+        """Return the continuations of the messages in the window, in the order of the messages."""
         ids = dict.fromkeys(self.turn_of[message_id] or "" for message_id in self.in_window)
         return (self.entries[key].continuation for key in ids if key in self.entries)
 
@@ -277,7 +275,7 @@ class Ledger:
         found: set[int] = set()
         for prefix in prefixes:
             newest = index.find_newest(prefix, limit + len(self.in_window))
-            evicted = [at for at in newest if self.transcript[at - 1].id not in self.in_window]
+            evicted = [n for n in newest if self.transcript[n - 1].id not in self.in_window]
             found |= set(sorted(evicted, reverse=True)[:limit])
         return [self.stored_message(position) for position in sorted(found)]
 
@@ -309,7 +307,7 @@ class Ledger:
         return None if entry is None else entry.continuation
 
     def _find_pending(self) -> Entry | None:
-        """Return the oldest pending continuation."""
+        """Return the oldest continuation with the status "pending", or None."""
         return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
     def _turn(self, entry: Entry, claim: ClaimRequest) -> Turn:
@@ -339,3 +337,8 @@ class Ledger:
             if message.role != "tool":
                 self._spoken_words.add(position, message.text)
         self._indexed_count = len(self.transcript)
+
+
+def _is_forgotten(entry: Entry, before: datetime) -> bool:
+    turn = entry.continuation
+    return rules.is_forgotten(turn.status, turn.updated_at, entry.lease.worker, before)

@@ -13,8 +13,8 @@ P = ParamSpec("P")
 def _make_async(
     verb: Callable[Concatenate[Ledgers, P], T],
 ) -> Callable[Concatenate["LedgerStore", P], Coroutine[Any, Any, T]]:
-    """Return a method of a store that runs the verb of its ledgers."""
-    name = verb.__name__  # a subclass of `Ledgers` may override the verb
+    """Return an async method of a store that calls a method of its ledgers, in the store's thread."""
+    name = verb.__name__  # a subclass of `Ledgers` may override the method
 
     async def run_verb(self: "LedgerStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda ledgers: getattr(ledgers, name)(*args, **kwargs))
@@ -23,11 +23,11 @@ def _make_async(
 
 
 class LedgerStore(ABC):
-    """The verbs of the contract for a backend with ledgers. A subclass decides which thread runs them."""
+    """The methods of the contract for a backend with ledgers. A subclass decides which thread runs them."""
 
     @abstractmethod
     async def _run(self, job: Callable[[Ledgers], T]) -> T:
-        """Run a job on the ledgers."""
+        """Run a job on the ledgers and return its result."""
 
     create_session = _make_async(Ledgers.create_session)
     open_session = _make_async(Ledgers.open_session)

@@ -18,7 +18,7 @@ class WordIndex:
         self._by_key: defaultdict[str, list[tuple[int, str]]] = defaultdict(list)
 
     def add(self, position: int, text: str) -> None:
-        """Add a message. Positions must come in ascending order."""
+        """Add the text of a message. Positions must come in ascending order."""
         for word in set(split_words(text)):
             self._by_key[word[:_KEY_LENGTH]].append((position, word))
 
@@ -31,7 +31,10 @@ class WordIndex:
             self._by_key[word[:_KEY_LENGTH]].insert(at, (position, word))
 
     def find_newest(self, prefix: str, limit: int) -> set[int]:
-        """Return the newest positions that have a word with this prefix: at most `limit` for each group."""
+        """Return the newest positions of messages that have a word with this prefix.
+
+        Words with the same first `_KEY_LENGTH` letters form a group. `limit` applies to each group.
+        """
         prefix = normalize(prefix)
         first = prefix[:_KEY_LENGTH]
         is_short = len(first) < _KEY_LENGTH
@@ -43,7 +46,10 @@ class WordIndex:
         return found
 
     def _find_slice(self, key: str, position: int) -> slice:
-        """Return where the words of a position are in their group, or where they belong."""
+        """Return the slice of a group that holds the words of a message, given the message's position.
+
+        The slice is empty and marks the place to insert if the message has no word in the group.
+        """
         found, by_position = self._by_key[key], itemgetter(0)
         return slice(
             bisect_left(found, position, key=by_position), bisect_right(found, position, key=by_position)

@@ -34,8 +34,8 @@ def read_bundle(db: sqlite3.Connection, owner: str, session_id: str) -> Bundle:
 
 
 def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
-    """Insert a session with all its records, and return it as it is stored."""
-    session = sessions.prepare_import(db, bundle.session)
+    """Insert a session with all its records and return it. Raise `SessionExists` if an id is taken."""
+    session = rules.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
     try:
         _insert_records(db, replace(bundle, session=session))
     except sqlite3.IntegrityError:

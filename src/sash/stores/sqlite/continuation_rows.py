@@ -46,7 +46,10 @@ class Ending:
 
 
 def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> tuple[int, SessionState]:
-    """Return a session's key, and its state before a new turn."""
+    """Return the key of a session in other tables, and its state before a new turn.
+
+    Raise `SessionNotFound` if the owner has no such session.
+    """
     row = db.execute(SQL["session_state"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
@@ -64,7 +67,7 @@ def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, 
 
 
 def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, Stats | None]:
-    """Return the key of a continuation's session, its state, and its stats so far."""
+    """Return the key of a continuation's session, its state, and its stats so far; 0 and None if deleted."""
     row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None, None
@@ -76,7 +79,7 @@ def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, E
 
 
 def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
-    """Return the id of the continuation that holds the same session."""
+    """Return the id of the continuation that holds the same session, or None."""
     row = db.execute(SQL["holder"], {"id": continuation_id}).fetchone()
     return None if row is None else str(row[0])
 
@@ -89,7 +92,7 @@ def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -
 
 
 def find_by_key(db: sqlite3.Connection, key: int, idempotency_key: str | None) -> Continuation | None:
-    """Return the continuation of a session with this idempotency key."""
+    """Return the continuation with this idempotency key, or None. `key` is the key of the session."""
     if idempotency_key is None:
         return None
     where = {"session": key, "idempotency_key": idempotency_key}
@@ -130,12 +133,12 @@ def renew_leases(
 
 
 def list_workers(db: sqlite3.Connection) -> list[str]:
-    """Return the workers that hold a lease."""
+    """Return the ids of the workers that hold a lease."""
     return [worker for [worker] in db.execute(SQL["workers"])]
 
 
 def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
-    """Return the running continuations that have no worker any more."""
+    """Return the running continuations without a valid lease, or with a dead worker."""
     lost = []
     for worker, until, *row in db.execute(SQL["running"]).fetchall():
         lease = LeaseState(worker, None if until is None else read_time(until))
@@ -145,11 +148,12 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
 
 
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
-    """Return the open continuations that have been waiting since before this time."""
+    """Return the open continuations without a worker that have not changed since `before`."""
     found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
-    waiting = ((LeaseState(worker), read_continuation(row)) for worker, *row in found)
     return [
-        continuation for lease, continuation in waiting if rules.is_forgotten(continuation, lease, before)
+        read_continuation((body, status, updated_at, ending))
+        for worker, body, status, updated_at, ending in found
+        if rules.is_forgotten(status, read_time(updated_at), worker, before)
     ]
 
 
@@ -242,7 +246,10 @@ def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> lis
 
 
 def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
-    """Drop the steps of continuations that ended before this time. No later step gets a dropped cursor."""
+    """Drop the steps of continuations that ended before `before`, and return the number of steps.
+
+    No later step gets the cursor of a dropped one.
+    """
     dropped = 0
     found = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
     for status, updated_at, *row in found:

@@ -52,17 +52,17 @@ class _File:
         self._identity: tuple[int, int] | None = None
 
     def note_identity(self) -> None:
-        """Remember the file that is open now."""
+        """Store the identity (device and inode) of the file that is open now."""
         found = self.path.stat()
         self._identity = (found.st_dev, found.st_ino)
 
     def check(self) -> None:
-        """Raise FileNotFoundError if the file was moved, deleted or replaced."""
+        """Raise `FileNotFoundError` if the file was moved, deleted or replaced since `note_identity`."""
         if self._is_gone():
             raise FileNotFoundError(self.path)
 
     def explain(self, error: Exception) -> str:
-        """Return an error message with the cause and the remedy."""
+        """Return an error message for users, with the cause and the remedy."""
         start = f"the store {self.path.name} cannot be used"
         # SQLite reports a missing file in several ways, so the file itself is checked again.
         if self._is_gone():
@@ -129,7 +129,7 @@ class Database:
             self._lock.release()
 
     async def write(self, job: Job[T]) -> T:
-        """Run a job in a transaction. It is on the disk when this returns."""
+        """Run a job in a transaction and return its result. Its changes are on the disk when this returns."""
         if self._writer is None:
             raise StoreUnavailable("the store is not open")
         loop = asyncio.get_running_loop()
@@ -139,16 +139,15 @@ class Database:
         return result
 
     async def read(self, job: Job[T]) -> T:
-        """Run a job that only reads. All its queries see the same state of the file."""
+        """Run a job that only reads, and return its result. All its queries see the same state."""
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
         return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
 
     def _run_reader(self, job: Job[T]) -> T:
         try:
-            self._file.check()
+            self._file.check()  # SQLite would create a missing file
             if not hasattr(self._local, "db"):
-                self._file.check()  # SQLite would create the file if it is missing
                 self._local.db = self._connect(reader=True)
                 self._reader_connections.append(self._local.db)
             self._local.db.execute("BEGIN")
@@ -160,7 +159,7 @@ class Database:
             raise StoreUnavailable(self._file.explain(error)) from error
 
     async def empty_log(self) -> None:
-        """Move everything from the write-ahead log into the file, so that the log keeps no deleted data."""
+        """Move all data from the write-ahead log into the file, so that the log keeps no deleted data."""
         await asyncio.to_thread(self._empty_log)
 
     def _empty_log(self) -> None:
@@ -218,7 +217,7 @@ class Database:
 
 
 def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> None:
-    """Run the jobs in one transaction. If the commit fails, none of them has an effect."""
+    """Run the jobs in one transaction. If the commit fails, no job has an effect, and each gets the error."""
     try:
         db.execute("BEGIN IMMEDIATE")
         file.check()
@@ -235,7 +234,10 @@ def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> No
 
 
 def _run_job(db: sqlite3.Connection, pending: _PendingJob, *, alone: bool) -> None:
-    """Run one job, and undo its changes if it fails. A job alone in its transaction needs no savepoint."""
+    """Run one job and store its result or error. A failed job changes nothing.
+
+    A job alone in its transaction needs no savepoint.
+    """
     if not alone:
         db.execute("SAVEPOINT job")
     try:
@@ -253,7 +255,7 @@ def _run_job(db: sqlite3.Connection, pending: _PendingJob, *, alone: bool) -> No
 
 
 def _send_results(batch: list[_PendingJob]) -> None:
-    """Send the results to the callers, with one call per event loop."""
+    """Send the results to the waiting callers, with one call into each event loop."""
     for loop in {pending.loop for pending in batch}:
         with suppress(RuntimeError):  # the caller's event loop may be closed
             loop.call_soon_threadsafe(_set_results, loop, batch)
@@ -275,7 +277,7 @@ def _prepare_schema(db: sqlite3.Connection) -> None:
 
 
 def migrate(db: sqlite3.Connection) -> None:
-    """Bring the schema to the current version."""
+    """Bring the schema to the current version. Raise `StoreUnavailable` if a newer Sash wrote the file."""
     [version] = db.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise StoreUnavailable(

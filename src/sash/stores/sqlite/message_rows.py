@@ -15,8 +15,8 @@ from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 
-# The positions and ids of the messages in the window.
-_WINDOW_IDS = f"SELECT position, json_extract(body, '$.id') FROM ({SQL['window']})"
+# The ids and positions of the messages in the window.
+_WINDOW_IDS = f"SELECT json_extract(body, '$.id'), position FROM ({SQL['window']})"
 
 
 class WindowCut(NamedTuple):
@@ -46,7 +46,7 @@ def insert_messages(
     continuation_id: str | None,
     messages: Iterable[tuple[int, MessageEntry]],
 ) -> None:
-    """Insert messages, each with its position."""
+    """Insert messages, given as pairs of position and message. `key` is the key of the session."""
     rows = [(key, position, continuation_id, encode(message)) for position, message in messages]
     db.executemany(SQL["insert_message"], rows)
 
@@ -73,14 +73,14 @@ def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | 
 def replace_answer(
     db: sqlite3.Connection, stored: StoredAnswer, continuation_id: str, answer: MessageEntry
 ) -> None:
-    """Replace the last message of a turn, and drop the turn's vector."""
+    """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""
     db.execute(SQL["amend_message"], {"row": stored.row, "body": encode(answer)})
     where = {"session": stored.session, "position": stored.position, "id": continuation_id}
     db.execute(SQL["drop_vector"], where)
 
 
 def index_messages(db: sqlite3.Connection) -> None:
-    """Add the messages that the full-text index lacks."""
+    """Add all messages that the full-text index lacks to the index."""
     db.execute(SQL["index_messages"])
     db.execute(SQL["all_indexed"])
 
@@ -118,18 +118,16 @@ def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
 
 def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
     """Remove the evicted messages from the window, and write the new digest."""
-    evicted_ids = {evicted.message_id for evicted in cut.evicted}
-    ids = db.execute(_WINDOW_IDS, {"session": key}).fetchall()
-    evicted = [position for position, message_id in ids if message_id in evicted_ids]
-    kept = [position for position, message_id in ids if message_id not in evicted_ids]
+    positions = dict(db.execute(_WINDOW_IDS, {"session": key}).fetchall())
     last = get_cut(db, key)
-    count = last.evicted_count + len(cut.evicted)
-    write_cut(db, key, WindowCut(cut.turn_starts, cut.evicted, count, last.window_from), evicted, kept)
+    change = rules.cut_window(positions, last.evicted_count, cut)
+    new = WindowCut(cut.turn_starts, cut.evicted, change.evicted_count, last.window_from)
+    write_cut(db, key, new, change.evicted.values(), change.kept.values())
     write_digest(db, key, cut.digest, now)
 
 
 def write_cut(
-    db: sqlite3.Connection, key: int, cut: WindowCut, evicted: list[int], kept: list[int]
+    db: sqlite3.Connection, key: int, cut: WindowCut, evicted: Iterable[int], kept: Iterable[int]
 ) -> None:
     """Write a cut. `evicted` and `kept` are the positions of the messages that it evicts and keeps."""
     window_from = max((cut.window_from, *(position + 1 for position in evicted)))

@@ -1,4 +1,4 @@
-"""The SQL of the store. It is kept in files under `sql/`, and every query has a name."""
+"""The SQL of the store. The files are under `sql/`, and every query has a name."""
 
 from importlib.resources import files
 
@@ -6,7 +6,7 @@ _HEAD = "-- name: "
 
 
 def read_script(name: str) -> str:
-    """Return the text of a file under `sql/`."""
+    """Return the text of the file `sql/{name}.sql`."""
     return files("sash.stores.sqlite").joinpath("sql", f"{name}.sql").read_text()
 
 

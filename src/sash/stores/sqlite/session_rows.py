@@ -15,7 +15,7 @@ from sash.values.stats import NO_STATS, Stats
 
 
 def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
-    """Return the short key by which the other tables refer to a session."""
+    """Return the number by which the other tables refer to a session. Raise `SessionNotFound` if unknown."""
     row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
@@ -32,6 +32,12 @@ def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
 def find_session(db: sqlite3.Connection, owner: str, name: str) -> Session | None:
     row = db.execute(SQL["session_of_name"], {"owner": owner, "name": name}).fetchone()
     return None if row is None else read_session(row)
+
+
+def find_named(db: sqlite3.Connection, session: Session) -> Session | None:
+    """Return the session that has the name of `session` now; None if `session` does not need it."""
+    name = rules.get_reserved_name(session)
+    return None if name is None else find_session(db, session.owner, name)
 
 
 def list_sessions(
@@ -53,12 +59,12 @@ def count_active(db: sqlite3.Connection, owner: str) -> int:
 
 
 def create_session(db: sqlite3.Connection, session: Session) -> None:
-    rules.check_name(session, _find_named(db, session))
+    rules.check_name(session, find_named(db, session))
     insert_session(db, session)
 
 
 def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
-    opened, write = rules.open_session(session, _find_named(db, session), reopen)
+    opened, write = rules.open_session(session, find_named(db, session), reopen)
     if write == "insert":
         insert_session(db, opened)
     return save_session(db, opened, now) if write == "update" else opened
@@ -66,19 +72,14 @@ def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: da
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
     stored = get_session(db, session.owner, session.id)
-    saved = rules.save_session(stored, session, _find_named(db, session), now)
+    saved = rules.save_session(stored, session, find_named(db, session), now)
     [key] = db.execute(SQL["update_session"], _session_row(saved)).fetchone()
     write_digest(db, key, saved.memory.digest, saved.memory.cut_at)
     return saved
 
 
-def prepare_import(db: sqlite3.Connection, session: Session) -> Session:
-    """Return the session as an import stores it."""
-    return rules.prepare_import(session, _find_named(db, session))
-
-
 def insert_session(db: sqlite3.Connection, session: Session) -> int:
-    """Insert a session and return its key."""
+    """Insert a session and return its key in other tables. Raise `SessionExists` if the id is taken."""
     row = db.execute(SQL["insert_session"], _session_row(session)).fetchone()
     if row is None:
         rules.raise_session_exists(session.id)
@@ -110,13 +111,13 @@ def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
 
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
-    """Expire idle sessions, and return their number."""
-    expired = []
-    for key, holder_id, *row in db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall():
-        session = read_session(row)
-        if rules.is_idle(session, holder_id, before):
-            session = rules.expire_session(session)
-            expired.append((session.status, session.version, key))
+    """Expire the sessions that have not changed since `before`, and return their number."""
+    found = db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall()
+    expired = [
+        (*rules.expire_session(version), key)
+        for key, holder_id, status, updated_at, version in found
+        if rules.is_idle(status, read_time(updated_at), holder_id, before)
+    ]
     db.executemany(SQL["expire_session"], expired)
     return len(expired)
 
@@ -144,12 +145,6 @@ def read_session(row: Sequence[Any]) -> Session:
 
 def read_time(timestamp: float) -> datetime:
     return datetime.fromtimestamp(timestamp, UTC)
-
-
-def _find_named(db: sqlite3.Connection, session: Session) -> Session | None:
-    """Return the session that has the name of `session` now; None if `session` does not need it."""
-    name = rules.get_reserved_name(session)
-    return None if name is None else find_session(db, session.owner, name)
 
 
 def _session_row(session: Session) -> dict[str, Any]:

@@ -317,5 +317,5 @@ class SqliteStore:
         return await self._write(job)
 
     def _note_dead_workers(self, db: sqlite3.Connection) -> None:
-        """Note the workers that still hold a lease although no other process has the file open."""
+        """Note the dead workers: they hold a lease, but no other process has the file open."""
         self._dead_workers = continuations.list_workers(db)

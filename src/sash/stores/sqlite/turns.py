@@ -70,10 +70,11 @@ def append(
     key, turn = continuations.read_turn_state(db, lease.continuation_id)
     change = rules.append(lease, turn, steps, release, now)
     continuations.insert_steps(db, key, lease.continuation_id, change.steps)
-    if release is not None:
-        ending = Ending(stats=release.stats)
+    if change.released is not None:
+        status, updated_at, stats = change.released
+        ending = Ending(stats=stats)
         continuations.release_continuation(
-            db, lease.continuation_id, release.status, change.lease, now, ending
+            db, lease.continuation_id, status, change.lease, updated_at, ending
         )
     return change.steps
 
@@ -112,7 +113,7 @@ def amend(
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
     change = rules.amend(session, continuation, turn, answer, text, token_count, now)
-    assert stored is not None  # the rule refuses a turn without an answer
+    assert stored is not None  # the rule raises for a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
     messages.replace_answer(db, stored, continuation_id, change.answer)
@@ -140,7 +141,7 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
-    """Expire the continuations that have been waiting since before this time. Return their number."""
+    """Expire the continuations without a worker that have not changed since `before`. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
     for continuation in forgotten:
         key, turn = _read_turn(db, continuation.id)
@@ -181,7 +182,7 @@ def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnS
 
 
 def _write_change(db: sqlite3.Connection, key: int, change: TurnChange) -> None:
-    """Write a continuation that lost its lease. The session does not change."""
+    """Write a continuation whose lease was released, and its new steps. The session does not change."""
     continuation = change.continuation
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.release_continuation(

@@ -76,7 +76,7 @@ def _filter_matches(matches: Sequence[_Match], prefix: str, limit: int) -> list[
 
 
 def _read_unindexed(db: sqlite3.Connection, key: int, skip_tools: bool) -> list[_Match]:
-    """Read the evicted messages that the index lacks, newest first."""
+    """Return the evicted messages that the full-text index lacks, newest first."""
     [last_indexed] = db.execute(SQL["indexed"]).fetchone()
     found = []
     evicted = db.execute(SQL["evicted_messages"], {"session": key})

@@ -29,8 +29,8 @@ WHERE s.key = ifnull(
 -- Active sessions without a change since then, each with its key and the continuation that holds it.
 SELECT s.key, (SELECT id FROM continuations INDEXED BY one_holder
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
-    s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
-FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.status = 'active' AND s.updated_at < :before;
+    s.status, s.updated_at, s.version
+FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before;
 
 -- name: expire_session
 UPDATE sessions SET status = ?, version = ? WHERE key = ?;
@@ -75,13 +75,15 @@ SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: end_state
--- The columns of `turn_state`, then the fields of `rules.EndState`, then the stored ending.
+-- The columns of `turn_state`, then the fields of `rules.EndState`, then the stored ending. A session of the older
+-- form, without `is_one_question`, has the flag in its context.
 SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
     EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
         AND status IN ('pending', 'interrupted') AND status = 'pending'),
-    s.status, s.version, s.stats, json_type(s.body, '$.is_one_question') IS 'true', c.ending
+    s.status, s.version, s.stats,
+    ifnull(json_type(s.body, '$.is_one_question'), json_type(s.body, '$.context.one_question')) IS 'true', c.ending
 FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
 -- name: turn_state
