@@ -80,13 +80,13 @@ async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era
         sent = await served.send(session_id, "and now?")
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
         read = []
-        events = served.runtime.events
+        open_events = served.runtime.open_events
 
-        def listen(session_id, **options):
+        async def listen(session_id, **options):
             read.append(options["after"])
-            return events(session_id, **options)
+            return await open_events(session_id, **options)
 
-        served.runtime.events = listen
+        served.runtime.open_events = listen
 
         async def progress(number, total, message):
             read.append(message)
