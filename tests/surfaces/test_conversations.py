@@ -1,4 +1,4 @@
-"""Conversations by name (seed 001): the JSON objects of the routes, isolation and restarts."""
+"""Conversations by name: the JSON objects of the routes, isolation and restarts."""
 
 import re
 

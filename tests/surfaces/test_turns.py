@@ -1,4 +1,4 @@
-"""`/conversation` over a real socket: the routes of seed 001, and a turn of the agent."""
+"""`/conversation` over a real socket: its routes, and a turn of the agent."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""ConversationMemoryManager: first the tests that the seeds name, then further ones."""
+"""ConversationMemoryManager: windows, tags, search and limits."""
 
 import asyncio
 import copy
