@@ -1,4 +1,4 @@
-"""Any id that a model gives to a tool call works: also none, one that is too long, or a secret."""
+"""A tool call works with every id: an empty one, a long one, and one that looks like a secret."""
 
 import pytest
 
@@ -10,8 +10,8 @@ from tests.runtime.talk import WAIT_S, turn
 
 LONG = "call_" + "x" * 400
 SECRET = "sk-" + "a1" * 20
-ALMOST_SECRET = "sk-" + "a" * 19
-ODD_IDS = pytest.mark.parametrize("call_id", ["", LONG, SECRET, ALMOST_SECRET, "c1"], ids=ascii)
+SHORT_OF_SECRET = "sk-" + "a" * 19  # one letter too short for a secret
+ODD_IDS = pytest.mark.parametrize("call_id", ["", LONG, SECRET, SHORT_OF_SECRET, "c1"], ids=ascii)
 
 
 def bodies(result, kind):

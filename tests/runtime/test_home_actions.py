@@ -123,7 +123,7 @@ async def test_undoing_twice_and_more(live):
 
 
 async def test_an_undo_is_an_action_for_the_policy_too(live):
-    """What opened a cover with a yes is not closed again without one."""
+    """A cover that was opened with an approval needs an approval to be closed again."""
     runtime = await live()
     session = await runtime.start_session(policy=FREE)
     waiting = await turn(runtime, session, "close the blinds")

@@ -1,4 +1,4 @@
-"""What a parallel run needs: groups that stay together, and notices that come from the reports of the workers."""
+"""A parallel run keeps groups of tests together, and shows the notices of all workers."""
 
 from pathlib import Path
 

@@ -152,3 +152,8 @@ def test_the_id_of_a_tool_call_stays():
     plan = redact_step(Plan("", ({**make_call("{}"), "id": SECRET},)))
     call = redact_step(ToolCall(SECRET, "look", "{}"))
     assert plan.tool_calls[0]["id"] == call.call_id == SECRET
+
+
+def test_arguments_that_are_nested_too_deep_are_redacted_as_text():
+    arguments = f'{{"password": "{SECRET}", "rooms": {"[" * 5_000}{"]" * 5_000}}}'
+    assert SECRET not in redact_step(ToolCall("call", "look", arguments)).arguments

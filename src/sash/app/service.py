@@ -297,7 +297,7 @@ class AgentService:
 
 
 def _restrict(requested: SessionPolicy, default: SessionPolicy) -> SessionPolicy:
-    """Return the wanted policy with all restrictions of the usual policy added."""
+    """Return the requested policy, and add all restrictions of the default policy to it."""
     return replace(
         requested,
         denylisted_services=_merge(default.denylisted_services, requested.denylisted_services),

@@ -23,7 +23,7 @@ class SessionChoice:
     services: tuple[str, ...] = ()
 
     async def resolve(self, service: AgentService, caller: Caller) -> Session:
-        """Return the chosen session. Start a new one if there is none, or if its area or policy differs.
+        """Return the chosen session, or a new one if it is missing or has another area or policy.
 
         An expired session is reopened if its id or its name was given. If several chats start a session of
         the same name at the same time, they share that session.

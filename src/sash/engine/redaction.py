@@ -169,7 +169,7 @@ def _redact_arguments(text: str) -> str:
         return text
     try:
         arguments = json.loads(text)
-    except ValueError:
+        clean = _redact_json(arguments)
+    except (ValueError, RecursionError):
         return redact(text)
-    clean = _redact_json(arguments)
     return text if clean == arguments else json.dumps(clean, ensure_ascii=False)

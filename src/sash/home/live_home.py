@@ -56,7 +56,7 @@ class LiveHome:
 
     @property
     def index(self) -> HomeIndex:
-        """The current index. Raise `HomeUnavailable` or `HomeUnauthorized` while there is none."""
+        """The current index. Raise `HomeUnavailable` or `HomeUnauthorized` if the home is not connected."""
         if self._index is None:
             kind = HomeUnauthorized if self._problem.is_token_refused else HomeUnavailable
             raise kind(f"{self.home.name} cannot be reached: {self._problem.reason}")

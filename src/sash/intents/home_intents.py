@@ -36,7 +36,7 @@ class IndexSource(Protocol):
 
     @property
     def index(self) -> HomeIndex:
-        """The current index. Raise `HomeUnavailable` while there is none."""
+        """The current index. Raise `HomeUnavailable` if the home is not connected."""
 
 
 class HomeIntents:

@@ -61,7 +61,7 @@ class HomeNames:
         }
 
     def find_area(self, name: object) -> Slot | None:
-        """Return the id and the name of an area, given its id, name or alias; None if there is none."""
+        """Find an area by its id, name or alias. Return its id and name, or None if the home lacks it."""
         if not isinstance(name, str):
             return None
         try:

@@ -81,7 +81,7 @@ class ConversationService:
         self._answer_s = answer_s
 
     async def open_session(self, caller: Caller, conversation_id: str, *, reopen: bool = True) -> Session:
-        """Return the active session of a conversation; start it if there is none.
+        """Return the active session of a conversation. Start a session if the conversation lacks one.
 
         With `reopen` an expired session becomes active again instead.
         """

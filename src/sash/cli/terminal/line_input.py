@@ -46,7 +46,7 @@ class LineInput:
             return None
 
     def confirm(self, question: str, *, default: bool = False) -> bool | None:
-        """Ask a yes-or-no question. Return None if the input is no terminal or has ended."""
+        """Ask a yes-or-no question. Return None if the input has ended or is not a terminal."""
         if not self.is_terminal:
             return None
         while True:

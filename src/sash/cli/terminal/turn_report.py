@@ -11,7 +11,7 @@ from sash.values.steps import Interrupted
 
 
 def report_turn(turn: ContinuationShown, *, as_json: bool) -> int:
-    """Print the answer of a turn, or the reason why there is none. Return the exit code."""
+    """Print the answer of a turn. If the turn has no answer, print the reason. Return the exit code."""
     if as_json:
         print_json(adapter(ContinuationShown).dump_python(turn, mode="json"))
     elif turn.response is not None:
@@ -23,7 +23,7 @@ def report_turn(turn: ContinuationShown, *, as_json: bool) -> int:
 
 
 def _explain(turn: ContinuationShown, interruption: Interrupted) -> None:
-    """Print to standard error why there is no answer, and how to continue."""
+    """Print to standard error why the turn has no answer, and how to continue."""
     err = make_console(stderr=True)
     resume = f"`sash resume {turn.continuation_id}`"
     if turn.error is not None:

@@ -103,7 +103,7 @@ class HomeConnection:
 
     @property
     def socket(self) -> HomeAssistantSocket:
-        """The open socket. Raise `HomeUnavailable` or `HomeUnauthorized` while there is none."""
+        """The open socket. Raise `HomeUnavailable` or `HomeUnauthorized` if the home is not connected."""
         if self._socket is None:
             reason = self._problem.reason
             if self._problem.is_token_refused:

@@ -165,7 +165,7 @@ def _make_questions(turn: ContinuationShown) -> dict[str, Any]:
 
 
 def _make_question(message: str) -> dict[str, Any]:
-    """Return a question with a yes or no answer, as MCP's elicitation defines it."""
+    """Return a request to the client, in the form of MCP's elicitation, to answer yes or no."""
     approved = {"type": "boolean", "title": "Yes", "description": "Whether the agent may do it."}
     schema = {"type": "object", "properties": {"approved": approved}, "required": ["approved"]}
     params = {"mode": "form", "message": message, "requestedSchema": schema}

@@ -11,15 +11,15 @@ P = ParamSpec("P")
 
 
 def _make_async(
-    verb: Callable[Concatenate[Ledgers, P], T],
+    method: Callable[Concatenate[Ledgers, P], T],
 ) -> Callable[Concatenate["LedgerStore", P], Coroutine[Any, Any, T]]:
     """Return an async method of a store that calls a method of its ledgers, in the store's thread."""
-    name = verb.__name__  # a subclass of `Ledgers` may override the method
+    name = method.__name__  # a subclass of `Ledgers` may override the method
 
-    async def run_verb(self: "LedgerStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
+    async def run_method(self: "LedgerStore", /, *args: P.args, **kwargs: P.kwargs) -> T:
         return await self._run(lambda ledgers: getattr(ledgers, name)(*args, **kwargs))
 
-    return run_verb
+    return run_method
 
 
 class LedgerStore(ABC):
