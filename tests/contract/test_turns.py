@@ -1,6 +1,7 @@
 """The store contract. Turns: begin, queue, append, finish, cancel, events and stats."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -210,6 +211,20 @@ async def test_the_stats_of_a_turn_are_stored_with_it_and_with_the_session(
     assert (await again.get_session("ann", session.id)).stats == done + gone
     assert (await again.get_continuation("ann", turn.continuation.id)).stats == done
     assert (await again.get_continuation("ann", other.continuation.id)).stats == gone
+
+
+async def test_a_turn_adds_to_the_stored_session_even_if_the_worker_knows_an_older_one(store, start, begin):
+    session = await start()
+    first = (await begin(session)).turn
+    await store.finish(first.lease, completed(stats=Stats(turns=1)), known=first.session)
+    for known in (None, first.session):
+        second = (await begin(session)).turn
+        saved = await store.save_session(replace(second.session, area="kitchen"))
+        await store.finish(second.lease, completed(stats=Stats(turns=1)), known=known and second.session)
+        stored = await store.get_session("ann", session.id)
+        assert stored.version == saved.version + 1
+        assert stored.stats.turns == saved.stats.turns + 1
+        assert stored.area == "kitchen"
 
 
 async def test_the_stats_of_turns_are_found_by_their_end_time(store, start, begin, clock):

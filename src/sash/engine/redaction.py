@@ -14,28 +14,8 @@ MARK = "[redacted]"
 MAX_OBJECT_BYTES = 16 << 10
 
 # A text without any of these has no secret. Most texts have none, and this test is much cheaper.
-_HINTS = (
-    "pass",
-    "pwd",
-    "authorization",
-    "key",
-    "secret",
-    "token:",
-    "token=",
-    "token ",
-    'token"',
-    "token'",
-    "token\\",
-    "bearer",
-    "://",
-    "sk-",
-    "eyj",
-    "gh",
-    "glpat-",
-    "xox",
-    "akia",
-    "aiza",
-    "sash_",
+_hint = re.compile(
+    r"""pass|pwd|authorization|key|secret|token[:= "'\\]|bearer|://|sk-|eyj|gh|glpat-|xox|akia|aiza|sash_"""
 )
 
 _secret = re.compile(
@@ -73,11 +53,7 @@ def _mark(found: re.Match[str]) -> str:
 
 
 def _may_have_secrets(text: str) -> bool:
-    lower = text.lower()
-    for hint in _HINTS:  # noqa: SIM110 (twice as fast as any())
-        if hint in lower:
-            return True
-    return False
+    return _hint.search(text.lower()) is not None
 
 
 def redact_json(value: Any) -> Any:

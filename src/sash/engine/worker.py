@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -70,12 +70,13 @@ class ContinuationResult:
 
 @dataclass(slots=True)
 class _Running:
-    """A turn that runs in this process. `ended` gets its result, or None if only the store knows it."""
+    """A turn that runs in this process. After `ended`, `result` is None if only the store knows it."""
 
     runner: TurnRunner
     turn: Turn
     task: asyncio.Task[None] | None
-    ended: asyncio.Future[ContinuationResult | None]
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    result: ContinuationResult | None = None
 
 
 class Worker:
@@ -269,19 +270,19 @@ class Worker:
         running.task.add_done_callback(lambda _: self._unregister(running))
 
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
-        ended = asyncio.get_running_loop().create_future()
-        running = _Running(TurnRunner(self._parts, turn), turn, task, ended)
+        running = _Running(TurnRunner(self._parts, turn), turn, task)
         self._running[turn.continuation.id] = running
         return running
 
     def _unregister(self, running: _Running, result: ContinuationResult | None = None) -> None:
         """Remove a turn that runs no more, and pass its result on. A second call has no effect."""
-        if running.ended.done():
+        if running.ended.is_set():
             return
         continuation = running.turn.continuation
         if self._running.get(continuation.id) is running:
             del self._running[continuation.id]
-        running.ended.set_result(result)
+        running.result = result
+        running.ended.set()
         self._end(continuation.id, continuation.session_id)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
@@ -314,9 +315,9 @@ class Worker:
         """
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
-            ended = await asyncio.shield(running.ended)
-            if ended is not None:
-                return ended
+            await running.ended.wait()
+            if running.result is not None:
+                return running.result
         if continuation_id in self._unwritten:
             await self._write_end(continuation_id)
         session_id = (await self._store.get_continuation(owner, continuation_id)).session_id
@@ -355,7 +356,7 @@ class Worker:
         """Write the end of a turn that the store could not write before."""
         turn, end = self._unwritten[continuation_id]
         try:
-            finished = await self._store.finish(turn.lease, end)
+            finished = await self._store.finish(turn.lease, end, known=turn.session)
             ended = end.apply_to_continuation(turn.continuation, finished.steps[-1].ts)
             self._report(ContinuationResult(ended, finished.steps))
         except LeaseLost:

@@ -121,8 +121,7 @@ class SessionTotals(NamedTuple):
 
     @classmethod
     def of(cls, session: Session) -> "SessionTotals":
-        is_one_question = session.is_one_question
-        return cls(session.status, session.version, session.stats, is_one_question)
+        return cls(session.status, session.version, session.stats, session.is_one_question)
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,10 +329,11 @@ class Store(Protocol):
         them.
         """
 
-    async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
+    async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.
 
-        A session for one question (`is_one_question`) ends, too. `cancel` also ends such a session.
+        A session for one question (`is_one_question`) ends, too. `cancel` also ends such a session. `known`
+        is the session as the worker knows it: if its version is current, a store need not decode its own.
         """
 
     async def record(

@@ -221,7 +221,7 @@ class Session:
         """Move fields such as the area out of `context`, where sessions of an older version have them.
 
         A key stays in `context` if the session has the field, or if its value has another type: then it
-        belongs to the caller. SQLite's statement `end_state` repeats this for `is_one_question`.
+        belongs to the caller.
         """
         context = data.get("context") if isinstance(data, dict) else None
         if not isinstance(context, dict):

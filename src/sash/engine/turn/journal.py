@@ -66,7 +66,7 @@ class Journal:
 
     async def finish(self, end: TurnEnd) -> EndWritten:
         """Write the end of the turn to the store, and return the steps that the store wrote."""
-        written = await self._store.finish(self._turn.lease, end)
+        written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
         self.steps += written.steps
         return written
 

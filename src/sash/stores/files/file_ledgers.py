@@ -129,7 +129,7 @@ class FileLedgers(Ledgers):
             self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
+    def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         with self._change(lease.session_id) as ledger:
             finished = super().finish(lease, end)
             entry = ledger.entry(lease.continuation_id)

@@ -135,7 +135,7 @@ class Ledgers:
     ) -> tuple[Step, ...]:
         return self._append(lease, steps, rules.plan_release(release_as, stats))
 
-    def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
+    def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         return self._leased(lease).finish(lease, end, self._clock.now())
 
     def record(

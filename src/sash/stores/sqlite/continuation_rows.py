@@ -10,7 +10,7 @@ from typing import Any, Literal
 from sash.ports.store import SessionTotals, StoredStep
 from sash.stores import rules
 from sash.stores.sqlite.queries import SQL
-from sash.stores.sqlite.session_rows import read_time
+from sash.stores.sqlite.session_rows import get_session, read_time
 from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
@@ -21,7 +21,7 @@ from sash.values.continuations import (
     Status,
 )
 from sash.values.ids import ulid_before
-from sash.values.sessions import SESSION_IDLE_DAYS
+from sash.values.sessions import SESSION_IDLE_DAYS, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
 
@@ -66,16 +66,22 @@ def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, 
     return key, TurnState(LeaseState(worker, None, epoch), step_count, cursor)
 
 
-def read_end_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, EndState | None, Stats | None]:
-    """Return the key of a continuation's session, its state, and its stats so far; 0 and None if deleted."""
+def read_end_state(
+    db: sqlite3.Connection, continuation_id: str, known: Session | None = None
+) -> tuple[int, EndState | None, Stats | None]:
+    """Return the key of a continuation's session, its state, and its stats so far; 0 and None if deleted.
+
+    The session is not decoded if `known` is its current version.
+    """
     row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None, None
-    key, worker, epoch, step_count, cursor, positions, pending, status, version, stats, one, ending = row
+    key, worker, epoch, step_count, cursor, positions, pending, owner, session_id, version, ending = row
     turn = TurnState(LeaseState(worker, None, epoch), step_count, cursor)
-    totals = SessionTotals(status, version, decode(Stats, stats), bool(one))
+    if known is None or known.version != version:
+        known = get_session(db, owner, session_id)
     stored_stats = None if ending is None else decode(Ending, ending).stats
-    return key, EndState(turn, positions, bool(pending), totals), stored_stats
+    return key, EndState(turn, positions, bool(pending), SessionTotals.of(known)), stored_stats
 
 
 def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:

@@ -151,8 +151,8 @@ class SqliteStore:
         release = rules.plan_release(release_as, stats)
         return await self._write(lambda db: turns.append(db, lease, steps, release, self._clock.now()))
 
-    async def finish(self, lease: Lease, end: TurnEnd) -> EndWritten:
-        return await self._write(lambda db: turns.finish(db, lease, end, self._clock.now()))
+    async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
+        return await self._write(lambda db: turns.finish(db, lease, end, known, self._clock.now()))
 
     async def record(
         self, new: Continuation, end: TurnEnd, session: Session

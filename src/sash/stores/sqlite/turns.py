@@ -79,8 +79,10 @@ def append(
     return change.steps
 
 
-def finish(db: sqlite3.Connection, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
-    key, state, stored_stats = continuations.read_end_state(db, lease.continuation_id)
+def finish(
+    db: sqlite3.Connection, lease: Lease, end: TurnEnd, known: Session | None, now: datetime
+) -> EndWritten:
+    key, state, stored_stats = continuations.read_end_state(db, lease.continuation_id, known)
     change = rules.finish(lease, state, end, now)
     ending = Ending(end.response, end.error, end.artifacts, end.choose_stats(stored_stats))
     _write_end(db, key, lease.continuation_id, end, change, ending, now)
@@ -217,7 +219,9 @@ def _write_session_end(
     continuations.insert_steps(db, key, continuation_id, change.steps)
     messages.insert_messages(db, key, continuation_id, change.messages)
     status, version, stats, _ = change.totals
-    values = (now.timestamp(), version, change.cursor, change.message_count, encode(stats), status, key)
+    values = (now.timestamp(), version, change.cursor, change.message_count, encode(stats), key)
     db.execute(SQL["end_turn"], values)
+    if status != "active":
+        db.execute(SQL["end_session"], (status, key))
     if end.cut is not None:
         messages.apply_cut(db, key, end.cut, now)

@@ -75,15 +75,13 @@ SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: end_state
--- The columns of `turn_state`, then the fields of `rules.EndState`, then the stored ending. A session of the older
--- form, without `is_one_question`, has the flag in its context.
+-- The columns of `turn_state`, then the fields of `rules.EndState`, then the session and the stored ending.
 SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
     EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
         AND status IN ('pending', 'interrupted') AND status = 'pending'),
-    s.status, s.version, s.stats,
-    ifnull(json_type(s.body, '$.is_one_question'), json_type(s.body, '$.context.one_question')) IS 'true', c.ending
+    s.owner, s.id, s.version, c.ending
 FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
 -- name: turn_state
@@ -194,7 +192,11 @@ DELETE FROM steps WHERE session = :session AND cursor > :first_cursor AND contin
 UPDATE continuations SET swept = 1 WHERE id = :id;
 
 -- name: end_turn
-UPDATE sessions SET updated_at = ?, version = ?, cursor = ?, positions = ?, stats = ?, status = ? WHERE key = ?;
+-- `status` is apart: an UPDATE that names it rewrites the indexes of active sessions even if it does not change.
+UPDATE sessions SET updated_at = ?, version = ?, cursor = ?, positions = ?, stats = ? WHERE key = ?;
+
+-- name: end_session
+UPDATE sessions SET status = ? WHERE key = ?;
 
 -- name: set_positions
 UPDATE sessions SET positions = :positions WHERE key = :session;
