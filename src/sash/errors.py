@@ -91,7 +91,7 @@ class MessageTooLarge(InvalidInput):
 
 @dataclass(eq=False, kw_only=True)
 class OrphanToolResult(InvalidInput):
-    """A tool result whose call is not open in the conversation."""
+    """A tool result for a call that was never made, or that has a result already."""
 
     code = "orphan_tool_result"
 

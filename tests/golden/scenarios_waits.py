@@ -87,7 +87,7 @@ async def event_interrupted(world: World) -> str:
 
 @scenario
 async def event_interrupted_by_a_crash(world: World) -> str:
-    """The store loses the end of the turn, and the next process finds a lease that has run out."""
+    """The end of the turn is not written, as in a crash, and the next process finds an expired lease."""
     world.store = store = FaultyStore(world.store)
     await world.open(calling("look"), "lost", tools=(tool("look", safety="unsafe"),))
     session = await world.start()

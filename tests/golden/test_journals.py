@@ -1,4 +1,4 @@
-"""The journals and event streams of turns stay as they are, on every embedded store."""
+"""The journals and event streams of turns equal the golden files, on every store that needs no server."""
 
 import pytest
 

@@ -27,7 +27,7 @@ LOOK = ToolSpec("look", "Look.", {"type": "object"}, look, safety="idempotent")
 
 
 def a_tool_that_waits():
-    """Return a tool, the event that it was called, and the event that lets it go on."""
+    """Return a tool, an event that is set when it is called, and an event that lets it continue."""
     started, go_on = asyncio.Event(), asyncio.Event()
 
     async def wait(arguments, context):

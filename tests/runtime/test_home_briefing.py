@@ -1,4 +1,4 @@
-"""The description of the home in the prompt, and its changes."""
+"""The description of the home in the prompt, and how the prompt reports changes in the home."""
 
 import itertools
 

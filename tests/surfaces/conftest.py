@@ -31,7 +31,7 @@ async def served(tmp_path):
 
 @pytest.fixture
 async def waiting(tmp_path):
-    """A server whose model waits, and the model."""
+    """A server, and its model, which does not answer until the test lets it."""
     model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         yield served, model

@@ -120,7 +120,7 @@ class Tokens:
         token = known or _UNKNOWN_TOKEN
         matches = hmac.compare_digest(_hash(secret), token.hash)
         if not matches or known is None or prefix != PREFIX:
-            raise Unauthorized("the token is unknown: create one with `sash token create`")
+            raise Unauthorized("the token is unknown: check it, or create a new one with `sash token create`")
         if token.expires_at is not None and token.expires_at <= self._clock.now():
             raise Unauthorized(f"the token {token_id} has expired: create another with `sash token create`")
         return Caller(token.owner, frozenset(token.scopes))

@@ -63,7 +63,7 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
         from sash.home.remote import RemoteHome
     except ImportError as error:
         raise InvalidConfig(
-            f"a house needs more packages: pip install 'sash[home]' ({error}), or set home to none",
+            f"the setting `home` needs more packages: pip install 'sash[home]' ({error}). Or set it to none",
             option="home",
         ) from error
     return RemoteHome(settings.home_url, settings.home_token or "")

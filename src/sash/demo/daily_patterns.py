@@ -49,7 +49,7 @@ def make_samples(value: Callable[[Day, float], float], every_s: int, digits: int
 
 
 def make_curve(mean: float, swing: float, peak_hour: float, noise: float, digits: int = 1) -> DailyPattern:
-    """Return a pattern with one maximum per day and slow noise that continues past midnight."""
+    """Return a pattern with one maximum per day, and with slow noise that does not jump at midnight."""
 
     def value(day: Day, hour: float) -> float:
         daily = math.cos((hour - peak_hour) * math.tau / 24)

@@ -274,7 +274,7 @@ class DemoHistory:
 
 
 def _list_flickers(entity_id: str, at: datetime) -> Iterator[_Span]:
-    """Yield the effects of a voltage dip on the light or the voltage sensor.
+    """Yield the state changes that a voltage dip causes in this entity: the light or the voltage sensor.
 
     The light goes off twice, and may become unavailable.
     """

@@ -19,4 +19,4 @@ async def run_foreign(call: Any) -> Any:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise
-        raise RuntimeError(f"ended by {type(error).__name__}") from error
+        raise RuntimeError(f"the call was ended by {type(error).__name__}") from error

@@ -124,8 +124,8 @@ class ActionUndo:
             now = SavedState.from_state(state) if state is not None else None
             if now is None or not after[key].is_unchanged_in(now):
                 raise InvalidInput(
-                    f"{entities[key].name} has changed since {name}: it was {after[key]}, and now it is "
-                    f"{now or 'gone'}. Nothing was undone"
+                    f"{entities[key].name} has changed since the action {name}: "
+                    f"it was {after[key]}, and now it is {now or 'gone'}. Nothing was undone"
                 )
             for call in plan_restore(key.partition(".")[0], before[key], now):
                 calls.setdefault(repr(call), (call, []))[1].append(key)

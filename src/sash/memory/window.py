@@ -189,9 +189,9 @@ class Window:
         group.rank = self._rank("tool", frozenset().union(*(m.tags for m in group.messages)))
 
     def _drop_unanswered(self, group: _Group, evicted: list[Eviction]) -> None:
-        """Drop a group whose calls were not all answered when the conversation moved on.
+        """Drop an assistant message with tool calls, and their results, if a call has no result.
 
-        A call without its result would make every later request fail.
+        It is called when the next message is added. Model providers refuse a call without its result.
         """
         del group.turn.groups[group]
         self._remove(group, "unanswered", evicted)

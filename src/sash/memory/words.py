@@ -56,5 +56,5 @@ def extract_stems(text: str) -> list[str]:
 
 
 def stem(word: str) -> str:
-    """Cut up to 2 letters off the end of a word, but keep at least 4. A name with digits stays whole."""
+    """Remove 1 or 2 letters from the end of a word of more than 4. A word with digits is not changed."""
     return word[: max(4, len(word) - 2)] if word.isalpha() else word

@@ -17,7 +17,7 @@ def check_active(session: Session) -> None:
     """Raise `SessionEnded` if the session is not active."""
     if session.status != "active":
         raise SessionEnded(
-            f"session {session.id} is {session.status}: start a new one, or fork it",
+            f"session {session.id} is {session.status}: start a new session, or fork this one",
             session_id=session.id,
         )
 

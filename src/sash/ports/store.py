@@ -64,7 +64,7 @@ class ClaimRequest:
     known: Session | None = None
 
     def knows(self, version: int) -> bool:
-        """Return True if the worker has this version of the session in its cache."""
+        """Return True if the worker that claims has this version of the session in its cache."""
         return self.known is not None and self.known.version == version
 
 
@@ -366,7 +366,7 @@ class Store(Protocol):
         """Set running continuations without a valid lease to "interrupted", and return them."""
 
     async def waiting(self) -> list[Continuation]:
-        """Return all pending and interrupted continuations whose session no other continuation holds."""
+        """Return the pending and interrupted continuations whose session is free: no other one holds it."""
 
     async def last_id(self) -> str | None:
         """Return the greatest id of all sessions and continuations, or None. New ids must be greater."""

@@ -101,7 +101,7 @@ class ToolSpec:
             raise InvalidInput(f"tool {self.name} needs a function to invoke")
         if self.safety not in get_args(Safety):
             known = ", ".join(get_args(Safety))
-            raise InvalidInput(f"the safety of tool {self.name} is one of {known}, not {self.safety!r}")
+            raise InvalidInput(f"the safety of tool {self.name} must be one of {known}, not {self.safety!r}")
         check_amount(f"the cost of tool {self.name}", self.cost)
         if self.safety == "verify" and self.verify is None:
             raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")

@@ -74,7 +74,7 @@ def make_protocol(timeout_s: float) -> type[H11Protocol]:
 
 
 class RequestHeadTimeout:
-    """ASGI middleware that stops the head timer of a connection while it serves a request."""
+    """ASGI middleware that stops the timeout for request heads while the connection serves a request."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -40,7 +40,7 @@ def replace(path: Path, content: str | bytes, *, sync: bool) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Sync the entries of a folder, after a file in it was created or renamed."""
+    """Fsync a folder, so that files that were created or renamed in it survive a power cut."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -217,7 +217,7 @@ def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | No
 def append(
     lease: Lease, turn: TurnState | None, steps: Sequence[StepBody], release: Release | None, now: datetime
 ) -> AppendChange:
-    """Return the numbered steps and the lease after them. Raise `LeaseLost` if the worker lost the lease.
+    """Number new steps, and return them with the state of the lease after the write.
 
     With `release`, the worker gives the lease back.
     """

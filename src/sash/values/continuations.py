@@ -20,6 +20,7 @@ Status = Literal[
 ]
 FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
 UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
+# A continuation with one of these statuses holds its session: no other one can start there.
 HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})
 
 

@@ -48,7 +48,7 @@ class PartialEvent:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class StepEvent:
-    """A step that is in the journal."""
+    """The event of a step that was written to the journal."""
 
     type: ClassVar[EventType] = "step"
 

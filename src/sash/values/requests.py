@@ -72,8 +72,8 @@ Attachment = Annotated[
 class StartSession:
     """A session to start. A field that is left out gets the runtime's default.
 
-    `area` is the user's place in the home. A session is found again by its `name`: an owner has at most one
-    active session of a name. Without a `window`, its size depends on the model.
+    `area` is the user's place in the home. An owner has at most one active session of a `name`. Without a
+    `window`, the size of the window depends on the model.
     """
 
     model: ModelConfig | None = None

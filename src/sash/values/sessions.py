@@ -186,8 +186,8 @@ class Session:
     """A session without its transcript. `version` counts its changes.
 
     An owner has at most one active session of a `name`. `area` is the user's place in the home. A session
-    with `is_one_question` ends with its first turn. `turns_before` counts the turns of earlier sessions of
-    this name, which were cleared. `context` belongs to the caller.
+    with `is_one_question` ends after its first turn. `turns_before` counts the turns of earlier sessions of
+    this name that were cleared. `context` is the caller's own data: Sash stores it and does not use it.
     """
 
     id: str

@@ -7,10 +7,10 @@
     artifacts/{artifact}                  large results
     index/meta.json                       the version of this layout
 
-The log is the truth. A write is one append to one log, with one fsync. Its last line has a `commit`. Lines
-after the last commit are an incomplete write and are removed. The other files are replaced whole and may lack
-the latest changes, which are replayed from the logs when a session is read. A sweep updates all files before
-it deletes old logs.
+The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a
+`commit`. Lines after the last commit are an incomplete write and are removed. The other files are replaced
+whole and may lack the latest changes, which are replayed from the logs when a session is read. A sweep
+updates all files before it deletes old logs.
 """
 
 import asyncio

@@ -171,7 +171,7 @@ class Ledger:
         return dropped
 
     def expire_if_idle(self, before: datetime) -> bool:
-        """Expire the session if it has not changed since `before`. Return True if it was expired now."""
+        """Expire the session if it has not changed since `before`. Return True if this call expired it."""
         session = self.session
         is_idle = rules.is_idle(session.status, session.updated_at, self.holder_id(), before)
         if is_idle:

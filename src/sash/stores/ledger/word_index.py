@@ -1,4 +1,4 @@
-"""An index of words in memory, for a backend without a full-text index."""
+"""An in-memory word index, for a backend without a full-text index."""
 
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
