@@ -67,10 +67,10 @@ def make_app(
         service, settings.conversation_max_turns, answer_s=timeouts.answer_s
     )
     install_error_handlers(app)
+    app.router.routes.append(McpRoute(mcp))  # first: routes are tried one after the other
     for router in ROUTERS:
         app.include_router(router)
     app.include_router(page_routes.make_router(app, tokens))
-    app.router.routes.append(McpRoute(mcp))
     app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
     _add_middleware(app, settings, tokens, metrics, tracing, timeouts)
     return app
