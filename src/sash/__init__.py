@@ -266,5 +266,10 @@ def __getattr__(name: str) -> Any:
     """Import a public name on first use."""
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    try:
+        module = import_module(f"{__name__}.{_MODULES[name]}")
+    except ModuleNotFoundError as error:
+        extra = "openai" if name.startswith("OpenAI") else "home"
+        raise ImportError(f"{name} needs more packages: pip install 'sash[{extra}]' ({error})") from error
+    value = globals()[name] = getattr(module, name)
     return value

@@ -40,15 +40,21 @@ class InvalidInput(SashError):
 
 
 class InvalidRole(InvalidInput):
+    """The role of a message is not system, user, assistant or tool."""
+
     code = "invalid_role"
 
 
 class InvalidConversationId(InvalidInput):
+    """The id of a conversation is missing, empty or too long."""
+
     code = "invalid_conversation_id"
 
 
 @dataclass(eq=False, kw_only=True)
 class InvalidLimit(InvalidInput):
+    """A limit is not a number in its range."""
+
     code = "invalid_limit"
 
     limit: str | None = None
@@ -56,6 +62,8 @@ class InvalidLimit(InvalidInput):
 
 @dataclass(eq=False, kw_only=True)
 class InvalidConfig(InvalidInput):
+    """A setting is wrong, or packages that it needs are not installed."""
+
     code = "invalid_config"
 
     option: str | None = None
@@ -68,6 +76,8 @@ class InvalidText(InvalidInput):
 
 
 class InvalidToolCall(InvalidInput):
+    """A tool call, or the message with its result, has the wrong form."""
+
     code = "invalid_tool_call"
 
 
@@ -78,11 +88,15 @@ class InvalidExport(InvalidInput):
 
 
 class InvalidJson(InvalidInput):
+    """The text is not JSON."""
+
     code = "invalid_json"
 
 
 @dataclass(eq=False, kw_only=True)
 class MessageTooLarge(InvalidInput):
+    """The message has more bytes than the limit."""
+
     code = "message_too_large"
 
     size: int | None = None
@@ -99,15 +113,21 @@ class OrphanToolResult(InvalidInput):
 
 
 class DuplicateMessage(InvalidInput):
+    """A message with this id is already in the window."""
+
     code = "duplicate_message"
 
 
 class UnknownEncoding(InvalidInput):
+    """There is no token encoding of this name, or its table is damaged."""
+
     code = "unknown_encoding"
 
 
 @dataclass(eq=False, kw_only=True)
 class ConversationNotFound(SashError):
+    """There is no conversation with this id."""
+
     code = "conversation_not_found"
 
     conversation_id: str | None = None
@@ -115,6 +135,8 @@ class ConversationNotFound(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class ConversationExists(SashError):
+    """There is already a conversation with this id."""
+
     code = "conversation_exists"
 
     conversation_id: str | None = None
@@ -122,6 +144,8 @@ class ConversationExists(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class SessionNotFound(SashError):
+    """The owner has no session with this id."""
+
     code = "session_not_found"
 
     session_id: str | None = None
@@ -129,6 +153,8 @@ class SessionNotFound(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class SessionExists(SashError):
+    """There is already a session with this id, or an active one with this name."""
+
     code = "session_exists"
 
     session_id: str | None = None
@@ -136,6 +162,8 @@ class SessionExists(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class SessionEnded(SashError):
+    """The session has ended or expired and accepts no more messages."""
+
     code = "session_ended"
 
     session_id: str | None = None
@@ -171,6 +199,8 @@ class SessionChanged(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class ContinuationNotFound(SashError):
+    """The owner has no continuation with this id."""
+
     code = "continuation_not_found"
 
     continuation_id: str | None = None
@@ -207,6 +237,8 @@ class NoteNotFound(SashError):
 
 
 class TokenNotFound(SashError):
+    """There is no token with this id."""
+
     code = "token_not_found"
 
 
@@ -217,6 +249,8 @@ class ModelFixed(InvalidInput):
 
 
 class ArtifactNotFound(SashError):
+    """The owner has no artifact with this id."""
+
     code = "artifact_not_found"
 
 
@@ -237,14 +271,20 @@ class ModelError(SashError):
 
 
 class ModelKeyRefused(ModelError):
+    """The provider refused the API key."""
+
     code = "model_key_refused"
 
 
 class ModelQuotaReached(ModelError):
+    """The provider refused the request because of a rate limit or an empty account."""
+
     code = "model_quota_reached"
 
 
 class ModelUnknown(ModelError):
+    """The provider does not know the model."""
+
     code = "model_unknown"
 
 
@@ -259,14 +299,20 @@ class AnswerCutOff(ModelUnreachable):
 
 
 class ContextTooLong(ModelError):
+    """The prompt is longer than the model can read."""
+
     code = "context_too_long"
 
 
 class ContentFiltered(ModelError):
+    """The provider's content filter stopped the answer."""
+
     code = "content_filtered"
 
 
 class ToolNotFound(SashError):
+    """There is no tool of this name."""
+
     code = "tool_not_found"
 
 
@@ -332,6 +378,8 @@ class Forbidden(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class TooManySessions(SashError):
+    """The owner has the maximum number of active sessions."""
+
     code = "too_many_sessions"
 
     limit: int | None = None
@@ -349,6 +397,8 @@ class CursorUnknown(SashError):
 
 @dataclass(eq=False, kw_only=True)
 class TooManySubscribers(SashError):
+    """The maximum number of event streams is open."""
+
     code = "too_many_subscribers"
 
     limit: int | None = None

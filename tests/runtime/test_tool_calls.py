@@ -110,7 +110,9 @@ async def test_a_tool_that_ends_like_a_task_has_failed(run, error, parallel):
     runtime = await run(calls, "done", tools=[tool("odd", odd), tool("fine", fine)])
     session = await runtime.start_session()
     assert (await turn(runtime, session)).status == "completed"
-    assert (await tool_results(runtime, session))[0] == f"failed: RuntimeError: ended by {error.__name__}"
+    assert (await tool_results(runtime, session))[
+        0
+    ] == f"failed: RuntimeError: the call was ended by {error.__name__}"
 
 
 async def test_results_and_errors_of_any_kind_are_results(run):

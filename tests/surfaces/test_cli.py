@@ -268,6 +268,8 @@ def test_a_token_has_scopes_and_an_expiry_and_can_be_revoked(cli):
     assert cli("token", "create", "--scope", "everything").returncode == 2
     assert cli("token", "revoke", token["id"]).returncode == 0
     assert json.loads(cli("token", "list", "--json").stdout)["tokens"] == []
+    assert cli("token", "list").stderr == "There are no tokens: no client can use the server.\n"
+    assert "no client could get in" in " ".join(cli("doctor").stdout.split())
     assert cli("token", "revoke", token["id"]).returncode == 3
 
 

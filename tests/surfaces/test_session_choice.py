@@ -139,3 +139,10 @@ async def test_opening_a_session_needs_the_scopes_of_starting_it(open_service):
     for scopes, lacking in ({"read"}, "converse"), ({"read", "converse"}, "act"):
         with pytest.raises(Forbidden, match=f"the scope '{lacking}'"):
             await service.open_session(Caller("ann", frozenset(scopes)), may_act)
+
+
+async def test_reopening_a_session_needs_the_scope_converse(open_service):
+    service = await open_service()
+    chat = await SessionChoice().resolve(service, ANN)
+    with pytest.raises(Forbidden, match="the scope 'converse'"):
+        await service.reopen_session(Caller("ann", frozenset({"read"})), chat.id)

@@ -67,7 +67,7 @@ async def test_every_request_needs_a_token_once_one_exists(served):
     headers = served.token()
     for path in ("/v1/sessions", "/metrics", "/events/x", "/v1/stats"):
         refused = await served.client.get(path)
-        problem(refused, 401, "unauthorized")
+        assert "redacted" not in problem(refused, 401, "unauthorized")["detail"]
         assert refused.headers["www-authenticate"].startswith("Bearer")
     for path in ("/", "/health", "/ready", "/docs", "/openapi.json"):
         assert (await served.client.get(path)).status_code == 200

@@ -2,11 +2,15 @@
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
+import pytest
+
+WAIT_S = 60
 ROOT = Path(__file__).parents[2]
 # What only tests and benchmarks need is not there for those who use Sash.
 NOT_FOR_USERS = {"dev", "bench"}
@@ -43,3 +47,12 @@ def test_every_package_that_is_imported_is_asked_for():
         and not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & asked_for()
     }
     assert missing == {}
+
+
+@pytest.mark.parametrize(
+    ("name", "package", "extra"), [("OpenAIModel", "httpx2", "openai"), ("RemoteHome", "aiohttp", "home")]
+)
+def test_a_public_name_says_which_packages_it_needs(name, package, extra):
+    script = f"import sys; sys.modules[{package!r}] = None; from sash import {name}"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=WAIT_S)
+    assert f"ImportError: {name} needs more packages: pip install 'sash[{extra}]'" in done.stderr

@@ -26,6 +26,11 @@ def test_the_codes_of_invalid_input_and_its_subclasses_are_wrong_input():
         assert is_wrong_input(kind.code) == issubclass(kind, InvalidInput), kind
 
 
+def test_every_error_says_what_it_means():
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, SashError)]
+    assert [k.__name__ for k in kinds if not k.__doc__ or k.__doc__.startswith(f"{k.__name__}(")] == []
+
+
 @pytest.mark.parametrize(
     ("kind", "status", "code"), [(ColourUnsuitable, 422, EXIT_USAGE), (UnknownTrouble, 500, EXIT_FAILED)]
 )

@@ -43,9 +43,10 @@ class Caller:
         """Raise `Forbidden` if the caller lacks this scope."""
         if scope not in self.scopes:
             scopes = ", ".join(sorted(self.scopes))
+            wanted = ",".join(known for known in SCOPES if known in self.scopes | {scope})
             raise Forbidden(
                 f"this needs a token with the scope {scope!r}, and yours has {scopes}: create one with "
-                f"`sash token create --scope {scope}`",
+                f"`sash token create --owner {self.owner} --scope {wanted}`",
                 scope=scope,
             )
 

@@ -137,7 +137,7 @@ class HomeIndex:
         if len(named) == 1:
             return self.entities[named[0]]
         if named:
-            raise EntityNotFound(f"{id_or_name!r} is the name of several: {', '.join(named)}")
+            raise EntityNotFound(f"several entities are called {id_or_name!r}: {', '.join(named)}")
         similar = self._search.search(id_or_name, MAX_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
         raise EntityNotFound(f"there is no entity {id_or_name!r}{hint}")

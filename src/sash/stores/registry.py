@@ -40,7 +40,7 @@ def find_backend(store: str) -> "type[Backend]":
     """
     if not has_backend(store):
         given = store.split("@")[-1]  # without a password
-        raise InvalidConfig(f"store is {describe_backends()}, not {given!r:.80}", option="store")
+        raise InvalidConfig(f"store must be {describe_backends()}, not {given!r:.80}", option="store")
     name = _backend_name(store)
     module, _, class_name = BACKENDS[name].partition(":")
     try:

@@ -15,7 +15,7 @@ def serve(
     config: Config = None,
     log_level: Annotated[str | None, typer.Option(help="debug, info, warning or error.")] = None,
 ) -> None:
-    """Serve REST, events, MCP and the web page on one port."""
+    """Serve REST, events, MCP and the documentation on one port."""
     loaded = CommonOptions(data, store, config).load_settings(host=host, port=port, log_level=log_level)
 
     from sash.cli.log_setup import log_to_stderr

@@ -50,12 +50,14 @@ def list_tokens(as_json: Json = False, data: Data = None, config: Config = None)
     from sash.cli.terminal.console import make_console, print_json, print_text
     from sash.cli.terminal.tables import Column, cell, format_time, print_table
 
-    found = _open_tokens(data, config).list()
+    tokens = _open_tokens(data, config)
+    found = tokens.list()
     if as_json:
         print_json({"tokens": [_as_json(token) for token in found]})
         return
     if not found:
-        print_text(make_console(stderr=True), "There are no tokens: every local user may use the server.")
+        access = "no client can use the server" if tokens.needed else "every local user may use the server"
+        print_text(make_console(stderr=True), f"There are no tokens: {access}.")
         return
     console = make_console()
     columns = (

@@ -14,8 +14,9 @@ from sash.errors import SashError
 def check_server_address(settings: Settings) -> Finding:
     """Check that the server could listen on its address, and that clients could get access."""
     address = f"{settings.host}:{settings.port}"
+    stored = Tokens(settings.folder / TOKENS_FILE)
     try:
-        tokens = Tokens(settings.folder / TOKENS_FILE).list()
+        tokens = stored.list()
     except SashError as error:
         return Finding("server", "wrong", error.message)
     if not _is_address(settings.host):
@@ -29,8 +30,8 @@ def check_server_address(settings: Settings) -> Finding:
         )
         advice = "create one with `sash token create`, or listen on 127.0.0.1"
         return Finding("server", "wrong", found, advice)
-    if tokens and not valid:
-        found = f"{address}, all {len(tokens)} tokens have expired: no client could get in"
+    if stored.needed and not valid:
+        found = f"{address}, all tokens have expired or were revoked: no client could get in"
         return Finding("server", "wrong", found, "create one with `sash token create`")
     access = f"{len(valid)} valid tokens" if valid else "no token: every local user may use the server"
     try:

@@ -65,7 +65,7 @@ class Authentication:
             return LOCAL_CALLER
         scheme, _, token = values[0].partition(" ") if len(values) == 1 else ("", "", "")
         if scheme.lower() != "bearer":
-            raise Unauthorized("a token is needed: send it in the header `Authorization: Bearer <token>`")
+            raise Unauthorized("a token is needed: send one in the Authorization header, as a bearer token")
         return self._tokens.caller(token.strip())
 
 

@@ -31,7 +31,7 @@ def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:
     @router.get("/docs")
     async def show_api_reference(request: Request) -> Response:
         url = str(request.base_url).rstrip("/")
-        html = render(needs_token=bool(tokens.list())).replace(PLACEHOLDER_URL, url)
+        html = render(needs_token=tokens.needed).replace(PLACEHOLDER_URL, url)
         return HTMLResponse(html, headers=HEADERS)
 
     return router
