@@ -254,10 +254,7 @@ class Worker:
     def check_open(self) -> None:
         """Raise `ShuttingDown` if no more turns are accepted."""
         if self._draining:
-            state = (
-                "this runtime is closed" if self.closed else "Sash is shutting down: try again in a moment"
-            )
-            raise ShuttingDown(state)
+            raise ShuttingDown("Sash is shutting down: try again in a moment")
 
     def _claim_request(self, session_id: str) -> ClaimRequest:
         return ClaimRequest(self._id, self._lease_s, self._parts.windows.session(session_id))
