@@ -102,7 +102,7 @@ def test_an_entity_is_found_by_its_id_or_its_only_name():
 
 def test_a_name_that_several_have_is_refused_with_their_ids():
     twice = HomeIndex(Layout("house", (Entity("light.a", "Lamp"), Entity("light.b", "lamp"))), [])
-    with pytest.raises(EntityNotFound, match=r"several: light\.a, light\.b"):
+    with pytest.raises(EntityNotFound, match=r"several entities.*: light\.a, light\.b"):
         twice.find("Lamp")
 
 
