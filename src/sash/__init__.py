@@ -80,6 +80,7 @@ if TYPE_CHECKING:
         StepBody,
         ToolCall,
         ToolResult,
+        UnknownStep,
     )
 
 __version__ = "0.1.0"
@@ -164,6 +165,7 @@ _MODULES = {
     "ToolContext": "ports.tools",
     "ToolResult": "values.steps",
     "ToolSpec": "ports.tools",
+    "UnknownStep": "values.steps",
     "Usage": "ports.model",
     "Utterance": "ports.intents",
     "Vocabulary": "intents.vocabulary",
@@ -252,6 +254,7 @@ __all__ = [
     "ToolContext",
     "ToolResult",
     "ToolSpec",
+    "UnknownStep",
     "Usage",
     "Utterance",
     "Vocabulary",

@@ -22,7 +22,7 @@ class SashError(Exception):
     def details(self) -> dict[str, Any]:
         """The fields that surfaces show beside the message, if they are set."""
         shown = {field.name: getattr(self, field.name) for field in fields(self) if field.name in DETAILS}
-        return {name: value for name, value in shown.items() if value}
+        return {name: value for name, value in shown.items() if value is not None}
 
 
 def is_wrong_input(code: str) -> bool:

@@ -207,3 +207,26 @@ async def test_an_approval_is_true_or_false(run, approved):
     with pytest.raises(InvalidInput, match="True or False"):
         await runtime.approve(turn_id, "c1", approved)
     assert (await runtime.await_continuation(turn_id)).status == "awaiting_approval"
+
+
+@pytest.mark.parametrize("wrong", [[], {}, b"x", 5, None], ids=ascii)
+async def test_an_id_that_is_not_a_text_is_refused(run, wrong):
+    runtime = await run()
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput, match="session_id must be a string"):
+        await runtime.send_message(wrong, "hi")
+    with pytest.raises(InvalidInput, match="session_id must be a string"):
+        await runtime.get_session(wrong)
+    if wrong is not None:
+        with pytest.raises(InvalidInput, match="session_id must be a string"):
+            await runtime.search("hi", session_id=wrong)
+        with pytest.raises(InvalidInput, match="cursor must be"):
+            await runtime.list_sessions(cursor=wrong)
+    assert (await runtime.list_sessions()).items == (session,)
+
+
+async def test_an_attachment_with_a_key_that_is_not_text_is_refused(run):
+    runtime = await run()
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput):
+        await runtime.send_message(session.id, "hi", attachments=[{b"\xff": 1, "type": "image_url"}])

@@ -53,3 +53,12 @@ async def test_a_call_with_any_id_can_be_approved(run, call_id):
     await runtime.approve(waiting.continuation.id, request.call_id)
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
     assert (result.status, len(done)) == ("completed", 1)
+
+
+async def test_a_tool_name_that_looks_like_a_secret_is_not_stored(run):
+    runtime = await run(calling(SECRET, "c1"), "There is no such tool.")
+    session = await runtime.start_session()
+    result = await turn(runtime, session)
+    assert [call.name for call in bodies(result, ToolCall)] == ["unnamed"]
+    assert SECRET not in str(result)
+    assert SECRET not in str(await runtime.list_messages(session.id))

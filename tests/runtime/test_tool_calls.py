@@ -2,13 +2,17 @@
 
 import asyncio
 import json
+from dataclasses import dataclass
+from datetime import datetime
 
 import pytest
 
+from sash import ActionOutcome
 from sash.errors import (
     InvalidInput,
 )
 from sash.testing import ScriptedModel, both, calling
+from tests.runtime.home_actions import FREE
 from tests.runtime.talk import WAIT_S, tool_results, transcript, turn
 from tests.tools import tool
 
@@ -141,3 +145,40 @@ async def test_a_call_without_a_name_is_answered(run):
     session = await runtime.start_session()
     assert (await turn(runtime, session)).status == "completed"
     assert (await tool_results(runtime, session))[0].startswith("there is no tool unnamed")
+
+
+@dataclass
+class Saved:
+    """The state of a lamp, as a tool of a program may keep it."""
+
+    state: str
+
+
+async def test_the_states_of_an_action_are_those_of_the_time_of_its_call(run):
+    state = {"lamp": "off"}
+
+    def switch(arguments, context):
+        before = dict(state)
+        state["lamp"] = arguments["to"]
+        return ActionOutcome("done", before=before, after=state)
+
+    calls = calling("switch", "c1", to="on"), calling("switch", "c2", to="dim")
+    runtime = await run(*calls, "Done.", tools=[tool("switch", switch, action=True)])
+    result = await turn(runtime, await runtime.start_session(policy=FREE))
+    assert [(a.before, a.after) for a in result.response.actions] == [
+        ({"lamp": "off"}, {"lamp": "on"}),
+        ({"lamp": "on"}, {"lamp": "dim"}),
+    ]
+    results = [step.body.action.after for step in result.steps if step.type == "tool_result"]
+    assert results == [{"lamp": "on"}, {"lamp": "dim"}]
+
+
+async def test_the_states_of_an_action_may_have_any_values(run):
+    def switch(arguments, context):
+        return ActionOutcome("done", before={"lamp": Saved("off")}, after={"at": datetime(2026, 1, 1)})
+
+    runtime = await run(calling("switch"), "Done.", tools=[tool("switch", switch, action=True)])
+    result = await turn(runtime, await runtime.start_session(policy=FREE))
+    [action] = result.response.actions
+    assert action.before == {"lamp": {"state": "off"}}
+    assert action.after == {"at": "2026-01-01 00:00:00"}

@@ -117,6 +117,8 @@ async def test_an_invalid_cursor_is_refused(served, cursor):
 async def test_a_cursor_beyond_the_last_event_is_refused(served):
     """A client has such a cursor if the server was restored from a backup."""
     session_id = await served.start()
+    told = problem(await served.client.get(f"/events/{session_id}?after=5"), 409, "cursor_unknown")
+    assert told["last_cursor"] == 0
     await served.wait(await served.send(session_id))
     [*_, last] = await listen(served.client, session_id, is_final)
     beyond = str(int(last["id"]) + 1)

@@ -131,6 +131,7 @@ for unit in ["password", "a-", "-----BEGIN ", "://a:", "eyJ", "eyJaaaaaaaa.", "b
     [
         Plan(f"I use {SECRET}", (make_call(f'{{"key": "{SECRET}"}}'),)),
         Plan("", (make_call("{}") | {"extra_content": {"note": SECRET}},)),
+        Plan("", ({**make_call("{}"), "function": {**make_call("{}")["function"], "note": SECRET}},)),
         ToolCall("call", "look", f'{{"key": "{SECRET}"}}'),
         ToolResult("call", "look", f"the key is {SECRET}"),
         ToolResult("call", "act", "done", action=Action("call", "act", {"code": SECRET}, "done")),
@@ -146,6 +147,20 @@ def test_no_step_keeps_a_secret(step):
     assert type(clean) is type(step)
     assert SECRET not in json.dumps(encode_body(clean))
     assert redact_step(clean) == clean
+
+
+@pytest.mark.parametrize(
+    ("arguments", "secret"),
+    [
+        (r'{"p\u0061ssword": "hunter22x"}', "hunter22x"),
+        (r'{"url": "https:\/\/bob:hunter22x@cam\/s"}', "hunter22x"),
+        (r'{"text": "\u0073k-' + SECRET.removeprefix("sk-") + '"}', SECRET.removeprefix("sk-")),
+    ],
+)
+def test_an_escaped_secret_in_arguments_is_redacted(arguments, secret):
+    assert secret in arguments
+    assert secret not in redact_step(ToolCall("call", "look", arguments)).arguments
+    assert secret not in str(redact_step(Plan("", (make_call(arguments),))))
 
 
 def test_the_id_of_a_tool_call_stays():

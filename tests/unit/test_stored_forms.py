@@ -22,6 +22,7 @@ from sash.values.steps import (
     Plan,
     Step,
     ToolResult,
+    UnknownStep,
 )
 from sash.values.validated import parse
 
@@ -67,6 +68,24 @@ def test_the_fields_that_a_stored_value_lacks_have_their_defaults():
     data = json.loads(encode(SESSION))
     del data["policy"]["grounded_answers"], data["budgets"]["max_steps"], data["window"]["evict_to"]
     assert decode(Session, json.dumps(data)) == SESSION
+
+
+@pytest.mark.parametrize(
+    ("kind", "detail"),
+    [
+        ("observed_event", {"event": "from_the_future", "code": 7}),
+        ("observed_event", {"event": ["x"]}),
+        ("observed_event", {}),
+        ("summary", {"status": "paused"}),
+    ],
+    ids=str,
+)
+def test_a_step_of_a_kind_that_only_another_version_knows_is_kept(kind, detail):
+    text = json.dumps({"n": 1, "ts": NOW.isoformat(), "type": kind, "detail": detail, "cursor": 3})
+    step = decode(Step, text)
+    assert step == Step(1, NOW, UnknownStep(kind, detail), 3)
+    assert (step.type, step.detail, step.final_status) == (kind, detail, None)
+    assert decode(Step, encode(step)) == step
 
 
 @pytest.mark.parametrize("kind", [Budgets, SessionPolicy, WindowLimits, ModelConfig])

@@ -114,11 +114,15 @@ def redact_step(step: StepBody) -> StepBody:
 def _redact_call(call: dict[str, Any]) -> dict[str, Any]:
     """Return a tool call in OpenAI's form without secrets in its arguments and in a provider's own fields."""
     function = call["function"]
-    clean = _redact_arguments(function["arguments"])
-    if clean is not function["arguments"]:
-        call = call | {"function": function | {"arguments": clean}}
-    extra = {key: value for key, value in call.items() if key not in ("id", "type", "function")}
-    return call | redact_json(extra) if extra else call
+    clean = _redact_extra(function, "name", "arguments")
+    clean = clean | {"arguments": _redact_arguments(function["arguments"])}
+    return _redact_extra(call, "id", "type", "function") | {"function": clean}
+
+
+def _redact_extra(fields: dict[str, Any], *known: str) -> dict[str, Any]:
+    """Return the fields without secrets. The `known` ones stay as they are."""
+    extra = {key: value for key, value in fields.items() if key not in known}
+    return fields | redact_json(extra) if extra else fields
 
 
 def _redact_json(value: Any) -> Any:
@@ -141,7 +145,7 @@ def _redact_item(key: str, item: Any) -> Any:
 
 def _redact_arguments(text: str) -> str:
     """Return the arguments of a tool call without secrets: JSON text, which stays valid JSON."""
-    if not _may_have_secrets(text):
+    if not _may_have_secrets(text) and "\\" not in text:  # JSON may write any letter as an escape
         return text
     try:
         arguments = json.loads(text)

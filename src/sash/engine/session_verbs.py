@@ -131,7 +131,7 @@ class SessionVerbs:
 
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
-        return await self._parts.store.get_session(owner, session_id)
+        return await self._parts.store.get_session(owner, check_label("session_id", session_id))
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
         """Return the active session with a name, else the newest inactive one, else None."""

@@ -33,7 +33,7 @@ from sash.values.events import Event
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven
-from sash.values.validation import check_count, check_flag, check_size, check_text
+from sash.values.validation import check_count, check_flag, check_label, check_size, check_text
 
 
 class TurnVerbs(SessionVerbs):
@@ -76,7 +76,7 @@ class TurnVerbs(SessionVerbs):
 
     async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Start the turn that a request describes. The turn is in the store when this returns."""
-        return await self._begin(session_id, owner, self._clean(sent), sent.busy)
+        return await self._begin(check_label("session_id", session_id), owner, self._clean(sent), sent.busy)
 
     def _clean(self, sent: SendMessage) -> ContinuationRequest:
         """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""

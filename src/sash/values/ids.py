@@ -4,6 +4,7 @@ import os
 import re
 import threading
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 ULID_PATTERN = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -73,9 +74,9 @@ def ulid_before(at: datetime) -> str:
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
 
 
-def is_ulid(text: str) -> bool:
-    """Return True if the text has the form of a ULID."""
-    return re.fullmatch(ULID_PATTERN, text) is not None
+def is_ulid(text: Any) -> bool:
+    """Return True if this is a text with the form of a ULID."""
+    return isinstance(text, str) and re.fullmatch(ULID_PATTERN, text) is not None
 
 
 _ulids = Ulids()

@@ -32,6 +32,7 @@ from sash.values.steps import (
     StepType,
     ToolCall,
     ToolResult,
+    UnknownStep,
 )
 
 Detail = dict[str, Any]
@@ -66,10 +67,16 @@ def encode_body(body: StepBody) -> Detail:
 
 
 def decode_body(kind: StepType, detail: Detail) -> StepBody:
-    """Return the body that `detail` describes. Raise `ValueError` if it does not fit the type of step."""
+    """Return the body that `detail` describes: an `UnknownStep` if this version does not know its tag.
+
+    Raise `ValueError` if a field is missing.
+    """
     tag = _find_tag(kind, detail)
+    decode = _DECODERS.get((kind, tag))
+    if decode is None:
+        return UnknownStep(kind, detail)
     try:
-        return _DECODERS[kind, tag](detail)
+        return decode(detail)
     except (KeyError, TypeError) as error:
         raise ValueError(f"a step of type {kind!r} ({tag or 'no tag'}) lacks or misuses {error}") from error
 
@@ -91,12 +98,13 @@ def _decode_numberless(record: BodyRecord) -> StepBody:
 
 
 def _find_tag(kind: StepType, detail: Detail) -> str | None:
+    tag = None
     if kind == "observed_event":
-        return detail.get("event")
-    if kind == "summary":
+        tag = detail.get("event")
+    elif kind == "summary":
         marks = [mark for mark in ("recorded", "amended") if detail.get(mark)]
-        return marks[0] if marks else detail.get("status")
-    return None
+        tag = marks[0] if marks else detail.get("status")
+    return tag if isinstance(tag, str) else None
 
 
 def _encode_fields(value: Any) -> Detail:
@@ -191,6 +199,7 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
     Cancelled: lambda s: {"status": "cancelled", "reason": s.reason},
     Expired: lambda s: {"status": "expired"},
     Failed: lambda s: {"status": "failed", "code": s.code, "message": s.message},
+    UnknownStep: lambda s: s.fields,
 }
 
 _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {

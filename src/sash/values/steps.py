@@ -172,6 +172,14 @@ class Failed:
     message: str
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownStep:
+    """A step that another version of Sash wrote. `fields` is its `detail`, unchanged."""
+
+    type: StepType
+    fields: dict[str, Any]
+
+
 EndStep = Finished | Recorded | Amended | Cancelled | Expired | Failed
 StepBody = (
     Plan
@@ -184,6 +192,7 @@ StepBody = (
     | ApprovalGiven
     | Interrupted
     | EndStep
+    | UnknownStep
 )
 
 

@@ -37,7 +37,7 @@ def validated(
             except ValidationError as invalid:
                 faults = invalid.errors(include_url=False)
                 for fault in faults:
-                    if fault["type"] == "string_unicode":
+                    if fault["type"] == "string_unicode" and isinstance(fault["input"], str):
                         check_text(fault["input"])
                 raise error(describe_faults(faults)) from invalid
 

@@ -192,9 +192,8 @@ class Loop:
                 call_id = f"{own_id}-{n}"
             taken.add(call_id)
             function = call["function"]
-            if not function["name"]:
-                function = function | {"name": "unnamed"}
-            calls.append(call | {"id": call_id, "function": function})
+            named = function | {"name": _choose_name(function["name"])}
+            calls.append(call | {"id": call_id, "function": named})
         steps = [ToolCall(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
         self._journal.write(Plan(answer.content, tuple(calls), bill), *steps)
         for step in steps:
@@ -245,6 +244,11 @@ def _choose_call_id(given: str) -> str:
     numbered = f"{given}-99"
     is_storable = 0 < len(given) <= MAX_CALL_ID_CHARS and redact(numbered) == numbered
     return given if is_storable else "call"
+
+
+def _choose_name(given: str) -> str:
+    """Return the tool name that a model gave, or "unnamed" if it is empty or looks like a secret."""
+    return given if given and redact(given) == given else "unnamed"
 
 
 def _least(requested: int | None, budget: int) -> int:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Coroutine, Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
@@ -271,10 +271,17 @@ class _CheckedCall:
         if not self.spec.action:
             return None
         call, result = self.call, result or ActionOutcome(None)
-        plain = json.loads(json.dumps(self.arguments, default=str))
-        return Action(
-            call.id, call.name, plain, outcome, result.verified, result.before, result.after, result.undoes
-        )
+        arguments, before, after = _copy_as_json([self.arguments, result.before, result.after])
+        return Action(call.id, call.name, arguments, outcome, result.verified, before, after, result.undoes)
+
+
+def _copy_as_json(value: Any) -> Any:
+    """Return a copy with JSON values only. The tool may change its own values later."""
+    return json.loads(json.dumps(value, default=_as_json))
+
+
+def _as_json(value: Any) -> Any:
+    return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def _runs_once(spec: ToolSpec) -> bool:
