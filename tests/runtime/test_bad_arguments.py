@@ -8,10 +8,11 @@ import pytest
 
 from sash import ModelConfig, SessionPolicy
 from sash.errors import InvalidExport, InvalidInput, InvalidText, MessageTooLarge, NotAwaitingApproval
-from sash.ports.tools import ToolSpec
 from sash.testing import calling
 from sash.values.sessions import Defaults
+from tests.runtime.policies import CAREFUL
 from tests.runtime.talk import turn
+from tests.tools import tool
 
 SURROGATE = "a\ud800"
 NOT_OBJECTS = [["x"], [], "x", "", 5, 0, True, nan, {"x"}, b"x", datetime(2026, 1, 1)]
@@ -170,16 +171,9 @@ async def test_an_export_with_an_unknown_field_is_refused(run, part):
 
 async def wait_for_approval(run, call_id):
     """Return a runtime, and a turn of it whose call with this id waits for an approval."""
-
-    async def unlock(arguments, context):
-        return "open"
-
-    tools = [ToolSpec("lock.unlock", "Unlock.", {"type": "object"}, unlock, action=True)]
-    runtime = await run(calling("lock.unlock", call_id), "It is open.", tools=tools)
-    policy = SessionPolicy(
-        allow_actuation=True, allowlisted_services=("lock",), require_confirmation=("lock",)
-    )
-    waiting = await turn(runtime, await runtime.start_session(policy=policy))
+    unlock = tool("lock.unlock", lambda arguments, context: "open", action=True)
+    runtime = await run(calling("lock.unlock", call_id), "It is open.", tools=[unlock])
+    waiting = await turn(runtime, await runtime.start_session(policy=CAREFUL))
     assert waiting.status == "awaiting_approval"
     return runtime, waiting.continuation.id
 

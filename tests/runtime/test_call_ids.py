@@ -2,11 +2,12 @@
 
 import pytest
 
-from sash import SessionPolicy
 from sash.ports.tools import ToolSpec
 from sash.testing import both, calling
 from sash.values.steps import ApprovalRequested, ToolCall, ToolResult
+from tests.runtime.policies import CAREFUL
 from tests.runtime.talk import WAIT_S, turn
+from tests.tools import tool
 
 LONG = "call_" + "x" * 400
 SECRET = "sk-" + "a1" * 20
@@ -39,16 +40,9 @@ async def test_calls_with_the_same_id_get_their_own_results(run, call_id):
 async def test_a_call_with_any_id_can_be_approved(run, call_id):
     done = []
 
-    async def unlock(arguments, context):
-        done.append(arguments)
-        return "open"
-
-    tools = [ToolSpec("lock.unlock", "Unlock.", {"type": "object"}, unlock, action=True)]
-    runtime = await run(calling("lock.unlock", call_id), "It is open.", tools=tools)
-    policy = SessionPolicy(
-        allow_actuation=True, allowlisted_services=("lock",), require_confirmation=("lock",)
-    )
-    waiting = await turn(runtime, await runtime.start_session(policy=policy))
+    unlock = tool("lock.unlock", lambda arguments, context: done.append(arguments), action=True)
+    runtime = await run(calling("lock.unlock", call_id), "It is open.", tools=[unlock])
+    waiting = await turn(runtime, await runtime.start_session(policy=CAREFUL))
     [request] = bodies(waiting, ApprovalRequested)
     await runtime.approve(waiting.continuation.id, request.call_id)
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WAIT_S)
