@@ -176,8 +176,33 @@ async def test_a_torn_last_line_is_cut_off(tmp_path, torn):
         assert await texts(sash, session) == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
 
 
+@pytest.mark.parametrize("swept", [False, True])
+async def test_a_session_whose_file_is_damaged_is_rebuilt_from_its_turns(tmp_path, swept):
+    session, ids = await fill_files(tmp_path)
+    if swept:
+        store = FilesStore(tmp_path)
+        await store.open()
+        later = datetime.now(UTC) + timedelta(days=1)
+        await store.sweep(idle_before=later - timedelta(days=30), ended_before=later)
+        await store.close()
+    path = tmp_path / "sessions" / session.id / "session.json"
+    path.write_bytes(torn := path.read_bytes()[:40])
+    for _ in range(2):
+        store = FilesStore(tmp_path)
+        async with runtime(store) as sash:
+            said = await texts(sash, session)
+            assert said[:6] == ["message 0", "ok", "message 1", "ok", "message 2", "ok"]
+            rebuilt = await sash.get_session(session.id)
+            assert (rebuilt.owner, rebuilt.stats.turns) == ("local", len(said) // 2)
+            assert [c.id for c in await store.list_continuations("local", session.id)][:3] == ids
+            assert (await turn(sash, session, f"after {len(said)}")).status == "completed"
+            await sash.set_preferences(session.id, {"n": len(said)})
+    assert path.with_suffix(".damaged").read_bytes() == torn
+    assert store.damaged == []
+
+
 async def test_other_sessions_load_if_one_is_damaged(tmp_path):
-    lost, _ = await fill_files(tmp_path)
+    lost, _ = await fill_files(tmp_path, turns=0)
     kept, _ = await fill_files(tmp_path)
     (tmp_path / "sessions" / lost.id / "session.json").write_text("")
     store = FilesStore(tmp_path)

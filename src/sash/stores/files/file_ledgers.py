@@ -87,13 +87,11 @@ class FileLedgers(Ledgers):
             raise StoreUnavailable(self._explain(error)) from error
 
     def find_session(self, owner: str, name: str) -> Session | None:
-        if not self._all_loaded:
-            self._load_all()
+        self._load_all()
         return super().find_session(owner, name)
 
     def count_active(self, owner: str) -> int:
-        if not self._all_loaded:
-            self._load_all()
+        self._load_all()
         return super().count_active(owner)
 
     def save_session(self, session: Session) -> Session:
@@ -213,7 +211,12 @@ class FileLedgers(Ledgers):
 
     def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         ledgers = self._all_ledgers()
-        self._writer.update_files(ledgers)  # the sweep drops steps, so the turns' files must be current
+        for ledger in ledgers:
+            for entry in ledger.entries.values():
+                turn = entry.continuation
+                if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
+                    self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
+        self._writer.update_files(ledgers)
         before = {key: (ledger.session, _final_turns(ledger)) for key, ledger in self._ledgers.items()}
         swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
         for key, ledger in self._ledgers.items():
@@ -261,6 +264,9 @@ class FileLedgers(Ledgers):
         return self._ledgers.get(session_id)
 
     def _load_all(self) -> None:
+        """Load all sessions. Only this process writes the folder, so it is read once."""
+        if self._all_loaded:
+            return
         for folder in sorted((self._folder / "sessions").iterdir()):
             self._load(folder.name)
         self._all_loaded = True
@@ -282,6 +288,7 @@ class FileLedgers(Ledgers):
             raise  # the rules raised it before any change
         except Exception:
             self._ledgers.pop(session_id, None)
+            self._all_loaded = False
             if again := self._load(session_id):
                 again.restore_leases(leases)
             raise

@@ -1,8 +1,8 @@
 """Reads a session from its files and replays its logs.
 
-The logs may have later changes than the other files, and any file may be damaged. A damaged turn file is
-restored from its log. A turn that has ended according to its file has ended, even if the last lines of its
-log are lost.
+The logs may have later changes than the other files, and any file may be damaged. If the file of a turn is
+damaged or lacks the end of the turn, its log is used. A turn that has ended according to its file has ended,
+even if the last lines of its log are lost.
 """
 
 import os
@@ -20,6 +20,7 @@ from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import decode
 from sash.values.messages import MessageEntry
+from sash.values.sessions import Session
 from sash.values.stats import NO_STATS
 from sash.values.steps import Step
 
@@ -47,17 +48,43 @@ class SessionReader:
         self._report = report
 
     def read(self, folder: Path) -> LoadedSession | None:
-        """Read a session from its folder. If `session.json` cannot be read, report it and return None."""
-        try:
-            return self._read_session(folder)
-        except SashError as error:
-            self._report.add(folder / "session.json", f"the session cannot be read: {error}")
-            return None
+        """Read a session from its folder. If `session.json` is damaged, report it and use the turns.
 
-    def _read_session(self, folder: Path) -> LoadedSession:
-        record = decode(SessionFile, (folder / "session.json").read_bytes())
+        Return None if there is no turn either.
+        """
+        path = folder / "session.json"
+        try:
+            return self._read_session(folder, decode(SessionFile, path.read_bytes()))
+        except SashError as error:
+            try:
+                loaded = self._rebuild_session(folder)
+            except SashError:
+                loaded = None
+            how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
+            self._report.add(path, f"the session {how}: {error}")
+            if loaded:
+                shutil.copyfile(path, path.with_suffix(".damaged"))
+            return loaded
+
+    def _rebuild_session(self, folder: Path) -> LoadedSession | None:
+        """Return a session with the messages of its turns; None without turns.
+
+        Its policy, notes and preferences are lost. With the default policy the agent performs no actions.
+        """
+        files = filter(None, map(self._read_turn, (folder / "turns").glob("*.json")))
+        logs = [lines for path in (folder / "logs").glob("*.log") if (lines := self._read_log(path))]
+        commits = [lines[-1].commit for lines in logs]
+        turns = [file.continuation for file in files] + [c.continuation for c in commits if c is not None]
+        if not turns:
+            return None
+        started_at, changed_at = min(t.created_at for t in turns), max(t.updated_at for t in turns)
+        session = Session(folder.name, turns[0].owner, started_at, changed_at)
+        in_window = tuple(message.id for message in _read_imported(folder))
+        return self._read_session(folder, SessionFile(session, cursor=0, in_window=in_window))
+
+    def _read_session(self, folder: Path, record: SessionFile) -> LoadedSession:
         ledger = Ledger(record.session)
-        ledger.cursor, ledger.turn_starts = record.cursor, record.turn_starts
+        ledger.turn_starts = record.turn_starts
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
         readable = filter(None, map(self._read_turn, sorted((folder / "turns").glob("*.json"))))
         files = {file.continuation.id: file for file in readable}
@@ -66,6 +93,7 @@ class SessionReader:
         for path in sorted((folder / "logs").glob("*.log")):
             late += self._replay(entries, files, path, record.cursor)
         late += _find_ends_without_log(files, late, record.cursor)
+        ledger.cursor = max((record.cursor, *(file.cursor for file in files.values())))
         for _, entry in sorted(entries.items()):
             ledger.add(entry)
             ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
@@ -98,7 +126,7 @@ class SessionReader:
                 entry.end_cursor = step.cursor
                 if step.cursor > cursor:
                     late.append(_LateChange(step.cursor, path.stem, commit.finish, step.ts))
-                elif file is None:
+                elif file is None or file.ended < step.cursor:
                     messages, end = commit.finish.messages, step.cursor
                     file = TurnFile(commit.continuation, messages, commit.position, end, end)
                     files[path.stem] = file
@@ -184,6 +212,11 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
         ledger.session = rules.touch_session(ledger.session, item.at)
 
 
+def _read_imported(folder: Path) -> list[MessageEntry]:
+    path = folder / "turns" / "imported.ndjson"
+    return [decode(MessageEntry, line) for line in path.read_bytes().splitlines()] if path.exists() else []
+
+
 def _add_transcript(
     ledger: Ledger, record: SessionFile, folder: Path, files: dict[str, TurnFile], late_turns: set[str]
 ) -> None:
@@ -191,9 +224,8 @@ def _add_transcript(
 
     The messages of `late_turns` are left out here; `_apply_late` adds them.
     """
-    imported = folder / "turns" / "imported.ndjson"
-    for line in imported.read_bytes().splitlines() if imported.exists() else ():
-        ledger.add_message(decode(MessageEntry, line), None)
+    for message in _read_imported(folder):
+        ledger.add_message(message, None)
     for file in sorted(files.values(), key=lambda f: f.position):
         if file.continuation.id not in late_turns:
             for message in file.messages:

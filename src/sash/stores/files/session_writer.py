@@ -99,12 +99,9 @@ class SessionWriter:
         self.write_session(ledger)
 
     def update_files(self, ledgers: Iterable[Ledger]) -> None:
-        """Write the files of all sessions whose logs are newer than their files."""
+        """Write `session.json` of all sessions whose logs are newer than it."""
         for ledger in ledgers:
             if ledger.session.id in self.outdated:
-                for entry in ledger.entries.values():
-                    if entry.steps or not entry.continuation.is_final:
-                        self.write_turn(ledger, entry, sync=True)
                 self.write_session(ledger)
 
     def drop_swept_logs(self, ledgers: Iterable[Ledger]) -> None:

@@ -10,7 +10,7 @@
 The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a
 `commit`. Lines after the last commit are an incomplete write and are removed. The other files are replaced
 whole and may lack the latest changes, which are replayed from the logs when a session is read. A sweep
-updates all files before it deletes old logs.
+writes the file of a turn before it deletes the turn's log.
 """
 
 import asyncio
