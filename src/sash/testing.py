@@ -10,6 +10,9 @@ from sash.ports.model import Answer, Delta, Model, ModelRequest, Stop, TextDelta
 from sash.ports.store import Store
 
 
+_PIECE = re.compile(r"\S+\s*|\s+")
+
+
 class FakeClock:
     """A clock that stands still until `advance` moves it."""
 
@@ -59,7 +62,7 @@ class ScriptedModel(Model):
             raise line
         said = line(request) if callable(line) else line
         answer = Answer(said) if isinstance(said, str) else said
-        for piece in re.findall(r"\S+\s*|\s+", answer.content):
+        for piece in _PIECE.findall(answer.content):
             yield TextDelta(piece)
         for index, call in enumerate(answer.tool_calls):
             function = call["function"]

@@ -22,7 +22,8 @@ _POLITE_WORDS = r"please|bitte|thanks|thank you|danke|merci|gracias|grazie|obrig
 
 def _build_pattern(words: str) -> re.Pattern[str]:
     return re.compile(
-        rf"\W*(?:(?:{_POLITE_WORDS})\W+)*(?:{words})(?:\W+(?:{words}|{_POLITE_WORDS}))*\W*", re.IGNORECASE
+        rf"\A\W*+(?:(?:{_POLITE_WORDS})\W++)*(?:{words})(?:\W++(?:{words}|{_POLITE_WORDS}))*\W*+\Z",
+        re.IGNORECASE,
     )
 
 
@@ -33,6 +34,6 @@ def parse_approval(text: str) -> bool | None:
     """Return True for an approval, False for a denial, and None for any other text."""
     if len(text) > MAX_CHARS:
         return None
-    if _YES_PATTERN.fullmatch(text):
+    if _YES_PATTERN.match(text):
         return True
-    return False if _NO_PATTERN.fullmatch(text) else None
+    return False if _NO_PATTERN.match(text) else None

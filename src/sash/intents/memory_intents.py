@@ -64,13 +64,13 @@ _LANGUAGES = (
     ),
 )
 _REMEMBER_PATTERNS = [
-    (re.compile(rf"\s*{POLITE_PREFIX}(?:{lang.remember_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
+    (re.compile(rf"\A\s*+{POLITE_PREFIX}(?:{lang.remember_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
 ]
 _FORGET_PATTERNS = [
-    (re.compile(rf"\s*{POLITE_PREFIX}(?:{lang.forget_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
+    (re.compile(rf"\A\s*+{POLITE_PREFIX}(?:{lang.forget_pattern})(.+)", re.I), lang) for lang in _LANGUAGES
 ]
 _ANY_PATTERN = re.compile(
-    rf"\s*{POLITE_PREFIX}"
+    rf"\A\s*+{POLITE_PREFIX}"
     rf"(?:{'|'.join(f'{lang.remember_pattern}|{lang.forget_pattern}' for lang in _LANGUAGES)})",
     re.I,
 )

@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from importlib.resources import files
@@ -49,8 +49,9 @@ TOKENS_PER_REPLY = 3
 # A second of audio costs 10 tokens. Audio is not decoded; every part counts as 30 seconds.
 _TOKENS_PER_AUDIO = 300
 
-# tiktoken's Rust code panics on a run of about a million white-space characters.
-_LONG_RUN = 100_000
+# tiktoken's Rust code panics on a run of about a million white-space characters, so a longer run than this
+# is cut. The count of a run of equal characters stays exact.
+_MAX_RUN = 1 << 19
 _white_space = re.compile(r"\s+")
 _MAX_CACHED_TEXTS = 2048
 _MAX_CACHED_LENGTH = 4096
@@ -192,10 +193,19 @@ class TokenCounter:
 def _count_tokens(encoding: tiktoken.Encoding, text: str) -> int:
     if not isinstance(text, str):
         raise InvalidInput(f"text must be a string, got {type(text).__name__}")
-    if len(text) >= _LONG_RUN and any(m.end() - m.start() >= _LONG_RUN for m in _white_space.finditer(text)):
-        # Same pattern and merges, but the `regex` module splits the text.
-        return len(encoding._encode_only_native_bpe(text))  # noqa: SLF001
-    return len(encoding.encode_ordinary(text))
+    if len(text) <= _MAX_RUN:
+        return len(encoding.encode_ordinary(text))
+    return sum(len(encoding.encode_ordinary(part)) for part in _cut_long_runs(text))
+
+
+def _cut_long_runs(text: str) -> Iterator[str]:
+    """Yield the text in parts without a run of more than `_MAX_RUN` white-space characters."""
+    start = 0
+    for run in _white_space.finditer(text):
+        for end in range(run.start() + _MAX_RUN, run.end(), _MAX_RUN):
+            yield text[start:end]
+            start = end
+    yield text[start:]
 
 
 def _load_encoding(name: str) -> tiktoken.Encoding:

@@ -14,7 +14,7 @@ from sash.ports.model import extract_text
 MEDIA_PARTS = frozenset({"image_url", "input_audio"})
 
 _context_and_time = re.compile(
-    r"(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S
+    r"\A(?:<context>\n.*?\n</context>\n\n)?\[\w{3} (\d{4}-\d\d-\d\d \d\d:\d\d)\] ", re.S
 )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 ULID_PATTERN = r"^[0-7][0-9A-HJKMNP-TV-Z]{25}$"
+_ulid = re.compile(ULID_PATTERN)
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 _PAIRS = tuple(a + b for a in _ALPHABET for b in _ALPHABET)
 _RANDOM_BITS = 80
@@ -76,7 +77,7 @@ def ulid_before(at: datetime) -> str:
 
 def is_ulid(text: Any) -> bool:
     """Return True if this is a text with the form of a ULID."""
-    return isinstance(text, str) and re.fullmatch(ULID_PATTERN, text) is not None
+    return isinstance(text, str) and _ulid.fullmatch(text) is not None
 
 
 _ulids = Ulids()

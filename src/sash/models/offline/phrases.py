@@ -57,7 +57,7 @@ class Phrases:
     incidents: str
     state_names: dict[str, str] = field(default_factory=dict)
     on_off_names: dict[str, tuple[str, str]] = field(default_factory=dict)
-    reason_rules: tuple[tuple[str, str], ...] = ()
+    reason_rules: tuple[tuple[re.Pattern[str], str], ...] = ()
 
     def name_state(self, state: Any, device_class: str = "") -> str:
         """Return the name of a state in this language. A state without a name is returned as it is."""
@@ -68,7 +68,7 @@ class Phrases:
     def translate_reason(self, text: str) -> str:
         """Translate the reason why a tool did nothing. A reason without a rule stays as it is."""
         for pattern, translation in self.reason_rules:
-            if found := re.search(pattern, text):
+            if found := pattern.search(text):
                 return found.expand(translation)
         return text
 
@@ -245,33 +245,36 @@ GERMAN = Phrases(
     },
     reason_rules=(
         (
-            r"failed: (\S+) has changed nothing, and there is nothing to undo",
+            re.compile(r"failed: (\S+) has changed nothing, and there is nothing to undo"),
             r"\1 hat nichts geändert, und sonst gibt es in dieser Sitzung nichts rückgängig zu machen.",
         ),
         (
-            r"there is nothing to undo in this session",
+            re.compile(r"there is nothing to undo in this session"),
             "In dieser Sitzung gibt es nichts rückgängig zu machen.",
         ),
         (
-            r"the last action was (.+), which cannot be undone",
+            re.compile(r"the last action was (.{1,300}), which cannot be undone"),
             r"Die letzte Aktion war \1; sie lässt sich nicht rückgängig machen.",
         ),
         (
-            r"it is unknown whether the last action, (.+?), was done",
+            re.compile(r"it is unknown whether the last action, (.{1,300}?), was done"),
             r"Niemand weiß, ob die letzte Aktion (\1) ausgeführt wurde.",
         ),
         (
-            r"failed: (.+?) has changed since .*Nothing was undone",
+            re.compile(r"failed: (.{1,300}?) has changed since .{0,600}Nothing was undone"),
             r"\1 hat sich seitdem geändert: Es wurde nichts rückgängig gemacht.",
         ),
-        (r"not done: actions are off", "Nicht getan: In dieser Sitzung sind Aktionen nicht erlaubt."),
-        (r"not done: (\S+) is on the denylist", r"Nicht getan: \1 ist gesperrt."),
         (
-            r"not done: (\S+) is not on the session's allowlist",
+            re.compile(r"not done: actions are off"),
+            "Nicht getan: In dieser Sitzung sind Aktionen nicht erlaubt.",
+        ),
+        (re.compile(r"not done: (\S+) is on the denylist"), r"Nicht getan: \1 ist gesperrt."),
+        (
+            re.compile(r"not done: (\S+) is not on the session's allowlist"),
             r"Nicht getan: \1 ist in dieser Sitzung nicht erlaubt.",
         ),
-        (r"^not done: (.*)", r"Nicht getan: \1"),
-        (r"^failed: (.*)", r"Fehlgeschlagen: \1"),
+        (re.compile(r"^not done: (.*)"), r"Nicht getan: \1"),
+        (re.compile(r"^failed: (.*)"), r"Fehlgeschlagen: \1"),
     ),
 )
 

@@ -47,7 +47,7 @@ _ASKS_ABOUT_EARLIER = re.compile(
     re.I | re.S,
 )
 _ASKS_FOR_HELP = re.compile(
-    r"\W*(?:help|help me|\?+|hilfe|hilf mir|what can (?:you do|i (?:say|ask|do))(?: here)?"
+    r"\A\W*+(?:help|help me|\?+|hilfe|hilf mir|what can (?:you do|i (?:say|ask|do))(?: here)?"
     r"|was (?:kannst du|kann ich (?:sagen|fragen|tun)))\W*",
     re.I,
 )
@@ -58,7 +58,7 @@ _ASKS_FOR_TIME = re.compile(
     re.I,
 )
 _ASKS_FOR_UNAVAILABLE = re.compile(
-    r"\W*(?:what|which|show|list|(?:is|are)(?: there)? any|any|was|welche|zeig|gibt es|ist irgend)"
+    r"\A\W*+(?:what|which|show|list|(?:is|are)(?: there)? any|any|was|welche|zeig|gibt es|ist irgend)"
     r".*\b(?:unavailable|offline|unreachable|dead|not (?:available|reachable|responding|connected|working)"
     r"|nicht (?:verfügbar|erreichbar|verbunden)|ausgefallen)\b",
     re.I,
@@ -68,10 +68,13 @@ LOW_BATTERY = re.compile(r"\b(?:low|empty|flat|weak|dead|die|leer|schwach|niedri
 _ASKS_FOR_EVENTS = re.compile(
     r"\b(?:what(?:['’]s| has| have| was| is)? (?:been )?(?:i missed|happened|happening|going on)"
     r"|did (?:anything|something) happen|any news|what(?:['’]s| is) new|what did i miss|logbook|logbuch"
-    r"|was (?:ist|war)\b(?=.*\b(?:passiert|geschehen|los)\b))(?P<about>.*)",
+    r"|was (?:ist|war)\b(?=.{0,200}\b(?:passiert|geschehen|los)\b))(?P<about>.*)",
     re.I | re.S,
 )
 # The current state does not answer these questions. "was" alone may also start a German question.
+_LAST_NIGHT = re.compile(r"\b(?:last night|overnight|nacht)\b", re.I)
+_LAST_HOUR = re.compile(r"\b(?:last hour|past hour|1 hour|letzten? stunde)\b", re.I)
+_WEEK = re.compile(r"\b(?:week|7 days|woche|7 tagen?)\b", re.I)
 _ASKS_ABOUT_PAST = re.compile(
     r"^\s*(?:when (?:did|was|were|has|have)|what did|did|were|has|have|wann (?:wurde|war|hat|ist|haben|sind)"
     r"|war|waren|wurden?|hat|haben|was(?= (?:the|my|our|any|anybody|somebody|there)\b))\b(?P<about>.*)",
@@ -94,7 +97,7 @@ _ASKS_FOR_ERRORS = re.compile(
     re.I,
 )
 _ORDER = re.compile(
-    r"\s*(?:(?:please|bitte|can you|could you|kannst du)\W+)*(?:turn|switch|set|dim|open|close|shut|lock"
+    r"\A\s*+(?:(?:please|bitte|can you|could you|kannst du)\W+)*(?:turn|switch|set|dim|open|close|shut|lock"
     r"|unlock|start|stop|pause|activate|deactivate|raise|lower|mute|arm|disarm|schalte?|mache?|stelle?|dimme?|öffne"
     r"|schließe?|sperre?|verriegele?|entriegele?|starte?|stoppe?|aktiviere?)\b(?P<about>.*)",
     re.I | re.S,
@@ -156,7 +159,7 @@ def is_about_speaker(text: str) -> bool:
 
 
 def is_about_last_night(text: str) -> bool:
-    return re.search(r"\b(?:last night|overnight|nacht)\b", text, re.I) is not None
+    return _LAST_NIGHT.search(text) is not None
 
 
 def find_entity_id(text: str) -> str | None:
@@ -167,9 +170,9 @@ def find_entity_id(text: str) -> str | None:
 
 def read_hours(text: str) -> int:
     """Return how many hours back a sentence asks about; 24 if it does not say."""
-    if re.search(r"\b(?:week|7 days|woche|7 tagen?)\b", text, re.I):
+    if _WEEK.search(text):
         return 24 * 7
-    return 1 if re.search(r"\b(?:last hour|past hour|1 hour|letzten? stunde)\b", text, re.I) else 24
+    return 1 if _LAST_HOUR.search(text) else 24
 
 
 def extract_names(text: str) -> list[str]:
@@ -200,7 +203,7 @@ def _to_name(token: str) -> str:
 
 
 def _normalize_token(token: str) -> str:
-    return re.split(r"['’]", normalize(token))[0]
+    return normalize(token).replace("’", "'").partition("'")[0]
 
 
 def _trim_subject(text: str) -> str:

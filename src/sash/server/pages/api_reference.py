@@ -32,6 +32,10 @@ MAX_LINE_CHARS = 88
 
 _JSON = "application/json"
 _STREAM = "text/event-stream"
+_PATH_PARAMETER = re.compile(r"\{(\w+)\}")
+_CODE = re.compile(r"`([^`]+)`")
+_SHELL_SPECIAL = re.compile(r'[$`"\\]')
+_NOT_LETTER = re.compile(r"\W")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +215,7 @@ def _write_curl(docs: _Document, operation: _Operation) -> str:
     """Return a curl command for an operation. Path and required query parameters are shell variables."""
     verb = "" if operation.method == "get" else f" -X {operation.method.upper()}"
     unbuffered = " -N" if _STREAM in operation.spec["responses"].get("200", {}).get("content", {}) else ""
-    path = re.sub(r"\{(\w+)\}", lambda name: "$" + _name_variable(name[1]), _escape_for_shell(operation.path))
+    path = _PATH_PARAMETER.sub(lambda name: "$" + _name_variable(name[1]), _escape_for_shell(operation.path))
     required = [p["name"] for p in operation.parameters if p["in"] == "query" and p.get("required")]
     lines = [
         f'curl{unbuffered}{verb} "{_escape_for_shell(docs.base_url)}{path}"',
@@ -314,8 +318,8 @@ def _render_details(name: str, names: Iterable[str], content: str) -> str:
 
 def _render_prose(text: str) -> str:
     """Return the paragraphs of a description as HTML. Text in backticks becomes code."""
-    marked = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text.strip()))
-    return "".join(f"<p>{paragraph}</p>" for paragraph in re.split(r"\n\s*\n", marked) if paragraph)
+    marked = _CODE.sub(r"<code>\1</code>", escape(text.strip()))
+    return "".join(f"<p>{paragraph}</p>" for paragraph in marked.split("\n\n") if paragraph)
 
 
 def _render_json(value: Any) -> str:
@@ -330,11 +334,11 @@ def _format_json(value: Any) -> str:
 
 def _escape_for_shell(text: str) -> str:
     """Escape text for use between double quotes in a shell."""
-    return re.sub(r'([$`"\\])', r"\\\1", text)
+    return _SHELL_SPECIAL.sub(r"\\\g<0>", text)
 
 
 def _name_variable(name: str) -> str:
-    return re.sub(r"\W", "_", name).upper()
+    return _NOT_LETTER.sub("_", name).upper()
 
 
 def _capitalize(tag: str) -> str:

@@ -13,6 +13,7 @@ _BOUNDS = (
     ("minLength", "maxLength", " characters"),
     ("minItems", "maxItems", " items"),
 )
+_NOT_LETTERS = re.compile(r"\W+")
 
 
 def describe_type(schema: Schema) -> str:
@@ -70,4 +71,4 @@ def get_reference_name(schema: Schema) -> str:
 
 
 def make_anchor(*names: str) -> str:
-    return re.sub(r"\W+", "-", "-".join(names))
+    return _NOT_LETTERS.sub("-", "-".join(names))
