@@ -9,7 +9,6 @@ from typing import Any
 from sash.ports.model import Answer, Delta, Model, ModelRequest, Stop, TextDelta, ToolCallDelta
 from sash.ports.store import Store
 
-
 _PIECE = re.compile(r"\S+\s*|\s+")
 
 

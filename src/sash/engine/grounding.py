@@ -74,7 +74,7 @@ _patterns = [
     (re.compile(language.done, re.I), re.compile(f"{language.done}|{language.state}", re.I), language)
     for language in _LANGUAGES
 ]
-_LONGEST = 4000
+_MAX_CHARS = 4000
 _sentence = re.compile(r"[^.!?\n]+[.!?]*")
 
 # Not a claim: denied, at another time, done by another person, or only supposed.
@@ -105,7 +105,12 @@ _request = re.compile(
 
 
 def is_question(message: str) -> bool:
-    """Return True if a message asks for information and not for an action."""
+    """Return True if a message asks for information and not for an action.
+
+    Only the beginning and the end of a long message are read.
+    """
+    if len(message) > _MAX_CHARS:
+        message = message[: _MAX_CHARS // 2] + message[-_MAX_CHARS // 2 :]
     return bool(_question.search(message)) and not _request.search(message)
 
 
@@ -115,7 +120,7 @@ def claim(answer: str, *, looked: bool = False) -> str | None:
     After a tool call (`looked`) an answer may report a state; it may never report an action that did not
     happen.
     """
-    for match in _sentence.finditer(answer[:_LONGEST]):
+    for match in _sentence.finditer(answer[:_MAX_CHARS]):
         sentence = match.group().strip()
         if sentence.endswith("?") or _not_now.search(sentence):
             continue

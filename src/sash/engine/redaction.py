@@ -6,17 +6,13 @@ from dataclasses import replace
 from typing import Any
 
 from sash.errors import InvalidInput
+from sash.values.long_text import PIECE_CHARS, iterate_matches
 from sash.values.step_codec import decode_body, encode_body
 from sash.values.steps import Plan, StepBody, ToolCall, ToolResult
 from sash.values.validation import check_size
 
 MARK = "[redacted]"
 MAX_OBJECT_BYTES = 16 << 10
-
-# A search holds Python's global lock, so a long text is searched in pieces: other threads run in between.
-_PIECE_CHARS = 32 << 10
-# A search reads this much of the next piece, because a secret may begin in one piece and end in the next.
-_OVERLAP_CHARS = 10 << 10
 
 # A text without any of these has no secret. Most texts have none, and this test is much cheaper.
 _hint = re.compile(
@@ -50,32 +46,15 @@ _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secr
 
 def redact(text: str) -> str:
     """Return the text with `[redacted]` in place of each secret."""
-    if len(text) > _PIECE_CHARS:
-        return _redact_long(text)
-    return _secret.sub(_mark, text) if text and _may_have_secrets(text) else text
-
-
-def _redact_long(text: str) -> str:
-    clean, copied, at = [], 0, 0
-    while at < len(text):
-        end = at + _PIECE_CHARS
-        found = _find_secret(text, at, end)
-        if found is None or found.start() >= end:
-            at = end
-            continue
-        clean += (text[copied : found.start()], _mark(found))
-        copied = at = found.end()
-    return "".join((*clean, text[copied:])) if clean else text
-
-
-def _find_secret(text: str, start: int, end: int) -> re.Match[str] | None:
-    """Return the first secret that begins between two positions, or None. It may end behind `end`."""
-    limit = end + _OVERLAP_CHARS
-    if not _may_have_secrets(text[start:limit]):
-        return None
-    found = _secret.search(text, start, limit)
-    is_cut = found is not None and found.end() == limit
-    return _secret.match(text, found.start()) if found is not None and is_cut else found
+    if not text or not _may_have_secrets(text):
+        return text
+    if len(text) <= PIECE_CHARS:
+        return _secret.sub(_mark, text)
+    clean, copied = "", 0
+    for found in iterate_matches(_secret, text):
+        clean += text[copied : found.start()] + _mark(found)
+        copied = found.end()
+    return clean + text[copied:] if clean else text
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -84,7 +63,9 @@ def _mark(found: re.Match[str]) -> str:
 
 
 def _may_have_secrets(text: str) -> bool:
-    return _hint.search(text.lower()) is not None
+    if len(text) <= PIECE_CHARS:
+        return _hint.search(text.lower()) is not None
+    return next(iterate_matches(_hint, text.lower()), None) is not None
 
 
 def redact_json(value: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
+from sash.engine.offload import offload
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
@@ -76,7 +77,8 @@ class TurnVerbs(SessionVerbs):
 
     async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Start the turn that a request describes. The turn is in the store when this returns."""
-        return await self._begin(check_label("session_id", session_id), owner, self._clean(sent), sent.busy)
+        request = await offload(len(sent.message), self._clean, sent)
+        return await self._begin(check_label("session_id", session_id), owner, request, sent.busy)
 
     def _clean(self, sent: SendMessage) -> ContinuationRequest:
         """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""
@@ -138,10 +140,9 @@ class TurnVerbs(SessionVerbs):
         idempotency_key: str | None = None,
     ) -> Continuation:
         """Add a turn that another agent answered. `amend_turn` can set a missing `ai_response` later."""
-        request = self._clean(
-            SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
-        )
-        answer = None if ai_response is None else self._clean_answer(ai_response)
+        sent = SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
+        request = await offload(len(sent.message), self._clean, sent)
+        answer = None if ai_response is None else await self._clean_answer(ai_response)
         new = self._make_continuation(session_id, owner, request)
         return _check_key(new, await self._worker.record(new, answer))
 
@@ -149,13 +150,13 @@ class TurnVerbs(SessionVerbs):
         self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
         """Set or replace the answer of a completed turn, in the window and in the transcript."""
-        return await amend(self._parts, owner, continuation_id, self._clean_answer(ai_response))
+        return await amend(self._parts, owner, continuation_id, await self._clean_answer(ai_response))
 
-    def _clean_answer(self, answer: Any) -> str:
+    async def _clean_answer(self, answer: Any) -> str:
         if not isinstance(answer, str):
             raise InvalidInput(f"ai_response must be a string, got {type(answer).__name__}")
         check_size(len(check_text(answer).encode()), self._max_message_bytes)
-        return redact(answer)
+        return await offload(len(answer), redact, answer)
 
     async def list_turns(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, limit: int | None = None

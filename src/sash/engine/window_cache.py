@@ -12,6 +12,8 @@ from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 
 MAX_WINDOWS = 256
+# Word searches look at this many characters of a message.
+MAX_SEARCHED_CHARS = 32 << 10
 
 Render = Callable[[MessageEntry], dict[str, Any]]
 
@@ -19,8 +21,9 @@ Render = Callable[[MessageEntry], dict[str, Any]]
 class CachedWindow:
     """A window with its messages as a model reads them, rendered once and never changed.
 
-    `texts` has the plain text of each message, for word searches. `last_prompt` is the last model request
-    with this window and `briefing` the description of the home in it; both are lost with the process.
+    `texts` has the beginning of each message in normal form, for word searches. `last_prompt` is the last
+    model request with this window and `briefing` the description of the home in it; both are lost with the
+    process.
     """
 
     def __init__(self, window: Window, render: Render) -> None:
@@ -29,7 +32,7 @@ class CachedWindow:
         self.last_prompt: list[dict[str, Any]] | None = None
         self.briefing: HomeBriefing | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
-        self.texts: dict[str, str] = {m.id: normalize(m.text) for m in window}
+        self.texts: dict[str, str] = {m.id: _normalize(m) for m in window}
 
     def drop_briefing(self) -> None:
         """Drop the description of the home, and the changes that stand in the messages."""
@@ -41,10 +44,14 @@ class CachedWindow:
         """Add a message and return the evictions that it caused."""
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
-        self.texts[message.id] = normalize(message.text)
+        self.texts[message.id] = _normalize(message)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted
+
+
+def _normalize(message: MessageEntry) -> str:
+    return normalize(message.text[:MAX_SEARCHED_CHARS])
 
 
 class WindowCache:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 
 from sash.errors import InvalidLimit
+from sash.values.long_text import iterate_matches
 from sash.values.messages import MessageEntry
 from sash.values.validation import check_limit
 
@@ -69,7 +70,7 @@ def find_identifiers(text: str) -> list[str]:
 
 
 def _iterate_identifiers(text: str) -> Iterator[str]:
-    for match in _identifier.finditer(text):
+    for match in iterate_matches(_identifier, text):
         found = match.group().rstrip(_TRAILING)
         if match["url"]:
             found = _strip_closing_brackets(found)

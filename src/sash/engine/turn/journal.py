@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 from sash.engine.event_hub import EventHub
+from sash.engine.offload import offload
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
@@ -130,7 +131,11 @@ async def keep_artifact(
 ) -> ArtifactRef:
     """Store an artifact of a session, and return the reference to it. Text is stored without its secrets."""
     is_text = media_type.startswith(("text/", "application/json"))
-    clean = redact(data.decode(errors="replace")).encode() if is_text else data
+    clean = await offload(len(data), _redact_bytes, data) if is_text else data
     ref = ArtifactRef(new_id, media_type, len(clean), redact(name))
     await store.put_artifact(Artifact(ref, session_id, owner, clean))
     return ref
+
+
+def _redact_bytes(data: bytes) -> bytes:
+    return redact(data.decode(errors="replace")).encode()

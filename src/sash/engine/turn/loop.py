@@ -12,6 +12,7 @@ from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
+from sash.engine.offload import offload
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -29,6 +30,7 @@ from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
 # A message accepts an id of at most 256 characters, and a number may follow this one.
 MAX_CALL_ID_CHARS = 240
+MAX_SENTENCE_CHARS = 1000
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
 EMPTY_ANSWER = "The model has said nothing."
@@ -123,7 +125,8 @@ class Loop:
         if self._context is None:
             self._context = await self._turn_context.build()
         context, messages = self._context, self._progress.prompt()
-        counted = context.tokens + self._parts.contexts.count_messages(messages)
+        size = sum([len(message["content"]) for message in messages])
+        counted = context.tokens + await offload(size, self._parts.contexts.count_messages, messages)
         config = await self._budget.reserve(counted, self._config)
         request = ModelRequest([*context.messages, *messages], context.tools, config)
         if not self._turn_context.is_for_other_model and self._request.allow_tools:
@@ -163,8 +166,11 @@ class Loop:
                 hub.end_text(session_id, continuation_id)
 
     async def _understand(self) -> Answer | None:
-        """Return the answer of the first intent that understands the message, or None."""
-        if self._request.attachments:
+        """Return the answer of the first intent that understands the message, or None.
+
+        Intents understand short sentences, so a long message goes to the model.
+        """
+        if self._request.attachments or len(self._request.message) > MAX_SENTENCE_CHARS:
             return None
         messages = self._progress.transcript() if self._progress.tool_calls else ()
         results = tuple(LocalCallResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")

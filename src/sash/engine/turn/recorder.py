@@ -3,6 +3,7 @@
 import asyncio
 from weakref import WeakValueDictionary
 
+from sash.engine.offload import offload
 from sash.engine.parts import Parts
 from sash.engine.turn.runner import add_messages, cache_window
 from sash.engine.window_cache import CachedWindow
@@ -40,7 +41,7 @@ class Recorder:
         question = parts.renderer.render_question(new.request.content, new.created_at)
         # A missing answer gets its place now, because no message can be inserted later.
         messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer or ""}]
-        change = add_messages(parts, session, window, new, messages, RECORDED_TAG)
+        change = await add_messages(parts, session, window, new, messages, RECORDED_TAG)
         end = TurnEnd(
             "completed",
             (Recorded(answer),),
@@ -66,7 +67,7 @@ class Recorder:
 async def amend(parts: Parts, owner: str, continuation_id: str, answer: str) -> Continuation:
     """Set or replace the answer of a turn."""
     shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
-    tokens = parts.counter.count_message(shown["content"])
+    tokens = await offload(len(answer), parts.counter.count_message, shown["content"])
     amended = await parts.store.amend(owner, continuation_id, answer, tokens)
     parts.hub.wake(amended.session_id)
     return amended

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sash.engine.budget import TurnBudget
+from sash.engine.offload import offload
 from sash.engine.parts import Parts, choose_model
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -107,10 +108,10 @@ class TurnRunner:
     async def _complete(self, answered: Answered, window: CachedWindow) -> None:
         """End the turn: its messages join the window and may evict others."""
         parts, turn, progress = self._parts, self._turn, self._progress
-        text = redact(answered.answer.content)
+        text = await offload(len(answered.answer.content), redact, answered.answer.content)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if answered.answer.local else frozenset()
-        change = add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
@@ -194,7 +195,7 @@ class WindowChange:
     cut: Cut | None = None
 
 
-def add_messages(
+async def add_messages(
     parts: Parts,
     session: Session,
     window: CachedWindow,
@@ -203,8 +204,8 @@ def add_messages(
     tag: frozenset[str] = frozenset(),
 ) -> WindowChange:
     """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
-    now = parts.clock.now()
-    entries = tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
+    size = sum([len(message["content"]) for message in messages])
+    entries = await offload(size, _make_entries, parts, continuation, messages, tag)
     evictions = [
         eviction
         for entry, message in zip(entries, messages, strict=True)
@@ -213,10 +214,11 @@ def add_messages(
     if not evictions:
         return WindowChange(entries)
     evicted = tuple(eviction.message for eviction in evictions)
+    digest = await offload(sum(len(m.text) for m in evicted), _extend_digest, parts, session, evicted)
     cut = Cut(
         tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions),
         tuple(window.window.find_turn_starts()),
-        _extend_digest(parts, session, evicted),
+        digest,
     )
     return WindowChange(entries, evicted, cut)
 
@@ -227,6 +229,13 @@ def cache_window(parts: Parts, session: Session, window: CachedWindow, change: W
     if change.evicted:
         window.drop_briefing()
         parts.maintenance.after_cut(session, list(change.evicted))
+
+
+def _make_entries(
+    parts: Parts, continuation: Continuation, messages: Sequence[dict[str, Any]], tag: frozenset[str]
+) -> tuple[MessageEntry, ...]:
+    now = parts.clock.now()
+    return tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
 
 
 def _make_entry(

@@ -22,6 +22,8 @@ LATE = timedelta(minutes=5)
 # Recalled turns get at most the window's tokens divided by this number.
 PART_FOR_RECALL = 12
 MAX_RECALLED = 2
+# Searches for entities and earlier turns read this much of a message.
+MAX_QUERY_CHARS = 4000
 
 _logger = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ class TurnContext:
         self._window = window
         self._progress = progress
         self._journal = journal
+        self._query = turn.continuation.request.message[:MAX_QUERY_CHARS]
         self._model_name = parts.model_name(config)
 
     @property
@@ -89,12 +92,11 @@ class TurnContext:
             return error.message
         if self._progress.home_changes:
             return ""
-        message = self._continuation.request.message
         if window.briefing is not None and window.briefing.changed_tokens > MAX_CHANGED_TOKENS:
             window.drop_briefing()
         if window.briefing is None:
-            window.briefing = parts.brief_home(self._session, message)
-        elif news := describe_changes(index, window.briefing, message):
+            window.briefing = parts.brief_home(self._session, self._query)
+        elif news := describe_changes(index, window.briefing, self._query):
             step = HomeChanged(f"In the house, since you were told last:\n{news}")
             self._journal.write(step)
         return ""
@@ -111,13 +113,12 @@ class TurnContext:
         parts, session, window = self._parts, self._session, self._window.window
         if not window.evicted_count or self._progress.recalled is not None:
             return
-        message = self._continuation.request.message
-        unknown = find_missing(extract_stems(message), self._window.texts.values())
+        unknown = find_missing(extract_stems(self._query), self._window.texts.values())
         if not unknown and parts.embedder is None:
             return
         try:
             found = await recall_rare(
-                parts.store, session.owner, session.id, message, unknown, parts.embedder
+                parts.store, session.owner, session.id, self._query, unknown, parts.embedder
             )
         except SashError as error:
             _logger.warning("recall failed: %s", error.message)

@@ -36,6 +36,7 @@ from sash.ports.model import (
 from sash.ports.prompt import split_time
 
 # The runtime cuts results of more than a few kilobytes, so each call asks for little.
+MAX_SENTENCE_CHARS = 1000
 MAX_FOUND = 30
 MAX_READ = 10
 MAX_BATTERIES = 25
@@ -57,7 +58,7 @@ class OfflineModel(Model):
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         turn = _get_turn(request.messages)
         time, text = split_time(extract_text(turn[0]))
-        sentence, outputs = parse_sentence(text), read_outputs(turn)
+        sentence, outputs = parse_sentence(text[:MAX_SENTENCE_CHARS]), read_outputs(turn)
         tools = frozenset(tool["function"]["name"] for tool in request.tools)
         call = _plan_call(sentence, outputs, tools)
         if call is not None and call.name in tools:

@@ -1,0 +1,27 @@
+"""Searches in long texts.
+
+A search holds Python's global lock until it finds something. So a long text is searched in pieces, and other
+threads run in between.
+"""
+
+import re
+from collections.abc import Iterator
+
+PIECE_CHARS = 32 << 10
+# A search reads this much of the next piece, because a match may begin in one piece and end in the next.
+_OVERLAP_CHARS = 10 << 10
+
+
+def iterate_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern, as its `finditer` does. No match may be empty."""
+    at = 0
+    while at < len(text):
+        end, limit = at + PIECE_CHARS, at + PIECE_CHARS + _OVERLAP_CHARS
+        at = end
+        for found in pattern.finditer(text, end - PIECE_CHARS, limit):
+            if found.start() >= end:
+                break
+            whole = pattern.match(text, found.start()) if found.end() == limit else found
+            if whole is not None:
+                yield whole
+                at = max(end, whole.end())
