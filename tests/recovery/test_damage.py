@@ -149,7 +149,7 @@ async def test_the_layout_is_the_seed_s(tmp_path):
     lines = [json.loads(line) for line in (folder / "logs" / f"{ids[0]}.log").read_text().splitlines()]
     assert [line["type"] for line in lines] == ["observed_event", "summary"]
     assert (tmp_path / "artifacts").is_dir()
-    assert json.loads((tmp_path / "index" / "meta.json").read_text()) == {"version": 1}
+    assert json.loads((tmp_path / "index" / "meta.json").read_text())["version"] == 1
 
 
 async def test_a_damaged_turn_file_is_reported_and_its_log_is_used(tmp_path):
@@ -350,8 +350,8 @@ async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):
         with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
             patch.setattr("sash.stores.files.session_writer.SessionWriter.write_session", full)
             await sash.import_session(export)
-        await sash.import_session(export)
+        imported = await sash.import_session(export)
     async with runtime(FilesStore(tmp_path / "to")) as sash:
-        again = await sash.export_session(session.id)
+        again = await sash.export_session(imported.id)
         assert [s["step"]["cursor"] for s in again["steps"]] == [s["step"]["cursor"] for s in export["steps"]]
         assert len(again["messages"]) == 6

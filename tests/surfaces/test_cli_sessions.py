@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from sash.cli.transcript import last_messages
+from sash.values.ids import is_ulid
 from tests.surfaces.command_line import (
     NO_HOME,
     SASH,
@@ -103,10 +104,12 @@ def test_a_session_can_move_to_another_data_folder(cli, tmp_path):
     assert exported.stderr == f"Wrote the session with 4 messages to {file}.\n"
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     brought = cli("import", file, "--data", other, "--owner", "eve")
-    assert (brought.returncode, brought.stdout) == (0, f"{session}\n"), brought.stderr
-    there = json.loads(cli("show", session, "--json", "--data", other, "--owner", "eve").stdout)
+    assert brought.returncode == 0, brought.stderr
+    moved = brought.stdout.strip()
+    there = json.loads(cli("show", moved, "--json", "--data", other, "--owner", "eve").stdout)
     here = json.loads(cli("show", session, "--json").stdout)
-    assert there["messages"] == here["messages"] != []
+    assert moved != session, "another store gives new ids"
+    assert [m["content"] for m in there["messages"]] == [m["content"] for m in here["messages"]] != []
     assert cli("import", file).returncode == 4, "it is here already"
 
 
@@ -115,7 +118,7 @@ def test_an_export_goes_through_a_pipe(cli, tmp_path):
     exported = cli("export", session).stdout
     assert json.loads(exported)["session"]["id"] == session
     brought = cli("import", "-", "--data", tmp_path / "other", input=exported)
-    assert brought.stdout == f"{session}\n"
+    assert is_ulid(brought.stdout.strip())
 
 
 def test_an_export_replaces_a_file_only_with_force(cli, tmp_path):

@@ -1,96 +1,260 @@
-"""Reads an exported session. An export may come from anywhere, so all of it is checked."""
+"""Reads an exported session. An export may come from anywhere, so all of it is checked.
 
+The ids of an export are replaced by new ones, unless the export proves that this store made it for this
+owner: then the owner moves a session back.
+"""
+
+import hmac
 import json
 import re
-from dataclasses import asdict, replace
-from typing import Any
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timedelta
+from typing import Any, get_args
 
-from sash.engine.redaction import redact_json
+from pydantic import ValidationError
+
+from sash.engine.notes import MAX_NOTES, clean_preferences
+from sash.engine.redaction import clean_object, redact_json
+from sash.engine.session_export import FORMAT, list_ids, sign_ids
+from sash.engine.turn.progress import Progress
 from sash.errors import InvalidExport, SashError
+from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.ports.model import check_options
-from sash.ports.store import Bundle
+from sash.ports.store import Bundle, StoredMessage, StoredStep
 from sash.values.codec import adapter
-from sash.values.continuations import UNDER_WAY, Continuation
-from sash.values.ids import is_ulid
-from sash.values.messages import ConversationWindow
-from sash.values.stats import Stats
+from sash.values.continuations import UNDER_WAY, Continuation, ContinuationRequest
+from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.sessions import Fact, Pin, Session
+from sash.values.steps import Plan
+from sash.values.validated import describe_faults
+from sash.values.validation import MAX_NOTE_CHARS, check_attachment, check_depth, check_size, check_tool_calls
+
+# Clocks of machines differ, so that an export may come from a little later.
+MAX_CLOCK_DIFFERENCE = timedelta(days=1)
+# A redacted text may be longer than the text that was checked.
+REDACTION_FACTOR = 4
+MAX_MEMORY_CHARS = 64 << 10
 
 _TYPE = re.compile(r"[\w.+-]{1,100}/[\w.+-]{1,100}(; ?charset=[\w-]{1,40})?", re.ASCII)
+_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _WITH_TEXT = ("session", "continuations", "steps", "messages")
+_PARTS = {part.name: part.type for part in fields(Bundle)}
 
 
-def read_bundle(data: Any, owner: str, reserved_options: frozenset[str]) -> Bundle:
+@dataclass(frozen=True, slots=True)
+class ImportRules:
+    """What an import needs to know of the runtime."""
+
+    owner: str
+    now: datetime
+    export_key: bytes
+    new_id: Callable[[], str]
+    reserved_options: frozenset[str]
+    max_message_bytes: int
+    counter: TokenCounter
+    render: Callable[[MessageEntry], dict[str, Any]]
+
+
+def read_export(data: Any, rules: ImportRules) -> Bundle:
     """Read an export for an owner. Raise `InvalidExport` if it is damaged.
 
     Turns that were running or queued become interrupted.
     """
-    if not isinstance(data, dict) or data.get("format") != "sash.session" or data.get("version") != 1:
+    if not isinstance(data, dict) or any(data.get(key) != value for key, value in FORMAT.items()):
         raise InvalidExport("this is not a session that Sash can import: `format` or `version` is wrong")
-    body = {key: value for key, value in data.items() if key not in ("format", "version")}
     try:
-        clean = body | {key: redact_json(body[key]) for key in _WITH_TEXT if key in body}
-        bundle: Bundle = adapter(Bundle).validate_json(json.dumps(clean))
-        for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
-            check_options(config.options if config else (), reserved_options)
-    except (SashError, TypeError, ValueError, RecursionError) as error:
+        check_depth(data)
+        new_ids = _choose_ids(data, rules)
+        bundle = Bundle(**{name: _read_part(name, data[name], new_ids) for name in _PARTS if name in data})
+        bundle = _clean(bundle, rules)
+    except LookupError as error:
+        raise InvalidExport(f"the export is damaged: it lacks the field {error}") from error
+    except (SashError, TypeError, ValueError, RecursionError, OverflowError) as error:
         raise InvalidExport(f"the export is damaged: {error}") from error
-    _check(bundle)
-    return replace(
-        bundle,
-        session=replace(bundle.session, owner=owner, version=bundle.session.version + 1),
-        continuations=tuple(_import_continuation(c, owner) for c in bundle.continuations),
-        artifacts=tuple(replace(a, owner=owner) for a in bundle.artifacts),
+    return bundle
+
+
+def _choose_ids(data: dict[str, Any], rules: ImportRules) -> dict[str, str]:
+    """Return new ids by the ids of the export. Empty if the export keeps its ids."""
+    ids = list_ids(data)
+    signature = data.get("signature")
+    own = sign_ids(rules.owner, ids, rules.export_key)
+    if isinstance(signature, str) and hmac.compare_digest(signature.encode(), own.encode()):
+        return {}
+    return {old: rules.new_id() for old in sorted(ids)}
+
+
+def _read_part(name: str, value: Any, new_ids: dict[str, str]) -> Any:
+    """Return a part of the bundle. Records are read one by one, so that other threads can run."""
+    kinds = get_args(_PARTS[name])
+    if not kinds or kinds[-1] is not Ellipsis:
+        return _read_record(name, _PARTS[name], value, new_ids)
+    if not isinstance(value, list):
+        raise InvalidExport(f"{name} must be a list")
+    return tuple(_read_record(name, kinds[0], record, new_ids) for record in value)
+
+
+def _read_record(name: str, kind: Any, record: Any, new_ids: dict[str, str]) -> Any:
+    text = json.dumps(redact_json(record) if name in _WITH_TEXT else record)
+    if new_ids and name != "artifacts":
+        text = _ID.sub(lambda found: new_ids.get(found[0], found[0]), text)
+    try:
+        value = adapter(kind).validate_json(text)
+        if isinstance(value, StoredStep):
+            _check_body(value)
+    except ValidationError as error:
+        raise InvalidExport(f"{name}: {describe_faults(error.errors(include_url=False))}") from error
+    if new_ids and name == "artifacts":
+        return replace(
+            value,
+            ref=replace(value.ref, id=new_ids[value.ref.id]),
+            session_id=new_ids.get(value.session_id, value.session_id),
+        )
+    return value
+
+
+def _check_body(stored: StoredStep) -> None:
+    """Check the types of a step's fields. The codec trusts them, because Sash writes the journal."""
+    body = stored.step.body
+    kind = adapter(type(body))
+    kind.validate_json(kind.dump_json(body, warnings=False))
+    if isinstance(body, Plan):
+        check_tool_calls(body.tool_calls)
+
+
+def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
+    """Check the parts of a bundle and how they fit together, and adapt it to this runtime."""
+    _check_records(bundle)
+    _check_times(bundle, rules.now + MAX_CLOCK_DIFFERENCE)
+    _check_memory(bundle.session)
+    for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
+        check_options(config.options if config else (), rules.reserved_options)
+    for stored in bundle.messages:
+        # A message may have a text and attachments of the maximum size.
+        check_size(stored.message.size, 2 * REDACTION_FACTOR * rules.max_message_bytes)
+    session = replace(
+        bundle.session,
+        owner=rules.owner,
+        version=bundle.session.version + 1,
+        preferences=clean_preferences(bundle.session.preferences),
+        context=clean_object(bundle.session.context),
     )
+    cleaned = replace(
+        bundle,
+        session=session,
+        continuations=tuple(_clean_continuation(c, rules) for c in bundle.continuations),
+        messages=tuple(_count_message(m, rules) for m in bundle.messages),
+        artifacts=tuple(replace(a, owner=rules.owner) for a in bundle.artifacts),
+    )
+    _check_window(cleaned)
+    _check_journals(cleaned)
+    return cleaned
 
 
-def _import_continuation(continuation: Continuation, owner: str) -> Continuation:
-    under_way = continuation.status in UNDER_WAY
-    return replace(continuation, owner=owner, status="interrupted" if under_way else continuation.status)
+def _clean_continuation(continuation: Continuation, rules: ImportRules) -> Continuation:
+    request: ContinuationRequest = continuation.request
+    check_size(len(request.message.encode()), REDACTION_FACTOR * rules.max_message_bytes)
+    attachments = tuple(map(check_attachment, request.attachments))
+    check_size(len(json.dumps(attachments)), rules.max_message_bytes)
+    clean_object(request.planner_hints)
+    clean_object(request.metadata)
+    status = "interrupted" if continuation.status in UNDER_WAY else continuation.status
+    request = replace(request, attachments=attachments)
+    return replace(continuation, owner=rules.owner, status=status, request=request)
 
 
-def _check(bundle: Bundle) -> None:
-    """Raise `InvalidExport` for invalid ids, and for parts that do not fit together."""
-    session_id = bundle.session.id
-    turns = [c.id for c in bundle.continuations]
-    artifacts = [a.ref.id for a in bundle.artifacts]
-    for key in (session_id, *turns, *artifacts):
-        if not is_ulid(key):
-            raise InvalidExport(f"the export is damaged: {key!r:.80} is not an id")
+def _count_message(stored: StoredMessage, rules: ImportRules) -> StoredMessage:
+    """Count the tokens of a message in the window again: a budget relies on the count."""
+    if not stored.in_window:
+        return stored
+    shown = rules.render(stored.message)
+    count = rules.counter.count_message(shown["content"], shown.get("tool_calls", ()), shown.get("name"))
+    return replace(stored, message=replace(stored.message, token_count=count))
+
+
+def _check_records(bundle: Bundle) -> None:
+    """Raise `InvalidExport` for parts that do not fit together."""
+    session_id, turns = bundle.session.id, {c.id for c in bundle.continuations}
     known: set[str | None] = {*turns, None}
-    for what, sound in (
+    message_ids = {m.message.id for m in bundle.messages}
+    steps = [stored.step for stored in bundle.steps]
+    keys = [c.request.idempotency_key for c in bundle.continuations if c.request.idempotency_key is not None]
+    for what, is_sound in (
         ("an artifact has an unknown type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
-        ("an id occurs twice", len({*turns, *artifacts}) == len(turns) + len(artifacts)),
+        ("the size of an artifact is wrong", all(a.ref.size == len(a.data) for a in bundle.artifacts)),
         (
-            "a continuation belongs to another session",
-            all(c.session_id == session_id for c in bundle.continuations),
+            "a record belongs to another session",
+            all(c.session_id == session_id for c in bundle.continuations)
+            and all(m.session_id == session_id for m in bundle.messages)
+            and all(a.session_id == session_id for a in bundle.artifacts),
         ),
-        ("a step has no continuation", all(s.continuation_id in known for s in bundle.steps)),
-        ("a message belongs to another session", all(m.session_id == session_id for m in bundle.messages)),
+        ("a step has no continuation", all(s.continuation_id in turns for s in bundle.steps)),
         ("the turn of a message is missing", all(m.continuation_id in known for m in bundle.messages)),
-        ("an artifact belongs to another session", all(a.session_id == session_id for a in bundle.artifacts)),
         ("messages are out of order", all(n == m.position for n, m in enumerate(bundle.messages, 1))),
-        ("a message occurs twice", len({m.message.id for m in bundle.messages}) == len(bundle.messages)),
-        ("a step occurs twice", len({s.step.cursor for s in bundle.steps}) == len(bundle.steps)),
+        ("a message occurs twice", len(message_ids) == len(bundle.messages)),
+        ("a step occurs twice", len({step.cursor for step in steps}) == len(steps)),
+        ("a step has the number 0", all(step.cursor and step.n for step in steps)),
+        ("an idempotency_key occurs twice", len(set(keys)) == len(keys)),
+        (
+            "the last eviction has an unknown message",
+            all(evicted.message_id in message_ids for evicted in bundle.evicted)
+            and len(bundle.evicted) <= len(bundle.messages),
+        ),
+        ("a turn starts with an unknown message", message_ids.issuperset(bundle.turn_starts)),
         (
             "more than one turn holds the session",
             sum(c.status == "awaiting_approval" for c in bundle.continuations) <= 1,
         ),
-        (
-            "a counter is negative",
-            all(map(_is_sound, (bundle.session.stats, *(c.stats for c in bundle.continuations)))),
-        ),
     ):
-        if not sound:
-            raise InvalidExport(f"the export is damaged: {what}")
+        if not is_sound:
+            raise InvalidExport(what)
+
+
+def _check_times(bundle: Bundle, latest: datetime) -> None:
+    if any(time > latest for time in _list_times(bundle)):
+        raise InvalidExport("a time lies in the future")
+
+
+def _list_times(bundle: Bundle) -> Iterator[datetime]:
+    session = bundle.session
+    yield from (session.created_at, session.updated_at)
+    yield from () if session.memory.cut_at is None else (session.memory.cut_at,)
+    yield from (fact.created_at for fact in session.memory.facts)
+    yield from (pin.created_at for pin in session.memory.pins)
+    for continuation in bundle.continuations:
+        yield from (continuation.created_at, continuation.updated_at)
+    yield from (stored.step.ts for stored in bundle.steps)
+    yield from (stored.message.timestamp for stored in bundle.messages)
+
+
+def _check_memory(session: Session) -> None:
+    memory = session.memory
+    notes: list[Fact | Pin] = [*memory.facts, *memory.pins]
+    if max(len(memory.facts), len(memory.pins)) > MAX_NOTES:
+        raise InvalidExport(f"a session keeps at most {MAX_NOTES} facts and {MAX_NOTES} pins")
+    if any(len(note.text) > REDACTION_FACTOR * MAX_NOTE_CHARS or len(note.id) > 256 for note in notes):
+        raise InvalidExport(f"a fact or pin is longer than {MAX_NOTE_CHARS} characters")
+    if max(len(memory.digest), len(memory.summary)) > MAX_MEMORY_CHARS:
+        raise InvalidExport("the digest or the summary is too long")
+
+
+def _check_window(bundle: Bundle) -> None:
     messages = tuple(m.message for m in bundle.messages if m.in_window)
     try:
-        Window.restore(ConversationWindow(session_id, messages, turn_starts=bundle.turn_starts))
+        Window.restore(ConversationWindow(bundle.session.id, messages, turn_starts=bundle.turn_starts))
     except SashError as error:
-        raise InvalidExport(f"the export is damaged: its window is invalid: {error.message}") from error
+        raise InvalidExport(f"its window is invalid: {error.message}") from error
 
 
-def _is_sound(stats: Stats | None) -> bool:
-    """Return True if no counter is negative, or if there are no stats."""
-    numbers = [] if stats is None else [*asdict(stats).values()]
-    return all(n >= 0 for n in numbers if not isinstance(n, dict))
+def _check_journals(bundle: Bundle) -> None:
+    """Raise `InvalidExport` if a turn that can be resumed has steps that do not fit together."""
+    steps = sorted(bundle.steps, key=lambda stored: stored.step.cursor)
+    for turn in bundle.continuations:
+        if not turn.is_final:
+            try:
+                own = tuple(stored.step for stored in steps if stored.continuation_id == turn.id)
+                Progress.from_steps(turn.request.message, own)
+            except (LookupError, AttributeError, TypeError, ValueError) as error:
+                raise InvalidExport("the steps of a turn do not fit together") from error

@@ -8,12 +8,12 @@ from typing import Any
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
-from sash.engine.session_import import read_bundle
+from sash.engine.session_export import write_export
+from sash.engine.session_import import ImportRules, read_export
 from sash.engine.worker import Worker
 from sash.errors import InvalidInput, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
-from sash.values.codec import adapter
 from sash.values.ids import is_ulid
 from sash.values.requests import StartSession
 from sash.values.sessions import (
@@ -38,6 +38,7 @@ class SessionVerbs:
 
     _parts: Parts
     _worker: Worker
+    _max_message_bytes: int
     defaults: Defaults
 
     async def start_session(
@@ -234,8 +235,7 @@ class SessionVerbs:
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Return a whole session as JSON values; `import_session` reads them."""
         bundle = await self._parts.store.export_session(owner, session_id)
-        data = await asyncio.to_thread(adapter(Bundle).dump_python, bundle, mode="json")
-        return {"format": "sash.session", "version": 1, **data}
+        return await asyncio.to_thread(write_export, bundle, await self._parts.store.export_key())
 
     async def import_session(
         self,
@@ -244,12 +244,25 @@ class SessionVerbs:
         owner: str = DEFAULT_OWNER,
         adopt: Callable[[Session], Session] = lambda session: session,
     ) -> Session:
-        """Import an exported session for this owner. `adopt` may change it before it is stored."""
+        """Import an exported session for this owner. `adopt` may change it before it is stored.
+
+        The records get new ids, unless this store made the export for the same owner.
+        """
         await self._check_room(owner)
-        reserved = self._parts.model.reserved_options
-        bundle = await asyncio.to_thread(read_bundle, data, owner, reserved)
-        session = await self._parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
-        self._parts.windows.drop_owner(owner)
+        parts = self._parts
+        rules = ImportRules(
+            owner=check_label("owner", owner),
+            now=parts.clock.now(),
+            export_key=await parts.store.export_key(),
+            new_id=parts.new_id,
+            reserved_options=parts.model.reserved_options,
+            max_message_bytes=self._max_message_bytes,
+            counter=parts.counter,
+            render=parts.renderer.render,
+        )
+        bundle = await asyncio.to_thread(read_export, data, rules)
+        session = await parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
+        parts.windows.drop_owner(owner)
         return session
 
     async def list_messages(

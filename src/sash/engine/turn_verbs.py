@@ -41,7 +41,6 @@ class TurnVerbs(SessionVerbs):
     """Methods for turns. A turn runs in its own task, so it continues if its caller goes away."""
 
     _feeds: EventFeeds
-    _max_message_bytes: int
 
     async def send_message(
         self,

@@ -21,6 +21,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from sash.memory.window import Reason
+from sash.values.bounds import Natural
 from sash.values.continuations import (
     ArtifactRef,
     Continuation,
@@ -185,7 +186,7 @@ class StoredMessage:
     """A message of a transcript, with its position (from 1) and its turn."""
 
     session_id: str
-    position: int
+    position: Natural
     message: MessageEntry
     in_window: bool
     continuation_id: str | None = None
@@ -205,7 +206,7 @@ class Vector:
 
     __pydantic_config__ = {"ser_json_bytes": "base64", "val_json_bytes": "base64"}  # noqa: RUF012
 
-    position: int
+    position: Natural
     model: str
     data: bytes
 
@@ -242,7 +243,7 @@ class Bundle:
     artifacts: tuple[Artifact, ...] = ()
     turn_starts: tuple[str, ...] = ()
     evicted: tuple[Evicted, ...] = ()
-    evicted_count: int = 0
+    evicted_count: Natural = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,9 @@ class Store(Protocol):
 
     async def close(self) -> None:
         """Finish pending writes and release all resources."""
+
+    async def export_key(self) -> bytes:
+        """Return 32 random bytes, which the store keeps from its creation on. They sign exports."""
 
     async def create_session(self, session: Session) -> None: ...
 

@@ -24,7 +24,7 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active
-from sash.ports.store import ClaimRequest, Cut, Lease, Page, SessionTotals, TurnEnd, WaitingStatus
+from sash.ports.store import ClaimRequest, Cut, Lease, SessionTotals, TurnEnd, WaitingStatus
 from sash.stores.states import (
     NO_LEASE,
     AmendChange,
@@ -135,12 +135,6 @@ def check_free(session_id: str, holder_id: str | None) -> None:
             session_id=session_id,
             continuation_id=holder_id,
         )
-
-
-def cut_page(sessions: Sequence[Session], limit: int) -> Page:
-    """Return a page with the first `limit` sessions. There is a next page if `sessions` has more."""
-    chosen = tuple(sessions[:limit])
-    return Page(chosen, chosen[-1].id if len(sessions) > limit else None)
 
 
 def make_window(

@@ -1,10 +1,10 @@
 """A continuation: the execution of one turn. Its steps are the journal, in `sash.values.steps`."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, Literal
 
-from sash.values.sessions import ModelConfig
+from sash.values.bounds import Natural, Time
+from sash.values.sessions import Label, ModelConfig
 from sash.values.stats import Stats
 
 Status = Literal[
@@ -30,7 +30,7 @@ class ArtifactRef:
 
     id: str
     type: str
-    size: int
+    size: Natural
     name: str = ""
 
 
@@ -44,10 +44,10 @@ class ContinuationRequest:
 
     message: str
     allow_tools: bool = True
-    max_steps: int | None = None
-    time_budget_ms: int | None = None
+    max_steps: Natural | None = None
+    time_budget_ms: Natural | None = None
     planner_hints: dict[str, Any] = field(default_factory=dict)
-    idempotency_key: str | None = None
+    idempotency_key: Label | None = None
     model: ModelConfig | None = None
     attachments: tuple[dict[str, Any], ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -105,8 +105,8 @@ class Continuation:
     session_id: str
     owner: str
     status: Status
-    created_at: datetime
-    updated_at: datetime
+    created_at: Time
+    updated_at: Time
     request: ContinuationRequest
     response: ContinuationResponse | None = None
     error: ContinuationError | None = None

@@ -34,9 +34,9 @@ class Ulids:
         """Make the next id greater than `last`, an id of an earlier process.
 
         That process may have made greater ids that are not known here, so the next id starts a new
-        millisecond.
+        millisecond. An id from `LATEST_ID` on is damaged and has no effect.
         """
-        if last is None or not is_ulid(last):
+        if last is None or not is_ulid(last) or last >= LATEST_ID:
             return
         value = 0
         for letter in last:
@@ -73,6 +73,9 @@ def ulid_before(at: datetime) -> str:
     """Return a text that sorts before all ids that are made at `at` or later."""
     value = max(0, (at - _EPOCH) // _MILLISECOND) << _RANDOM_BITS
     return "".join(_PAIRS[value >> shift & 1023] for shift in range(120, -1, -10))
+
+
+LATEST_ID = ulid_before(datetime(3000, 1, 1, tzinfo=UTC))
 
 
 def is_ulid(text: Any) -> bool:

@@ -13,6 +13,7 @@ from typing import Any, Literal, Self, get_args
 from zlib import crc32
 
 from sash.errors import InvalidExport, InvalidInput, InvalidRole, InvalidToolCall
+from sash.values.bounds import Natural, Time
 from sash.values.frozen_json import thaw
 from sash.values.ids import new_id
 from sash.values.validation import (
@@ -54,8 +55,8 @@ class MessageEntry:
 
     role: Role
     content: Content
-    timestamp: datetime = field(default_factory=lambda: datetime.now(UTC))
-    token_count: int = 0
+    timestamp: Time = field(default_factory=lambda: datetime.now(UTC))
+    token_count: Natural = 0
     tags: frozenset[str] = _NO_TAGS
     id: str = field(default_factory=new_id)
     tool_calls: tuple[dict[str, Any], ...] = ()

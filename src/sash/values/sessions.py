@@ -1,24 +1,23 @@
 """A session: a conversation that lives for weeks, with its model, budgets, policy and memory."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
 from pydantic import AllowInfNan, BeforeValidator, Strict, model_validator
 
 from sash.errors import InvalidLimit
+from sash.values.bounds import MAX_COUNT, Dollars, Natural, Time
 from sash.values.stats import NO_STATS, Stats
 from sash.values.validated import validated
-from sash.values.validation import MAX_DOLLARS, copy_if_object, whole
+from sash.values.validation import copy_if_object, whole
 
 Label = Annotated[str, Strict(), MinLen(1), MaxLen(256)]
 Flag = Annotated[bool, Strict()]
 # The bounds come before the conversion of 20.0 to 20, so that the JSON schema shows them.
-Count = Annotated[int, Strict(), Ge(0), Le(10**12), BeforeValidator(whole)]
-Limit = Annotated[int, Strict(), Ge(1), Le(10**12), BeforeValidator(whole)]
+Count = Annotated[int, Strict(), Ge(0), Le(MAX_COUNT), BeforeValidator(whole)]
+Limit = Annotated[int, Strict(), Ge(1), Le(MAX_COUNT), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
-Dollars = Annotated[float, Strict(), Ge(0), Le(MAX_DOLLARS)]
 # The copy comes first, because JSON turns a key such as 1 into text.
 JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
@@ -115,7 +114,7 @@ class Fact:
 
     id: str
     text: str
-    created_at: datetime
+    created_at: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +123,7 @@ class Pin:
 
     id: str
     text: str
-    created_at: datetime
+    created_at: Time
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +139,8 @@ class SessionMemory:
     summary: str = ""
     facts: tuple[Fact, ...] = ()
     pins: tuple[Pin, ...] = ()
-    last_k: int = LAST_K
-    cut_at: datetime | None = None
+    last_k: Natural = LAST_K
+    cut_at: Time | None = None
 
 
 @validated(error=InvalidLimit)
@@ -191,9 +190,9 @@ class Session:
     """
 
     id: str
-    owner: str
-    created_at: datetime
-    updated_at: datetime
+    owner: Label
+    created_at: Time
+    updated_at: Time
     status: SessionStatus = "active"
     model: ModelConfig = ModelConfig()
     budgets: Budgets = Budgets()
@@ -203,11 +202,11 @@ class Session:
     preferences: dict[str, Any] = field(default_factory=dict)
     context: dict[str, Any] = field(default_factory=dict)
     stats: Stats = NO_STATS
-    version: int = 1
-    name: str | None = None
-    area: str | None = None
+    version: Natural = 1
+    name: Label | None = None
+    area: Label | None = None
     is_one_question: bool = False
-    turns_before: int = 0
+    turns_before: Natural = 0
 
     @property
     def total_turns(self) -> int:

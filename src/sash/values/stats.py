@@ -3,10 +3,15 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
+
+from annotated_types import Ge, Le
+
+from sash.values.bounds import Dollars, Natural
 
 # Durations are counted in buckets that grow by a fifth, so that they add up and give percentiles.
 _BUCKETS_PER_DOUBLING = 4
+Bucket = Annotated[int, Ge(0), Le(200)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,24 +22,24 @@ class Stats:
     and `counted_tokens` our own count for the same calls. The price of an unpriced call is unknown.
     """
 
-    turns: int = 0
-    failed_turns: int = 0
-    cancelled_turns: int = 0
-    local_turns: int = 0
-    steps: int = 0
-    model_calls: int = 0
-    tool_calls: int = 0
-    input_tokens: int = 0
-    cached_tokens: int = 0
-    output_tokens: int = 0
-    reasoning_tokens: int = 0
-    counted_tokens: int = 0
-    reported_tokens: int = 0
-    cost_usd: float = 0.0
-    unpriced_calls: int = 0
-    duration_ms: int = 0
-    durations: dict[int, int] = field(default_factory=dict)
-    errors: dict[str, int] = field(default_factory=dict)
+    turns: Natural = 0
+    failed_turns: Natural = 0
+    cancelled_turns: Natural = 0
+    local_turns: Natural = 0
+    steps: Natural = 0
+    model_calls: Natural = 0
+    tool_calls: Natural = 0
+    input_tokens: Natural = 0
+    cached_tokens: Natural = 0
+    output_tokens: Natural = 0
+    reasoning_tokens: Natural = 0
+    counted_tokens: Natural = 0
+    reported_tokens: Natural = 0
+    cost_usd: Dollars = 0.0
+    unpriced_calls: Natural = 0
+    duration_ms: Natural = 0
+    durations: dict[Bucket, Natural] = field(default_factory=dict)
+    errors: dict[str, Natural] = field(default_factory=dict)
 
     def __add__(self, other: "Stats") -> "Stats":
         return Stats(
@@ -75,13 +80,13 @@ class Bill:
     """
 
     model: str
-    input_tokens: int
-    cached_tokens: int
-    output_tokens: int
-    reasoning_tokens: int
-    counted_tokens: int
+    input_tokens: Natural
+    cached_tokens: Natural
+    output_tokens: Natural
+    reasoning_tokens: Natural
+    counted_tokens: Natural
     estimated: bool
-    cost_usd: float | None
+    cost_usd: Dollars | None
 
     @property
     def total_tokens(self) -> int:

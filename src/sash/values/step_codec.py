@@ -6,11 +6,11 @@ event has an `event`, an end has a `status`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
 
+from sash.values.bounds import Natural, Time
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill
 from sash.values.steps import (
@@ -43,11 +43,11 @@ T = TypeVar("T")
 class StepRecord:
     """A journal entry: number `n` of its continuation, at position `cursor` among its session's events."""
 
-    n: int
-    ts: datetime
+    n: Natural
+    ts: Time
     type: StepType
     detail: Detail
-    cursor: int
+    cursor: Natural
 
 
 StepRecord.__name__ = StepRecord.__qualname__ = "Step"  # The name that the OpenAPI document shows.

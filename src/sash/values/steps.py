@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import GetCoreSchemaHandler
 
+from sash.values.bounds import Dollars
 from sash.values.continuations import Action, ArtifactRef, Status
 from sash.values.stats import Bill
 
@@ -46,7 +47,7 @@ class ToolResult:
     call_id: str
     name: str
     content: str
-    cost_usd: float = 0.0
+    cost_usd: Dollars = 0.0
     action: Action | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
 

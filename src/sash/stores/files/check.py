@@ -3,9 +3,12 @@
 import json
 from pathlib import Path
 
+from sash.errors import StoreUnavailable
 from sash.stores.backend import NO_STORE_YET, RESTORE_BACKUP, StoreCheck
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, SessionFile
 from sash.stores.lock import FileLock
+from sash.values.codec import decode
+from sash.values.ids import LATEST_ID, is_ulid
 
 
 def check_folder(folder: Path) -> StoreCheck:
@@ -32,10 +35,10 @@ def check_folder(folder: Path) -> StoreCheck:
 
 def _is_damaged(path: Path) -> bool:
     try:
-        json.loads(path.read_bytes())
-    except (OSError, ValueError):
+        decode(SessionFile, path.read_bytes())
+    except (OSError, ValueError, StoreUnavailable):
         return True
-    return False
+    return not is_ulid(path.parent.name) or path.parent.name >= LATEST_ID
 
 
 def _is_locked(path: Path) -> bool:

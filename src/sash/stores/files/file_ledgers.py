@@ -294,14 +294,17 @@ class FileLedgers(Ledgers):
             raise
 
     def _check_layout(self) -> None:
-        meta = self._folder / LAYOUT_FILE
-        version = json.loads(meta.read_bytes())["version"] if meta.exists() else LAYOUT_VERSION
+        file = self._folder / LAYOUT_FILE
+        meta = json.loads(file.read_bytes()) if file.exists() else {}
+        version = meta["version"] if meta else LAYOUT_VERSION
         if version > LAYOUT_VERSION:
             self._lock.release()
             raise StoreUnavailable(
                 f"the folder was written by a newer Sash (layout {version}): install the newer Sash"
             )
-        disk.replace(meta, json.dumps({"version": LAYOUT_VERSION}), sync=True)
+        self._export_key = bytes.fromhex(meta.get("export_key", "")) or self._export_key
+        new = {"version": LAYOUT_VERSION, "export_key": self._export_key.hex()}
+        disk.replace(file, json.dumps(new), sync=True)
 
     def _explain(self, error: Exception) -> str:
         """Return an error message for users, with the cause and the remedy."""

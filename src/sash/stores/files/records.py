@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sash.ports.store import Evicted, TurnEnd, Vector
+from sash.values.bounds import Natural
 from sash.values.codec import adapter, decode
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
@@ -25,11 +26,11 @@ class SessionFile:
     """The content of `session.json`: the session at `cursor`. The logs have all later changes."""
 
     session: Session
-    cursor: int
+    cursor: Natural
     in_window: tuple[str, ...] = ()
     turn_starts: tuple[str, ...] = ()
     evicted: tuple[Evicted, ...] = ()
-    evicted_count: int = 0
+    evicted_count: Natural = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +42,9 @@ class TurnFile:
 
     continuation: Continuation
     messages: tuple[MessageEntry, ...] = ()
-    position: int = 0
-    cursor: int = 0
-    ended: int = 0
+    position: Natural = 0
+    cursor: Natural = 0
+    ended: Natural = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,7 @@ class Commit:
 
     continuation: Continuation
     finish: TurnEnd | None = None
-    position: int = 0
+    position: Natural = 0
     amended: MessageEntry | None = None
 
 

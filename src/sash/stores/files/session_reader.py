@@ -24,6 +24,9 @@ from sash.values.sessions import Session
 from sash.values.stats import NO_STATS
 from sash.values.steps import Step
 
+# The errors of files that are damaged, or contradict each other.
+_UNREADABLE = (SashError, ValueError, TypeError, LookupError, OverflowError, AssertionError)
+
 
 class LoadedSession(NamedTuple):
     """A session, and whether its logs had later changes than its files."""
@@ -55,10 +58,10 @@ class SessionReader:
         path = folder / "session.json"
         try:
             return self._read_session(folder, decode(SessionFile, path.read_bytes()))
-        except SashError as error:
+        except _UNREADABLE as error:
             try:
                 loaded = self._rebuild_session(folder)
-            except SashError:
+            except _UNREADABLE:
                 loaded = None
             how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
             self._report.add(path, f"the session {how}: {error}")

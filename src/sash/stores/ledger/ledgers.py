@@ -1,5 +1,6 @@
 """The ledgers of all sessions, with the methods of the store contract. They are not thread-safe."""
 
+import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -29,6 +30,7 @@ from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
+from sash.values.ids import LATEST_ID
 from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
@@ -44,6 +46,10 @@ class Ledgers:
         self._session_of: dict[str, str] = {}
         self._named: dict[tuple[str, str], set[str]] = {}
         self._artifacts: dict[str, Artifact] = {}
+        self._export_key = secrets.token_bytes(32)
+
+    def export_key(self) -> bytes:
+        return self._export_key
 
     def create_session(self, session: Session) -> None:
         rules.check_name(session, self._find_named(session))
@@ -75,7 +81,8 @@ class Ledgers:
             and (cursor is None or session.id < cursor)
         )
         newest_first = sorted(matching, key=lambda session: session.id, reverse=True)
-        return rules.cut_page(newest_first, limit)
+        page = tuple(newest_first[:limit])
+        return Page(page, page[-1].id if len(newest_first) > limit else None)
 
     def find_session(self, owner: str, name: str) -> Session | None:
         ledgers = map(self._ledgers.get, self._named.get((owner, name), ()))
@@ -175,7 +182,7 @@ class Ledgers:
 
     def last_id(self) -> str | None:
         sessions = [ledger.session.id for ledger in self._all_ledgers()]
-        return max((*sessions, *self._session_of), default=None)
+        return max((key for key in (*sessions, *self._session_of) if key < LATEST_ID), default=None)
 
     def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
         return self._entry(owner, continuation_id)[1].continuation

@@ -29,6 +29,7 @@ class LedgerStore(ABC):
     async def _run(self, job: Callable[[Ledgers], T]) -> T:
         """Run a job on the ledgers and return its result."""
 
+    export_key = _make_async(Ledgers.export_key)
     create_session = _make_async(Ledgers.create_session)
     open_session = _make_async(Ledgers.open_session)
     get_session = _make_async(Ledgers.get_session)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from sash.ports.store import SessionTotals, StoredStep
 from sash.stores import rules
+from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import get_session, read_time
 from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
@@ -20,7 +21,7 @@ from sash.values.continuations import (
     ContinuationResponse,
     Status,
 )
-from sash.values.ids import ulid_before
+from sash.values.ids import LATEST_ID, ulid_before
 from sash.values.sessions import SESSION_IDLE_DAYS, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
@@ -121,11 +122,8 @@ def list_continuations(
 
 def list_waiting(db: sqlite3.Connection) -> list[Continuation]:
     found = db.execute(SQL["waiting"])
-    return [
-        read_continuation((body, status, *rest))
-        for holder_id, body, status, *rest in found
-        if rules.is_claimable(status, holder_id)
-    ]
+    rows = [row for holder_id, *row in found if rules.is_claimable(row[1], holder_id)]
+    return read_sound(read_continuation, rows)
 
 
 def renew_leases(
@@ -149,28 +147,25 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
     for worker, until, *row in db.execute(SQL["running"]).fetchall():
         lease = LeaseState(worker, None if until is None else read_time(until))
         if rules.is_lost("running", lease, now, dead_workers):
-            lost.append(read_continuation(row))
-    return lost
+            lost.append(row)
+    return read_sound(read_continuation, lost)
 
 
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
     """Return the open continuations without a worker that have not changed since `before`."""
     found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
-    return [
-        read_continuation((body, status, updated_at, ending))
-        for worker, body, status, updated_at, ending in found
-        if rules.is_forgotten(status, read_time(updated_at), worker, before)
-    ]
+    rows = [row for worker, *row in found if rules.is_forgotten(row[1], read_time(row[2]), worker, before)]
+    return read_sound(read_continuation, rows)
 
 
 def list_turn_stats(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
     where = {"owner": owner, "since": since.timestamp(), "first": ulid_before(since - MAX_TURN_AGE)}
     rows = db.execute(SQL["turn_stats"], where)
-    return [(read_time(updated_at), decode(Stats, stats)) for updated_at, stats in rows]
+    return read_sound(lambda row: (read_time(row[0]), decode(Stats, row[1])), rows)
 
 
 def last_id(db: sqlite3.Connection) -> str | None:
-    [last] = db.execute(SQL["last_id"]).fetchone()
+    [last] = db.execute(SQL["last_id"], {"latest": LATEST_ID}).fetchone()
     return last  # type: ignore[no-any-return]
 
 

@@ -8,10 +8,16 @@ from typing import Any
 
 from sash.ports.store import Page
 from sash.stores import rules
+from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.values.codec import decode, encode
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
+
+
+def get_export_key(db: sqlite3.Connection) -> bytes:
+    [key] = db.execute(SQL["export_key"]).fetchone()
+    return bytes(key)
 
 
 def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
@@ -50,7 +56,8 @@ def list_sessions(
 ) -> Page:
     where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
     found = db.execute(SQL["sessions"], where).fetchall()
-    return rules.cut_page(list(map(read_session, found)), limit)
+    last_id = found[limit - 1][0] if len(found) > limit else None
+    return Page(tuple(read_sound(lambda row: read_session(row[1:]), found[:limit])), last_id)
 
 
 def count_active(db: sqlite3.Connection, owner: str) -> int:

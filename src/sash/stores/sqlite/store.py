@@ -79,6 +79,9 @@ class SqliteStore:
     async def close(self) -> None:
         await self.database.close()
 
+    async def export_key(self) -> bytes:
+        return await self._read(sessions.get_export_key)
+
     async def create_session(self, session: Session) -> None:
         await self._write(partial(sessions.create_session, session=session))
 

@@ -8,7 +8,7 @@ SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: sessions
-SELECT s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
+SELECT s.id, s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut_at
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key
 WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:name IS NULL OR s.name = :name)
     AND (:cursor IS NULL OR s.id < :cursor)
@@ -139,7 +139,12 @@ SELECT (SELECT id FROM continuations INDEXED BY one_holder
 WHERE c.status IN ('pending', 'interrupted') ORDER BY c.id;
 
 -- name: last_id
-SELECT max(id) FROM (SELECT max(id) AS id FROM sessions UNION ALL SELECT max(id) FROM continuations);
+SELECT max(id) FROM (
+    SELECT max(id) AS id FROM sessions WHERE id < :latest
+    UNION ALL SELECT max(id) FROM continuations WHERE id < :latest);
+
+-- name: export_key
+SELECT value FROM export_key;
 
 -- name: waiting_since
 SELECT worker, body, status, updated_at, ending FROM continuations

@@ -1,0 +1,224 @@
+"""A hostile export neither stops the store nor gets in with a value that a store cannot use."""
+
+import copy
+import itertools
+import json
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from sash import Runtime
+from sash.errors import InvalidExport, SashError, SessionExists
+from sash.testing import FakeClock, ScriptedModel, calling
+from sash.values.sessions import SessionPolicy, WindowLimits
+from tests.backends import BACKENDS
+from tests.runtime.talk import turn
+from tests.tools import tool
+
+LATEST_ULID = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
+GONE = object()
+VALUES = [
+    GONE,
+    None,
+    True,
+    -1,
+    2**63,
+    10**30,
+    1.5,
+    1e308,
+    "",
+    "x" * 3000,
+    LATEST_ULID,
+    "9999-12-31T23:59:59.999999Z",
+    "0001-01-01T00:00:00",
+    "\ud800",
+    "running",
+    "completed",
+    "awaiting_approval",
+    [],
+    {},
+    [[]],
+    {"a": {"b": 1}},
+]
+
+
+async def make_export(runtime):
+    """Return the export of a session with all kinds of records."""
+    session = await runtime.start_session(
+        window=WindowLimits(max_tokens=150),
+        name="den",
+        policy=SessionPolicy(),
+        preferences={"language": "en"},
+    )
+    await runtime.remember(session.id, "The cat is called Mia.")
+    await runtime.pin(session.id, "Speak plainly.")
+    for message in ("first question", "look at the log", "what is new?"):
+        await turn(runtime, session, message, metadata={"from": "a test"})
+    await turn(runtime, session, "stop in the middle")
+    export = json.loads(json.dumps(await runtime.export_session(session.id)))
+    assert export["evicted"] and export["artifacts"] and export["session"]["memory"]["cut_at"]
+    export["continuations"][-1]["status"] = "interrupted"
+    return export
+
+
+def open_runtime(backend, folder, clock):
+    model = ScriptedModel("ok", calling("log", content="I look."), "seen", "nothing", "stopped")
+    tools = [tool("log", lambda arguments, context: "line " * 4000)]
+    return Runtime(BACKENDS[backend](folder, clock), model, tools, clock=clock)
+
+
+def list_paths(value, path=()):
+    """Return the paths of all fields; of a list only those of its first and last item."""
+    yield path
+    if isinstance(value, dict):
+        for key, item in value.items():
+            yield from list_paths(item, (*path, key))
+    elif isinstance(value, list) and value:
+        for index in {0, len(value) - 1}:
+            yield from list_paths(value[index], (*path, index))
+
+
+def change(export, path, value):
+    changed = copy.deepcopy(export)
+    *parents, last = path
+    place = changed
+    for key in parents:
+        place = place[key]
+    if value is GONE:
+        del place[last]
+    else:
+        place[last] = value
+    return changed
+
+
+async def use(runtime, session_id):
+    """Use everything that reads the records of a session, as the surfaces do."""
+    await runtime.get_session(session_id)
+    await runtime.list_sessions()
+    await runtime.list_messages(session_id)
+    await runtime.list_turns(session_id)
+    await runtime.context_report(session_id)
+    await runtime.search("question")
+    await runtime.statistics()
+    for open_turn in await runtime.open_continuations(session_id):
+        _ = (await runtime.await_continuation(open_turn.id, timeout_s=0)).waiting_calls
+    await runtime.export_session(session_id)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_no_changed_field_of_an_export_stops_the_store(backend, tmp_path):
+    clock = FakeClock(datetime(2026, 5, 1, tzinfo=UTC))
+    async with open_runtime(backend, tmp_path, clock) as runtime:
+        export = await make_export(runtime)
+    del export["signature"]  # so that each import gets new ids
+    paths = [path for path in list_paths(export) if path]
+    step = 2 if backend == "memory" else 11
+    accepted = refused = 0
+    store = BACKENDS[backend](tmp_path, clock)
+    async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
+        for path, value in itertools.islice(itertools.product(paths, VALUES), 0, None, step):
+            try:
+                imported = await runtime.import_session(change(export, path, value))
+            except SashError as error:
+                assert isinstance(error, InvalidExport), f"{path} = {value!r:.40}: {error}"
+                refused += 1
+                continue
+            accepted += 1
+            try:
+                await use(runtime, imported.id)
+            except Exception as error:
+                pytest.fail(f"{path} = {value!r:.40}: {type(error).__name__}: {error}")
+            if accepted % 4:
+                await runtime.delete_session(imported.id)
+    assert accepted > 20 and refused > 100
+    for _ in range(2):
+        clock.advance(10)
+        async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
+            await runtime.sweep()
+            for session in (await runtime.list_sessions(limit=500)).items:
+                await use(runtime, session.id)
+            new = await runtime.start_session()
+            assert (await turn(runtime, new, "still here?")).status == "completed"
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+async def test_an_export_keeps_its_ids_only_if_this_store_made_it_for_this_owner(backend, tmp_path):
+    clock = FakeClock(datetime(2026, 5, 1, tzinfo=UTC))
+    async with open_runtime(backend, tmp_path / "one", clock) as runtime:
+        export = await make_export(runtime)
+        session_id = export["session"]["id"]
+        with pytest.raises(SessionExists):
+            await runtime.import_session(export)
+        for_bob = await runtime.import_session(export, owner="bob")
+        assert for_bob.id != session_id
+        # An id that exists at another owner, and one that does not exist, look the same.
+        unknown = session_id[:-4] + "0000"
+        for claimed in (session_id, unknown):
+            forged = json.loads(json.dumps(export).replace(session_id, claimed))
+            forged["session"]["owner"] = "bob"
+            assert (await runtime.import_session(forged, owner="bob")).id not in (session_id, unknown)
+        await runtime.delete_session(session_id)
+        assert (await runtime.import_session(export)).id == session_id
+        artifact_id = export["artifacts"][0]["ref"]["id"]
+        assert (await runtime.get_artifact(artifact_id)).ref.id == artifact_id
+    async with open_runtime(backend, tmp_path / "two", clock) as other:
+        moved = await other.import_session(export)
+        assert moved.id != session_id
+        again = json.dumps(await other.export_session(moved.id))
+        assert session_id not in again and artifact_id not in again
+
+
+@pytest.mark.parametrize(
+    "change_memory",
+    [
+        {"facts": [{"id": "a", "text": "x" * 1_000_000, "created_at": "2026-01-01T00:00:00Z"}] * 20},
+        {"pins": [{"id": "a", "text": "x", "created_at": "2026-01-01T00:00:00Z"}] * 200_000},
+        {"digest": "x" * 1_000_000},
+        {"summary": "x" * 1_000_000},
+    ],
+    ids=["facts", "pins", "digest", "summary"],
+)
+async def test_an_export_with_a_huge_memory_is_refused(run, change_memory):
+    runtime = await run()
+    export = await runtime.export_session((await runtime.start_session()).id)
+    export["session"]["memory"] |= change_memory
+    with pytest.raises(InvalidExport):
+        await runtime.import_session(export, owner="bob")
+
+
+async def test_an_export_with_huge_preferences_or_messages_is_refused(run):
+    runtime = await run()
+    session = await runtime.start_session()
+    await turn(runtime, session, "hello")
+    export = await runtime.export_session(session.id)
+    for path in (("session", "preferences", "a"), ("session", "context", "a")):
+        with pytest.raises(InvalidExport):
+            await runtime.import_session(change(export, path, "x" * 100_000), owner="bob")
+    for path in (("messages", 0, "message", "content"), ("continuations", 0, "request", "message")):
+        with pytest.raises(InvalidExport):
+            await runtime.import_session(change(export, path, "x" * (9 << 20)), owner="bob")
+
+
+async def test_an_import_counts_the_tokens_of_its_window_itself(run):
+    runtime = await run()
+    session = await runtime.start_session()
+    await turn(runtime, session, "hello " * 50)
+    export = await runtime.export_session(session.id)
+    counts = [stored["message"]["token_count"] for stored in export["messages"]]
+    lie = change(export, ("messages", 0, "message", "token_count"), 0)
+    imported = await runtime.import_session(lie, owner="bob")
+    found = await runtime.list_messages(imported.id, owner="bob")
+    assert [stored.message.token_count for stored in found] == counts
+
+
+@pytest.mark.parametrize("backend", ["sqlite", "files"])
+async def test_a_store_with_a_session_of_the_latest_id_opens(backend, tmp_path):
+    clock = FakeClock(datetime(2026, 5, 1, tzinfo=UTC))
+    async with open_runtime(backend, tmp_path, clock) as runtime:
+        session = await runtime.start_session()
+        bundle = await runtime.store.export_session("local", session.id)
+        await runtime.store.import_session(replace(bundle, session=replace(session, id=LATEST_ULID)))
+    async with open_runtime(backend, tmp_path, clock) as runtime:
+        assert (await runtime.start_session()).id > session.id
+        assert (await runtime.get_session(session.id)).id == session.id
