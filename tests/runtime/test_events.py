@@ -43,7 +43,7 @@ async def test_who_listens_is_told_of_a_turn_that_is_put_down(run):
     await asyncio.wait_for(model.asked.wait(), WAIT_S)
     await runtime.drain()
     [event] = await asyncio.wait_for(heard, WAIT_S)
-    assert event.payload["step"]["detail"] == {"event": "interrupted"}
+    assert event.payload["step"]["detail"]["event"] == "interrupted"
     with pytest.raises(ShuttingDown):
         await runtime.record_turn(session.id, "late", "too late")
 

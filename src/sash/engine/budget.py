@@ -1,6 +1,6 @@
 """Money: the price of model calls, an owner's spending of the day, and the budget of a turn."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -28,17 +28,13 @@ class BudgetReached(Exception):
 
 @dataclass(slots=True)
 class Spending:
-    """The spending of a runtime. `running` maps the ids of running turns to their owner and progress.
-
-    Money that is spent outside of turns is known to this process only, and only for the current day.
-    """
+    """The spending of a runtime. `running` maps the ids of running turns to their owner and progress."""
 
     store: Store
     catalog: Catalog
     counter: TokenCounter
     today: Callable[[], datetime]
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
-    _outside_turns: dict[str, tuple[datetime, float]] = field(default_factory=dict)
 
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
         """Return the bill of an answer. If the provider reports no tokens, our own counts are used.
@@ -60,6 +56,11 @@ class Spending:
             cost_usd=self.catalog.price(usage, usage.model, requested),
         )
 
+    def price_embedding(self, name: str, texts: Sequence[str]) -> float:
+        """Return the estimated dollars of an embedding. Its name may end in `/{dimensions}`."""
+        usage = Usage(sum(map(self.counter.count_text, texts)))
+        return self.catalog.price(usage, name, name.rpartition("/")[0]) or 0.0
+
     async def spent_today(self, owner: str, without: Progress | None = None) -> float:
         """Return the dollars that an owner has spent today, with the maximum cost of running model calls.
 
@@ -74,15 +75,7 @@ class Spending:
             for turn_owner, progress in (before | self.running).values()
             if turn_owner == owner and progress is not without
         )
-        return ended + running + self.outside_turns(owner)
-
-    def outside_turns(self, owner: str) -> float:
-        """Return the dollars that were spent today outside of the owner's turns."""
-        day, usd = self._outside_turns.get(owner, (None, 0.0))
-        return usd if day == self.today() else 0.0
-
-    def spend_outside_turns(self, owner: str, usd: float) -> None:
-        self._outside_turns[owner] = (self.today(), self.outside_turns(owner) + usd)
+        return ended + running
 
 
 class TurnBudget:

@@ -105,20 +105,34 @@ class Maintenance:
                 turns.pop()  # The rest of this turn is on the next page.
             whole = [turn for turn in turns if turn[0].message.role == "user" and _text(turn)]
             for n in range(0, len(whole), BATCH):
-                await self._embed_batch(embedder, session, whole[n : n + BATCH])
+                if not await self._embed_batch(embedder, session, whole[n : n + BATCH]):
+                    return
             if len(found) < PAGE or not turns:
                 return
             after = turns[-1][-1].position
 
     async def _embed_batch(
         self, embedder: Embedder, session: Session, turns: list[list[StoredMessage]]
-    ) -> None:
-        made = await embedder.embed([_text(turn) for turn in turns])
+    ) -> bool:
+        """Embed turns and store their vectors. Return False if the day's money does not suffice."""
+        texts = [_text(turn) for turn in turns]
+        usd = self._spending.price_embedding(embedder.name, texts)
+        if not await self._can_spend(session, usd):
+            return False
+        made = await embedder.embed(texts)
+        if usd:
+            await self._store.spend(session.owner, usd)
         vectors = [
             Vector(turn[0].position, embedder.name, pack_vector(vector))
             for turn, vector in zip(turns, made, strict=True)
         ]
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
+        return True
+
+    async def _can_spend(self, session: Session, usd: float) -> bool:
+        """Return True if the session's budget of the day allows `usd` dollars more."""
+        budget = session.budgets.max_cost_per_day_usd
+        return budget is None or await self._spending.spent_today(session.owner) + usd <= budget
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
         """Replace the summary and the digest by a new summary of both and of the evicted messages."""
@@ -128,12 +142,11 @@ class Maintenance:
         name = config.name or self._model.name
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
         cost = self._spending.catalog.price(Usage(counted, SUMMARY_TOKENS), name) or 0.0
-        budget = session.budgets.max_cost_per_day_usd
-        if budget is not None and await self._spending.spent_today(session.owner) + cost > budget:
+        if not await self._can_spend(session, cost):
             return
         answer = await collect(self._model.stream(ModelRequest(messages, [], config)), lambda text: None)
         spent = sum_bills([self._spending.bill(name, answer, counted)])
-        self._spending.spend_outside_turns(session.owner, spent.cost_usd)
+        await self._store.spend(session.owner, spent.cost_usd)
         is_complete = answer.stop_reason != "length"
         await self._save(session, redact(answer.content.strip()) if is_complete else "", spent)
 

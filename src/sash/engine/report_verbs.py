@@ -68,7 +68,6 @@ class ReportVerbs(SessionVerbs):
         for ended_at, stats in await parts.store.turn_stats(owner, today - timedelta(days=days - 1)):
             day = ended_at.astimezone(today.tzinfo).date().isoformat()
             by_day[day] = by_day.get(day, Stats()) + stats
-        by_day[today.date().isoformat()] += Stats(cost_usd=parts.spending.outside_turns(owner))
         return {
             "sessions": sessions,
             **summary(total),

@@ -185,17 +185,17 @@ class SessionVerbs:
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Delete a session with all its records, and stop its turns. Its cost still counts for the day."""
         parts = self._parts
-        spent = await parts.spending.spent_today(owner)
         await parts.store.delete_session(owner, session_id)
         parts.hub.wake(session_id)
         await self._worker.stop(owner, session_id)
         parts.windows.pop(session_id)
         parts.contexts.forget()
-        lost = spent - await parts.spending.spent_today(owner)
-        parts.spending.spend_outside_turns(owner, max(0.0, lost))
 
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
-        """Delete all records of an owner, and return the number of deleted sessions."""
+        """Delete all records of an owner, and return the number of deleted sessions.
+
+        What the owner spent in the last days stays, as a number: it still counts for `max_cost_per_day_usd`.
+        """
         erased = await self._parts.store.erase(owner)
         self._parts.windows.drop_owner(owner)
         self._parts.contexts.forget()

@@ -6,7 +6,7 @@ away.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -34,7 +34,7 @@ from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
 from sash.values.stats import Stats
-from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody
+from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
 MAX_AUTO_RESUMES = 10
@@ -158,7 +158,13 @@ class Worker:
     async def stop(self, owner: str, session_id: str | None = None) -> None:
         """Stop the running turns of an owner, or only those of one session."""
         turns = [r for r in self._running.values() if r.turn.continuation.owner == owner]
-        await _stop({r.task for r in turns if session_id in (None, r.turn.session.id)})
+        await self._stop_deleted([r for r in turns if session_id in (None, r.turn.session.id)])
+
+    async def _stop_deleted(self, turns: Sequence[_Running]) -> None:
+        """Stop turns that were deleted, or that another process took over. Their money stays counted."""
+        await _stop([running.task for running in turns])
+        for running in turns:
+            await running.runner.spend_unwritten()
 
     async def recover(self) -> list[Continuation]:
         """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
@@ -220,7 +226,10 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         running = self._running.get(continuation_id)
-        stats = running.runner.cancelled_stats() if running else await self._spent(owner, continuation_id)
+        if running is not None:
+            stats, running.runner.is_settled = running.runner.cancelled_stats(), True
+        else:
+            stats = await self._spent(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
@@ -239,9 +248,8 @@ class Worker:
 
     async def _spent(self, owner: str, continuation_id: str) -> Stats:
         """Return the cost of a turn that does not run in this process, computed from its journal."""
-        continuation, steps = await self._store.journal(owner, continuation_id)
-        progress = Progress.from_steps(continuation.request.message, steps)
-        return progress.stats(turns=1, cancelled_turns=1)
+        _, steps = await self._store.journal(owner, continuation_id)
+        return bill_steps((step.body for step in steps), turns=1, cancelled_turns=1)
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel the turns of a session: first the queued ones, so that they do not start."""
@@ -360,7 +368,7 @@ class Worker:
             ended = end.apply_to_continuation(turn.continuation, finished.steps[-1].ts)
             self._report(ContinuationResult(ended, finished.steps))
         except LeaseLost:
-            pass
+            await self._store.spend(turn.continuation.owner, bill_steps(end.steps).cost_usd)
         except StoreUnavailable as error:
             if not isinstance(error, WriteRefused):
                 raise
@@ -395,7 +403,7 @@ class Worker:
         if running:
             held = await self._store.renew(self._id, tuple(running), lease_s=self._lease_s)
             lost = [running[gone] for gone in running.keys() - held]
-            await _stop([turn.task for turn in lost])
+            await self._stop_deleted(lost)
             for turn in lost:
                 await self.serve_next(turn.turn.session.id)
         for continuation_id in tuple(self._unwritten):

@@ -10,9 +10,9 @@ them for all backends:
 * A worker holds a continuation by a lease, which expires by the store's clock. `epoch` grows with every claim
   and every release. A write with an old epoch, or to a deleted session, raises `LeaseLost` and changes
   nothing.
+* Spent money stays counted: a deletion, an erasure or an import does not change the sum of `turn_stats`.
 * The steps of a session have cursors 1, 2, 3, … without a gap, in the order in which they became visible.
-* A failure of the driver raises `StoreUnavailable`. Nothing is half written, and the store works again when
-  the cause is gone.
+* A failed driver raises `StoreUnavailable`. Nothing is half written. The store works when the cause is gone.
 """
 
 from collections.abc import Collection, Sequence
@@ -302,7 +302,7 @@ class Store(Protocol):
         """Delete a session and every record of it. A write that arrives later does not restore it."""
 
     async def erase(self, owner: str) -> int:
-        """Delete all data of an owner, and return the number of deleted sessions."""
+        """Delete all data of an owner except the spent dollars, and return the number of sessions."""
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
@@ -336,8 +336,8 @@ class Store(Protocol):
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.
 
-        A session for one question (`is_one_question`) ends, too. `cancel` also ends such a session. `known`
-        is the session as the worker knows it: if its version is current, a store need not decode its own.
+        `finish` and `cancel` also end a session for one question (`is_one_question`). A store need not decode
+        its own session if the version of `known`, the worker's session, is current.
         """
 
     async def record(
@@ -427,7 +427,13 @@ class Store(Protocol):
         """Return a session's vectors by position. An export omits them: they can be computed again."""
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        """Return the end time and the stats of each of the owner's turns that ended at `since` or later."""
+        """Return the end and the stats of each turn of the owner that ended at `since` or later.
+
+        Costs without a turn follow, by quarter of an hour: of deleted turns and of `spend`.
+        """
+
+    async def spend(self, owner: str, usd: float) -> None:
+        """Add dollars that the owner spends now, and that no turn in the store has."""
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
@@ -441,11 +447,12 @@ class Store(Protocol):
     async def export_session(self, owner: str, session_id: str) -> Bundle: ...
 
     async def import_session(self, bundle: Bundle) -> Session:
-        """Write a whole session and return it. Its id must be free; a name that is taken is dropped."""
+        """Write a whole session, with costs of 0. Its id must be free. A name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         """Expire idle sessions and waiting continuations, and drop the steps of old ended ones.
 
         A session expires if it has not changed since `idle_before`, a waiting continuation if it has not
-        changed since `ended_before`. The steps of continuations that ended before `ended_before` are dropped.
+        changed since `ended_before`. The steps of continuations that ended before `ended_before` are dropped,
+        and costs without a turn before `idle_before`.
         """

@@ -45,7 +45,7 @@ from sash.values.continuations import FINAL, Continuation, ContinuationResponse,
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
-from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody
+from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody, bill_steps
 
 T = TypeVar("T")
 
@@ -309,9 +309,13 @@ def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
     return TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
 
 
-def interrupt(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Return the change that interrupts a running continuation whose worker lost the lease."""
-    interrupted = replace(continuation, status="interrupted", updated_at=now)
+def interrupt(
+    continuation: Continuation, turn: TurnState, journal: Iterable[Step], now: datetime
+) -> TurnChange:
+    """Return the change that interrupts a running continuation. It gets the cost of its `journal`."""
+    spent = bill_steps((step.body for step in journal), turns=1)
+    stats = spent if spent.cost_usd else continuation.stats
+    interrupted = replace(continuation, status="interrupted", updated_at=now, stats=stats)
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
 

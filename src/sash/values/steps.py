@@ -3,7 +3,8 @@
 `sash.values.step_codec` turns steps into JSON and back; no other module reads the JSON form.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, ClassVar, Literal
 
@@ -11,7 +12,7 @@ from pydantic import GetCoreSchemaHandler
 
 from sash.values.bounds import Dollars
 from sash.values.continuations import Action, ArtifactRef, Status
-from sash.values.stats import Bill
+from sash.values.stats import Bill, Stats, sum_bills
 
 StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_event", "summary", "error"]
 
@@ -237,3 +238,33 @@ class Step:
         from sash.values.step_codec import JsonStep
 
         return handler.generate_schema(JsonStep)
+
+
+def bill_steps(bodies: Iterable[StepBody], **outcome: Any) -> Stats:
+    """Add up the bills of model calls and the costs of tools. `outcome` has the other fields."""
+    bills: list[Bill | None] = []
+    tools_usd, tool_calls = 0.0, 0
+    for body in bodies:
+        match body:
+            case Plan(bill=bill) | AnswerSentBack(bill=bill) | Finished(bill=bill):
+                bills.append(bill)
+            case Interrupted(lost_bills=lost_bills):
+                bills += lost_bills
+            case ToolCall():
+                tool_calls += 1
+            case ToolResult(cost_usd=usd):
+                tools_usd += usd
+    stats = sum_bills([bill for bill in bills if bill is not None], tool_calls=tool_calls, **outcome)
+    return replace(stats, cost_usd=stats.cost_usd + tools_usd)
+
+
+def drop_prices(body: StepBody) -> StepBody:
+    """Return a step that cost nothing."""
+    match body:
+        case Plan(bill=Bill() as bill) | AnswerSentBack(bill=Bill() as bill) | Finished(bill=Bill() as bill):
+            return replace(body, bill=replace(bill, cost_usd=0.0))
+        case Interrupted(lost_bills=bills):
+            return replace(body, lost_bills=tuple(replace(bill, cost_usd=0.0) for bill in bills))
+        case ToolResult():
+            return replace(body, cost_usd=0.0)
+    return body

@@ -23,9 +23,11 @@ from sash.values.continuations import Continuation, ContinuationError, Continuat
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
-from sash.values.steps import Failed, Finished, Interrupted
+from sash.values.steps import Failed, Finished, Interrupted, bill_steps
 
 LOCAL_TAG = frozenset({"local_intent"})
+# Smaller amounts are rounding errors.
+MIN_USD = 1e-9
 
 _logger = logging.getLogger(__name__)
 
@@ -34,7 +36,7 @@ class TurnRunner:
     """Runs one turn to its end.
 
     `unwritten` is an end that the store could not write. `has_next` is True if another turn of the session
-    may be waiting.
+    may be waiting. `is_settled` is True if all money of the turn is stored, with a cancellation for example.
     """
 
     def __init__(self, parts: Parts, turn: Turn) -> None:
@@ -51,6 +53,7 @@ class TurnRunner:
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
         self.has_next = False
+        self.is_settled = False
 
     async def run(self) -> None:
         """Run the turn. Its outcome is in the store afterwards, unless the store cannot be written."""
@@ -70,6 +73,7 @@ class TurnRunner:
         except LeaseLost:
             self.unwritten, self.has_next = None, True
             _logger.info("turn %s was taken over or ended elsewhere", turn.continuation.id)
+            await self.spend_unwritten()
         except SashError as error:
             _logger.error("the end of turn %s could not be written: %s", turn.continuation.id, error)
         finally:
@@ -80,15 +84,34 @@ class TurnRunner:
         """Return the cost of the turn if it is cancelled now, including the running model call."""
         return self._stats(cancelled_turns=1) + self._budget.running_stats()
 
+    async def spend_unwritten(self) -> None:
+        """Write the money that no stored step has. The turn was deleted or taken over."""
+        if self.ended is not None or self.is_settled:
+            return
+        self.is_settled = True
+        stored_usd = bill_steps(step.body for step in self.journal.steps).cost_usd
+        usd = self._progress.cost_usd + self._budget.running_stats().cost_usd - stored_usd
+        if usd < MIN_USD:
+            return
+        try:
+            await self._parts.store.spend(self._turn.continuation.owner, usd)
+        except SashError as error:
+            _logger.error("%.4f USD of turn %s are not counted: %s", usd, self._turn.continuation.id, error)
+
     async def interrupt(self) -> None:
-        """Mark a stopped turn as interrupted, or write the end that it had reached."""
+        """Mark a stopped turn as interrupted, or write the end that it had reached.
+
+        The model call that was running is paid for, although its answer is lost.
+        """
         if self.ended is not None:
             return
+        self._budget.write_off()
         try:
             if self.unwritten is not None:
                 await self.journal.finish(self.unwritten)
             else:
-                await self.journal.hand_back([Interrupted()], "interrupted", self._stats())
+                step = Interrupted(lost_bills=tuple(self._budget.lost_bills))
+                await self.journal.hand_back([step], "interrupted", self._stats())
         except LeaseLost:
             return  # The turn has ended, waits for an approval, or was cancelled.
         except SashError as error:

@@ -25,6 +25,7 @@ from sash.ports.store import (
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport
+from sash.stores.files.deleted_sessions import DeletedSessions
 from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
@@ -53,6 +54,7 @@ class FileLedgers(Ledgers):
         self._reader = SessionReader(self.damage)
         self._writer = SessionWriter(folder / "sessions")
         self._artifact_files = ArtifactFiles(folder / "artifacts", self.damage)
+        self._deleted = DeletedSessions(folder, self.damage)
         self._all_loaded = False
 
     def open(self) -> None:
@@ -65,8 +67,7 @@ class FileLedgers(Ledgers):
                     "sqlite store, which several processes can open"
                 )
             self._check_layout()
-            for leftover in (self._folder / "sessions").glob(".*.deleted"):
-                shutil.rmtree(leftover)
+            self._deleted.open(self._spent, self._reader, self._clock.now())
         except (OSError, ValueError, KeyError) as error:
             self._lock.release()
             raise StoreUnavailable(self._explain(error)) from error
@@ -75,6 +76,7 @@ class FileLedgers(Ledgers):
         self._ledgers.clear()
         self._session_of.clear()
         self._named.clear()
+        self._spent.usd.clear()
         self._writer.outdated.clear()
         self._all_loaded = False
         self._lock.release()
@@ -107,8 +109,7 @@ class FileLedgers(Ledgers):
         self._writer.outdated.discard(session_id)
         for artifact in artifacts:
             self._artifact_files.remove(artifact.ref.id)
-        folder = self._writer.session_folder(session_id)
-        shutil.rmtree(folder.rename(folder.with_name(f".{session_id}.deleted")))
+        self._deleted.remove(self._writer.session_folder(session_id), self._spent)
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         with self._change(new.session_id) as ledger:
@@ -177,6 +178,10 @@ class FileLedgers(Ledgers):
         super().add_vectors(owner, session_id, vectors, keep=keep)
         self._writer.write_vectors(self._ledgers[session_id])
 
+    def spend(self, owner: str, usd: float) -> None:
+        super().spend(owner, usd)
+        self._deleted.write(self._spent)
+
     def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)
         self._artifact_files.write(artifact)
@@ -227,6 +232,7 @@ class FileLedgers(Ledgers):
                 self._writer.log(ledger, ledger.entry(continuation_id), 1)
         self._writer.update_files(ledgers)
         self._writer.drop_swept_logs(ledgers)
+        self._deleted.write(self._spent)
         return swept
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:

@@ -19,6 +19,7 @@ from sash.values.steps import Step
 
 LAYOUT_VERSION = 1
 LAYOUT_FILE = "index/meta.json"
+SPENT_FILE = "index/spent.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,26 @@ class TurnFile:
     position: Natural = 0
     cursor: Natural = 0
     ended: Natural = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """Dollars that an owner spent in the quarter of an hour that begins at `at`."""
+
+    owner: str
+    at: datetime
+    usd: float
+
+
+@dataclass(frozen=True, slots=True)
+class SpentFile:
+    """The content of `index/spent.json`: money that no turn has.
+
+    `counted` are the deleted sessions whose money is in it, although their folders are not removed yet.
+    """
+
+    spent: tuple[Spent, ...] = ()
+    counted: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

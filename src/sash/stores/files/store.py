@@ -6,6 +6,7 @@
     sessions/{session}/vectors.json       vectors of evicted turns, if there is an embedder
     artifacts/{artifact}                  large results
     index/meta.json                       the version of this layout
+    index/spent.json                      money of deleted turns, and of work outside of turns
 
 The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a
 `commit`. Lines after the last commit are an incomplete write and are removed. The other files are replaced

@@ -27,6 +27,8 @@ from sash.ports.store import (
 from sash.stores import rules
 from sash.stores.ledger.bundles import make_bundle, make_ledger
 from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.spent_money import SpentMoney
+from sash.stores.spent_rules import drop_bundle_prices
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
@@ -46,6 +48,7 @@ class Ledgers:
         self._session_of: dict[str, str] = {}
         self._named: dict[tuple[str, str], set[str]] = {}
         self._artifacts: dict[str, Artifact] = {}
+        self._spent = SpentMoney()
         self._export_key = secrets.token_bytes(32)
 
     def export_key(self) -> bytes:
@@ -103,6 +106,7 @@ class Ledgers:
 
     def delete_session(self, owner: str, session_id: str) -> None:
         ledger = self._ledger(owner, session_id)
+        self._spent.add_turns(ledger, self._clock.now())
         for continuation_id in ledger.entries:
             del self._session_of[continuation_id]
         self._forget_name(ledger.session)
@@ -241,7 +245,10 @@ class Ledgers:
             for entry in ledger.entries.values()
         )
         found = [(turn.updated_at, turn.stats) for turn in turns if turn.stats and turn.updated_at >= since]
-        return sorted(found, key=lambda item: item[0])
+        return sorted(found, key=lambda item: item[0]) + self._spent.list_since(owner, since)
+
+    def spend(self, owner: str, usd: float) -> None:
+        self._spent.add(owner, self._clock.now(), usd)
 
     def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
@@ -278,7 +285,7 @@ class Ledgers:
             a.ref.id in self._artifacts for a in bundle.artifacts
         ):
             rules.raise_parts_exist(session.id)
-        self._add(make_ledger(replace(bundle, session=session)))
+        self._add(make_ledger(drop_bundle_prices(replace(bundle, session=session))))
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
@@ -286,6 +293,7 @@ class Ledgers:
         ledgers, now = self._all_ledgers(), self._clock.now()
         expired = sum(ledger.expire_forgotten(ended_before, now) for ledger in ledgers)
         steps = sum(ledger.drop_old_steps(ended_before) for ledger in ledgers)
+        self._spent.drop_before(idle_before)
         return SweepCounts(sum(ledger.expire_if_idle(idle_before) for ledger in ledgers), expired, steps)
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:

@@ -150,7 +150,8 @@ class Ledger:
         return lease is not None
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
-        self._apply(entry, rules.interrupt(entry.continuation, self._turn_state(entry), now))
+        turn = self._turn_state(entry)
+        self._apply(entry, rules.interrupt(entry.continuation, turn, entry.steps, now))
         return entry.continuation
 
     def expire_forgotten(self, before: datetime, now: datetime) -> int:

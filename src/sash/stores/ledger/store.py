@@ -64,6 +64,7 @@ class LedgerStore(ABC):
     add_vectors = _make_async(Ledgers.add_vectors)
     vectors = _make_async(Ledgers.vectors)
     turn_stats = _make_async(Ledgers.turn_stats)
+    spend = _make_async(Ledgers.spend)
     search = _make_async(Ledgers.search)
     put_artifact = _make_async(Ledgers.put_artifact)
     get_artifact = _make_async(Ledgers.get_artifact)

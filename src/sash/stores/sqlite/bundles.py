@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from sash.ports.store import Bundle
 from sash.stores import rules
+from sash.stores.spent_rules import drop_bundle_prices
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -37,7 +38,7 @@ def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
     """Insert a session with all its records and return it. Raise `SessionExists` if an id is taken."""
     session = rules.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
     try:
-        _insert_records(db, replace(bundle, session=session))
+        _insert_records(db, drop_bundle_prices(replace(bundle, session=session)))
     except sqlite3.IntegrityError:
         rules.raise_parts_exist(session.id)
     return session

@@ -27,7 +27,7 @@ from sash.ports.store import (
 )
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
-from sash.stores.sqlite import bundles, turns, word_search
+from sash.stores.sqlite import bundles, spent_rows, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -114,6 +114,7 @@ class SqliteStore:
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         def job(db: sqlite3.Connection) -> None:
+            self._keep_costs(db, owner, session_id)
             sessions.delete_session(db, owner, session_id)
             messages.clean_index(db)
 
@@ -122,6 +123,7 @@ class SqliteStore:
 
     async def erase(self, owner: str) -> int:
         def job(db: sqlite3.Connection) -> int:
+            self._keep_costs(db, owner)
             erased = sessions.delete_sessions(db, owner)
             messages.clean_index(db)
             return erased
@@ -291,7 +293,14 @@ class SqliteStore:
         return await self._read(job)
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        return await self._read(partial(continuations.list_turn_stats, owner=owner, since=since))
+        def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:
+            turns = continuations.list_turn_stats(db, owner, since)
+            return turns + spent_rows.list_spent(db, owner, since)
+
+        return await self._read(job)
+
+    async def spend(self, owner: str, usd: float) -> None:
+        await self._write(lambda db: spent_rows.spend(db, owner, usd, self._clock.now()))
 
     async def put_artifact(self, artifact: Artifact) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -313,11 +322,17 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> SweepCounts:
             expired = turns.expire_forgotten(db, ended_before, self._clock.now())
             steps = continuations.drop_old_steps(db, ended_before)
+            spent_rows.drop_before(db, idle_before)
             messages.index_messages(db)
             messages.merge_index(db)
             return SweepCounts(sessions.expire_idle_sessions(db, idle_before), expired, steps)
 
         return await self._write(job)
+
+    def _keep_costs(self, db: sqlite3.Connection, owner: str, session_id: str | None = None) -> None:
+        """Keep what the turns cost that will be deleted, with the costs so far of running turns."""
+        turns.interrupt_running(db, owner, session_id, self._clock.now())
+        spent_rows.keep_costs(db, owner, session_id)
 
     def _note_dead_workers(self, db: sqlite3.Connection) -> None:
         """Note the dead workers: they hold a lease, but no other process has the file open."""

@@ -142,6 +142,13 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
     return [_interrupt(db, continuation, now) for continuation in lost]
 
 
+def interrupt_running(db: sqlite3.Connection, owner: str, session_id: str | None, now: datetime) -> None:
+    """Interrupt the running turns of one session, or of all of the owner's sessions with None."""
+    found = db.execute(SQL["running_turns"], {"owner": owner, "session_id": session_id}).fetchall()
+    for row in found:
+        _interrupt(db, continuations.read_continuation(row), now)
+
+
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
     """Expire the continuations without a worker that have not changed since `before`. Return their number."""
     forgotten = continuations.list_forgotten(db, before)
@@ -153,7 +160,8 @@ def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) ->
 
 def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
     key, turn = _read_turn(db, continuation.id)
-    change = rules.interrupt(continuation, turn, now)
+    journal = continuations.list_steps(db, continuation.id)
+    change = rules.interrupt(continuation, turn, journal, now)
     _write_change(db, key, change)
     return change.continuation
 

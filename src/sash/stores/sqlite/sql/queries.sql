@@ -316,6 +316,28 @@ SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
 WHERE id >= :first AND owner = :owner AND updated_at >= :since AND json_extract(ending, '$.stats') IS NOT NULL
 ORDER BY updated_at;
 
+-- name: costs
+-- The turns of one session or of all that cost something, each with its last change.
+SELECT c.updated_at, json_extract(c.ending, '$.stats.cost_usd')
+FROM sessions AS s JOIN continuations AS c ON c.session = s.key
+WHERE s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id)
+    AND json_extract(c.ending, '$.stats.cost_usd') > 0;
+
+-- name: running_turns
+SELECT c.body, c.status, c.updated_at, c.ending
+FROM continuations AS c INDEXED BY one_holder JOIN sessions AS s ON s.key = c.session
+WHERE c.status IN ('running', 'awaiting_approval') AND c.status = 'running'
+    AND s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id);
+
+-- name: spend
+INSERT INTO spent (owner, at, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET usd = usd + excluded.usd;
+
+-- name: spent
+SELECT at, usd FROM spent WHERE owner = :owner AND at >= :since ORDER BY at;
+
+-- name: drop_spent
+DELETE FROM spent WHERE at < ?;
+
 -- name: insert_vector
 INSERT INTO vectors (session, position, model, data) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET model = excluded.model, data = excluded.data;

@@ -1,0 +1,74 @@
+"""Removes the folders of deleted sessions, and keeps the money that was spent in them.
+
+The rename of a folder deletes its session. The money is written next, then the folder is removed. After a
+crash, the next process that opens the store continues with the missing step.
+"""
+
+import shutil
+from datetime import datetime
+from pathlib import Path
+
+from sash.errors import SashError
+from sash.stores import disk
+from sash.stores.files.damage import DamageReport
+from sash.stores.files.records import SPENT_FILE, Spent, SpentFile
+from sash.stores.files.session_reader import SessionReader
+from sash.stores.ledger.spent_money import SpentMoney
+from sash.values.codec import decode, encode
+
+
+class DeletedSessions:
+    """The folders of deleted sessions, and the file of spent money."""
+
+    def __init__(self, folder: Path, report: DamageReport) -> None:
+        self._sessions = folder / "sessions"
+        self._path = folder / SPENT_FILE
+        self._report = report
+        self._written: dict[tuple[str, datetime], float] = {}
+
+    def open(self, spent: SpentMoney, reader: SessionReader, now: datetime) -> None:
+        """Read the file of spent money into `spent`, and finish deletions that a crash interrupted."""
+        record = self._read()
+        for row in record.spent:
+            spent.add(row.owner, row.at, row.usd)
+        self._written = dict(spent.usd)
+        leftovers = self._find_leftovers()
+        for folder in leftovers:
+            is_counted = _get_session_id(folder) in record.counted
+            if not is_counted and (folder / "session.json").exists() and (loaded := reader.read(folder)):
+                spent.add_turns(loaded.ledger, now)
+        self.write(spent)
+        for folder in leftovers:
+            shutil.rmtree(folder)
+
+    def remove(self, folder: Path, spent: SpentMoney) -> None:
+        """Remove the folder of a deleted session. `spent` has its money."""
+        deleted = folder.rename(folder.with_name(f".{folder.name}.deleted"))
+        disk.sync_folder(self._sessions)
+        self.write(spent)
+        shutil.rmtree(deleted)
+
+    def write(self, spent: SpentMoney) -> None:
+        """Write the file if the money has changed since it was written."""
+        if spent.usd != self._written:
+            counted = tuple(map(_get_session_id, self._find_leftovers()))
+            rows = tuple(Spent(owner, at, usd) for (owner, at), usd in sorted(spent.usd.items()))
+            disk.replace(self._path, encode(SpentFile(rows, counted)), sync=True)
+            self._written = dict(spent.usd)
+
+    def _read(self) -> SpentFile:
+        try:
+            return decode(SpentFile, self._path.read_bytes())
+        except FileNotFoundError:
+            return SpentFile()
+        except SashError as error:
+            self._report.add(self._path, f"the money of deleted sessions is not counted: {error}")
+            return SpentFile()
+
+    def _find_leftovers(self) -> list[Path]:
+        return sorted(self._sessions.glob(".*.deleted"))
+
+
+def _get_session_id(folder: Path) -> str:
+    """Return the id of a deleted session. Its folder has the name `.{id}.deleted`."""
+    return folder.name.split(".")[1]
