@@ -68,11 +68,18 @@ class Tokens:
     """The tokens in a file.
 
     The file is read again after each change, so that revoking a token takes effect at once.
+
+    A file that disappears does not open the server. If this object has seen the file, or if its lock file
+    exists, `needed` and `caller` raise `StoreUnavailable` until the file is back or has a new token. The lock
+    file is made with the first token and stays, so this also holds after a restart. To allow requests without
+    tokens again, the operator stops the server and deletes both files.
     """
 
     def __init__(self, path: Path, clock: Clock | None = None) -> None:
         self._path = path
+        self._lock_path = path.with_suffix(".lock")
         self._clock = clock or SystemClock()
+        self._has_seen_file = False
         self._file_stamp: tuple[int, int, int] | None = None
         self._tokens: dict[str, Token] = {}
 
@@ -100,15 +107,17 @@ class Tokens:
             expires_at=None if expires_in is None else now + expires_in,
         )
         with self._lock():
-            self._save({**self._load(), token.id: token})
+            self._save({**self._load(create=True), token.id: token})
         return token, f"{PREFIX}_{token_id}_{secret}"
 
     def revoke(self, token_id: str) -> Token:
         """Delete a token by its id and return it. Raise `TokenNotFound` if it does not exist."""
+        if token_id not in self._load():
+            raise TokenNotFound(f"there is no token {token_id!r:.40}: `sash token list` shows all tokens")
         with self._lock():
             tokens = dict(self._load())
             if token_id not in tokens:
-                raise TokenNotFound(f"there is no token {token_id!r:.40}: `sash token list` shows all tokens")
+                raise TokenNotFound(f"the token {token_id!r:.40} was revoked a moment ago")
             revoked = tokens.pop(token_id)
             self._save(tokens)
         return revoked
@@ -129,13 +138,13 @@ class Tokens:
     @property
     def needed(self) -> bool:
         """Return True if callers need a token: a token was created, even if all were revoked since."""
-        return self._path.exists()
+        return self._find_stamp() is not None
 
     @contextmanager
     def _lock(self) -> Iterator[None]:
         """Lock the file for this process. Raise `StoreUnavailable` if another process keeps it locked."""
         self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = FileLock(self._path.with_suffix(".lock"))
+        lock = FileLock(self._lock_path)
         for _ in range(_MAX_LOCK_TRIES):
             if not FileLock.is_supported or lock.acquire():
                 break
@@ -147,22 +156,39 @@ class Tokens:
         finally:
             lock.release()
 
-    def _load(self) -> dict[str, Token]:
-        try:
-            found = self._path.stat()
-        except (FileNotFoundError, NotADirectoryError):
-            self._tokens, self._file_stamp = {}, None
-            return self._tokens
-        stamp = (found.st_mtime_ns, found.st_size, found.st_ino)
-        if stamp != self._file_stamp:
+    def _load(self, *, create: bool = False) -> dict[str, Token]:
+        stamp = self._find_stamp(create=create)
+        if stamp is None:
+            self._tokens = {}
+        elif stamp != self._file_stamp:
             try:
                 read = adapter(tuple[Token, ...]).validate_json(self._path.read_bytes())
             except (OSError, ValueError) as error:
                 raise StoreUnavailable(
                     f"{self._path.name} cannot be read: repair it, or delete it and create new tokens"
                 ) from error
-            self._tokens, self._file_stamp = {token.id: token for token in read}, stamp
+            self._tokens = {token.id: token for token in read}
+        self._file_stamp = stamp
         return self._tokens
+
+    def _find_stamp(self, *, create: bool = False) -> tuple[int, int, int] | None:
+        """Return the time, size and number of the file, or None if no token was ever created.
+
+        Raise `StoreUnavailable` if the file has disappeared, unless the caller will `create` it.
+        """
+        try:
+            found = self._path.stat()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if not create and (self._has_seen_file or self._lock_path.exists()):
+                raise StoreUnavailable(
+                    f"{self._path.name} is missing, so all requests are refused: put it back, or create a "
+                    "new token with `sash token create`"
+                ) from error
+            return None
+        except OSError as error:
+            raise StoreUnavailable(f"{self._path.name} cannot be read: {error.strerror}") from error
+        self._has_seen_file = True
+        return found.st_mtime_ns, found.st_size, found.st_ino
 
     def _save(self, tokens: dict[str, Token]) -> None:
         """Replace the file atomically. Only the current user may read it."""

@@ -17,6 +17,7 @@ from sash.engine.note_verbs import NoteVerbs
 from sash.engine.notes import Notes
 from sash.engine.parts import Parts
 from sash.engine.policy import ActionRateLimiter
+from sash.engine.readiness import Readiness
 from sash.engine.redaction import redact
 from sash.engine.rendering import MessageRenderer
 from sash.engine.report_verbs import ReportVerbs
@@ -121,6 +122,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         self._lease_s = options.get("lease_s", LEASE_S)
         self._max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
         self._worker = Worker(self._parts, self._lease_s, options.get("on_turn"))
+        self._readiness = Readiness(store, clock)
         self._feeds = EventFeeds(store, self._parts.hub)
         self._warmed_up = asyncio.Event()
         self._background: list[asyncio.Task[None]] = []
@@ -177,6 +179,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         await asyncio.gather(*self._background, return_exceptions=True)
         await self._worker.close()
         await self._parts.maintenance.close()
+        await self._readiness.close()
         self._parts.hub.wake_all()
         if self._parts.home is not None:
             await self._parts.home.close()
@@ -193,7 +196,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
     async def check(self) -> None:
         """Raise the error that a new turn would raise: the runtime is stopping, or the store fails."""
         self._worker.check_open()
-        await self.store.last_id()
+        await self._readiness.check()
 
     @property
     def home(self) -> LiveHome | None:

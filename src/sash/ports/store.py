@@ -266,6 +266,9 @@ class Store(Protocol):
     async def export_key(self) -> bytes:
         """Return 32 random bytes, which the store keeps from its creation on. They sign exports."""
 
+    async def check_write(self) -> None:
+        """Write something without meaning to the disk. Raise `StoreUnavailable` if that fails."""
+
     async def create_session(self, session: Session) -> None: ...
 
     async def open_session(self, session: Session, *, reopen: bool = False) -> Session:

@@ -13,6 +13,7 @@ from sash.server.mcp.streamable_http import McpRoute, make_session_manager
 from sash.server.metrics import Metrics
 from sash.server.middleware.authentication import Authentication
 from sash.server.middleware.body_limits import BodyLimits
+from sash.server.middleware.framing_guard import FramingGuard
 from sash.server.middleware.host_guard import HostGuard
 from sash.server.middleware.request_metrics import RequestMetrics
 from sash.server.middleware.request_tracing import RequestTracing
@@ -95,6 +96,7 @@ def _add_middleware(
             allow_methods=["*"],
             allow_headers=["*"],
         )
+    app.add_middleware(FramingGuard)
     app.add_middleware(RequestMetrics, metrics=metrics)
     if tracing is not None:
         app.add_middleware(RequestTracing, tracing=tracing)

@@ -21,6 +21,7 @@ RETRY_AFTER_S = "2"
 
 STATUS_BY_CODE = {
     "invalid_json": 400,
+    "length_ambiguous": 400,
     "unauthorized": 401,
     "forbidden": 403,
     "origin_refused": 403,

@@ -19,7 +19,7 @@ async def get_health() -> Response:
 @router.head("/ready", include_in_schema=False)
 @router.get("/ready", name="ready", response_model=dict[str, str], responses={503: ERRORS[503]})
 async def get_readiness(service: Service) -> Response:
-    """Return "ready" if turns can start: the store answers, and the server is not shutting down."""
+    """Return "ready" if turns can start: the store can be written, and the server is not shutting down."""
     await service.runtime.check()
     return make_json_response({"status": "ready"})
 

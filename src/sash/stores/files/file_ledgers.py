@@ -42,6 +42,10 @@ from sash.values.steps import Step, StepBody
 
 T = TypeVar("T")
 
+WRITE_CHECK = ".write_check"
+# An empty file may fit on a full disk.
+WRITE_CHECK_BYTES = 4096
+
 
 class FileLedgers(Ledgers):
     """The ledgers of a folder. Only one process may open it."""
@@ -87,6 +91,11 @@ class FileLedgers(Ledgers):
             return job(self)
         except OSError as error:
             raise StoreUnavailable(self._explain(error)) from error
+
+    def check_write(self) -> None:
+        path = self._folder / "sessions" / WRITE_CHECK
+        disk.replace(path, bytes(WRITE_CHECK_BYTES), sync=True)
+        path.unlink()
 
     def find_session(self, owner: str, name: str) -> Session | None:
         self._load_all()

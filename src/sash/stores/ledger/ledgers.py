@@ -54,6 +54,9 @@ class Ledgers:
     def export_key(self) -> bytes:
         return self._export_key
 
+    def check_write(self) -> None:
+        """Raise nothing: memory can always be written."""
+
     def create_session(self, session: Session) -> None:
         rules.check_name(session, self._find_named(session))
         self.import_session(Bundle(session))

@@ -30,6 +30,7 @@ class LedgerStore(ABC):
         """Run a job on the ledgers and return its result."""
 
     export_key = _make_async(Ledgers.export_key)
+    check_write = _make_async(Ledgers.check_write)
     create_session = _make_async(Ledgers.create_session)
     open_session = _make_async(Ledgers.open_session)
     get_session = _make_async(Ledgers.get_session)

@@ -33,6 +33,7 @@ from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
+from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
@@ -81,6 +82,9 @@ class SqliteStore:
 
     async def export_key(self) -> bytes:
         return await self._read(sessions.get_export_key)
+
+    async def check_write(self) -> None:
+        await self._write(lambda db: db.execute(SQL["check_write"]))
 
     async def create_session(self, session: Session) -> None:
         await self._write(partial(sessions.create_session, session=session))

@@ -5,3 +5,7 @@ CREATE TABLE spent (
     usd   REAL NOT NULL,
     PRIMARY KEY (owner, at)
 ) WITHOUT ROWID;
+
+-- The number of times that a process checked whether it can write.
+CREATE TABLE write_checks (number INTEGER NOT NULL);
+INSERT INTO write_checks VALUES (0);

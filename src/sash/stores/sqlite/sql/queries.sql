@@ -1,5 +1,9 @@
 -- `:session` is a session's key. `:session_id` is its public id.
 
+-- name: check_write
+-- The value changes each time: SQLite writes no page that stays the same.
+UPDATE write_checks SET number = number + 1;
+
 -- name: key
 SELECT key FROM sessions WHERE id = :session_id AND owner = :owner;
 
