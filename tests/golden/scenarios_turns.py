@@ -23,7 +23,7 @@ async def answer_plain(world: World) -> str:
 
 @scenario
 async def answer_with_all_request_fields(world: World) -> str:
-    await world.open(answer("I see a cat.", reasoning="It has whiskers."))
+    await world.open(answer("I see a cat.", reasoning="It has whiskers."), allow_image_urls=True)
     session = await world.start()
     await world.turn(
         session,

@@ -151,7 +151,7 @@ async def test_it_knows_the_time(talk):
 
 async def test_other_requests_are_refused(talk):
     assert (await talk("Write me a poem about autumn")).response.final_message == ENGLISH.cannot_answer
-    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     assert (
         await talk("Look at this", attachments=[image])
     ).response.final_message == ENGLISH.cannot_see_media

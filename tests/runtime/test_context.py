@@ -314,9 +314,9 @@ async def test_an_empty_answer_is_said_to_be_one(run, nothing):
 
 async def test_the_address_of_an_image_gives_no_password_away(run):
     model = ScriptedModel("ok")
-    runtime = await run(model=model)
+    runtime = await run(model=model, allow_image_urls=True)
     session = await runtime.start_session()
-    image = {"type": "image_url", "image_url": {"url": "https://ann:hunter2xyz@cam.example.com/now.png"}}
+    image = {"type": "image_url", "image_url": {"url": "https://cam.example.com/now.png?token=hunter2xyz"}}
     await turn(runtime, session, "what is this?", attachments=[image])
     assert "hunter2xyz" not in json.dumps(await runtime.export_session(session.id))
 

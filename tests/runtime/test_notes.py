@@ -197,5 +197,5 @@ async def test_secrets_are_not_remembered(run):
 async def test_a_message_with_an_image_goes_to_the_model(run):
     runtime = await run("I see.")
     session = await runtime.start_session()
-    image = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
     assert await answer(runtime, session, "remember that this is me", attachments=[image]) == "I see."

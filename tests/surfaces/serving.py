@@ -85,6 +85,7 @@ async def serving(
         defaults=make_defaults(settings),
         on_turn=on_turn,
         partial_interval_s=0,
+        allow_image_urls=settings.allow_image_urls,
     )
     async with (
         runtime,

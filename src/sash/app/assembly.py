@@ -39,6 +39,7 @@ def make_runtime(
         home=home,
         vocabulary=vocabulary,
         summaries=settings.summaries,
+        allow_image_urls=settings.allow_image_urls,
         defaults=make_defaults(settings),
         on_turn=on_turn,
         clock=clock,

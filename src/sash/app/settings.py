@@ -90,6 +90,8 @@ class Settings:
     # The address of an Azure OpenAI resource, and the version of its API.
     azure_endpoint: str | None = None
     api_version: str | None = None
+    # Allow images by public http and https URLs, which the model's server loads.
+    allow_image_urls: bool = False
     # Let the model summarise evicted messages.
     summaries: bool = False
     # The window of a new session; None means as much as the model can read.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from sash.engine.budget import Spending
 from sash.engine.context import ContextBuilder
 from sash.engine.event_hub import EventHub
+from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.local_time import LocalTime
 from sash.engine.maintenance import Maintenance
 from sash.engine.policy import ActionRateLimiter
@@ -83,6 +84,8 @@ def choose_model(turn: Turn) -> ModelConfig:
     asked, config = turn.continuation.request.model, turn.session.model
     if asked is None:
         return config
+    if turn.session.policy.enforce_fixed_model:
+        asked = keep_fixed_model(asked)  # the turn may come from an import, or be older than the policy
     return ModelConfig(
         asked.name or config.name,
         config.temperature if asked.temperature is None else asked.temperature,

@@ -82,6 +82,8 @@ class RuntimeOptions(TypedDict, total=False):
     partial_interval_s: float
     """Seconds between two events with partial text. Default: 0.5."""
     max_message_bytes: int
+    allow_image_urls: bool
+    """Whether a message may have images by public `http:` and `https:` URLs. Default: only `data:` images."""
 
 
 class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
@@ -120,6 +122,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         )
         self.defaults = options.get("defaults") or Defaults()
         self._lease_s = options.get("lease_s", LEASE_S)
+        self._allow_image_urls = options.get("allow_image_urls", False)
         self._max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
         self._worker = Worker(self._parts, self._lease_s, options.get("on_turn"))
         self._readiness = Readiness(store, clock)

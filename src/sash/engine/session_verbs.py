@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.fixed_model import check_fixed_model
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
@@ -15,6 +16,7 @@ from sash.errors import InvalidInput, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
+from sash.values.image_urls import check_images
 from sash.values.requests import StartSession
 from sash.values.sessions import (
     DEFAULT_OWNER,
@@ -39,6 +41,7 @@ class SessionVerbs:
     _parts: Parts
     _worker: Worker
     _max_message_bytes: int
+    _allow_image_urls: bool
     defaults: Defaults
 
     async def start_session(
@@ -101,6 +104,7 @@ class SessionVerbs:
     def _make_session(self, request: StartSession, owner: str) -> Session:
         parts, defaults = self._parts, self.defaults
         model = parts.clean_model(request.model or ModelConfig())
+        self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
         now = parts.clock.now()
         return Session(
@@ -117,6 +121,11 @@ class SessionVerbs:
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )
+
+    def _check_own_model(self, model: ModelConfig) -> None:
+        """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one."""
+        if self.defaults.policy.enforce_fixed_model:
+            check_fixed_model(model, self._parts.model.name)
 
     async def _check_room(self, owner: str) -> None:
         """Raise `TooManySessions` if the owner has the maximum number of active sessions.
@@ -207,6 +216,7 @@ class SessionVerbs:
         """Copy a session with its transcript and window, and return the copy. Both continue independently."""
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
+        self._check_own_model(source.session.model)
         now, new_id = self._parts.clock.now(), self._parts.new_id()
         session = replace(
             source.session,
@@ -261,6 +271,11 @@ class SessionVerbs:
             render=parts.renderer.render,
         )
         bundle = await asyncio.to_thread(read_export, data, rules)
+        self._check_own_model(bundle.session.model)
+        contents = [m.message.content for m in bundle.messages]
+        contents += [c.request.attachments for c in bundle.continuations]
+        for content in contents:
+            check_images(() if isinstance(content, str) else content, allow_remote=self._allow_image_urls)
         session = await parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
         parts.windows.drop_owner(owner)
         return session

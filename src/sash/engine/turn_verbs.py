@@ -10,6 +10,7 @@ from typing import Any
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
 from sash.engine.offload import offload
+from sash.engine.fixed_model import check_fixed_model
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
@@ -22,7 +23,6 @@ from sash.errors import (
     CursorUnknown,
     InvalidInput,
     KeyReused,
-    ModelFixed,
     NotAwaitingApproval,
     SashError,
     SessionNotFound,
@@ -31,6 +31,7 @@ from sash.errors import (
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
 from sash.values.events import Event
+from sash.values.image_urls import check_images
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven
@@ -105,6 +106,7 @@ class TurnVerbs(SessionVerbs):
         busy: BusyPolicy = "reject",
         retry_of: str | None = None,
     ) -> Continuation:
+        check_images(request.attachments, allow_remote=self._allow_image_urls)
         if request.model is not None:
             await self._check_model(owner, session_id, request.model)
         new = self._make_continuation(session_id, owner, request, retry_of)
@@ -119,14 +121,10 @@ class TurnVerbs(SessionVerbs):
         )
 
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
-        """Raise `ModelFixed` if the session's policy forbids another model and `model` is another one."""
+        """Raise `ModelFixed` if the session has a fixed model and `model` is another one."""
         session = await self._parts.store.get_session(owner, session_id)
-        own_name = self._parts.model_name(session.model)
-        if session.policy.enforce_fixed_model and model.name not in (None, own_name):
-            raise ModelFixed(
-                f"session {session_id} is fixed to its model (enforce_fixed_model): leave `model` out, or "
-                "start another session"
-            )
+        if session.policy.enforce_fixed_model or self.defaults.policy.enforce_fixed_model:
+            check_fixed_model(model, self._parts.model_name(session.model))
 
     async def record_turn(
         self,

@@ -1,0 +1,93 @@
+"""The image URLs that a message may have. The model's server loads them, perhaps inside a private network.
+
+A name may lead to a private address, which only a network lookup shows. So `http:` and `https:` URLs are off
+by default.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+from ipaddress import IPv4Address, IPv6Address, IPv6Network
+from typing import Any, NoReturn
+from urllib.parse import urlsplit
+
+from sash.errors import InvalidInput
+
+_LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+# Spaces, control characters and backslashes are read in different ways by different programs.
+_UNCLEAR = re.compile(r"[\x00-\x20\x7f\\]")
+# The last labels of names that are not public.
+_LOCAL_NAMES = frozenset(
+    {
+        *("arpa", "corp", "home", "internal", "intranet", "invalid", "lan", "local", "localdomain"),
+        *("localhost", "onion", "private", "test"),
+    }
+)
+_PUBLIC_V6 = IPv6Network("2000::/3")
+# Public addresses that contain an IPv4 address, which may be private.
+_EMBEDDED_V4 = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
+
+
+def check_images(parts: Iterable[Mapping[str, Any]], *, allow_remote: bool) -> None:
+    """Raise `InvalidInput` if a content part has an image URL that is not allowed.
+
+    `data:` images are always allowed, public `http:` and `https:` images with `allow_remote`.
+    """
+    for part in parts:
+        image = part.get("image_url")
+        url = image.get("url") if isinstance(image, Mapping) else image
+        if url is not None:
+            check_image_url(url, allow_remote=allow_remote)
+
+
+def check_image_url(url: Any, *, allow_remote: bool) -> None:
+    """Raise `InvalidInput` unless the URL has image data, or is public and `allow_remote` is set."""
+    if not isinstance(url, str):
+        _refuse("an image URL must be a string")
+    if url[:11].lower() == "data:image/":
+        return
+    if _UNCLEAR.search(url):
+        _refuse("an image URL may not contain spaces, control characters or backslashes")
+    try:
+        parsed = urlsplit(url)
+        host, _ = (parsed.hostname or "").lower(), parsed.port
+    except ValueError:
+        _refuse("the image URL is invalid")
+    if parsed.scheme not in ("http", "https"):
+        _refuse("an image URL must begin with data:image/, https:// or http://")
+    if "@" in parsed.netloc:
+        _refuse("an image URL may not contain a user name")
+    if not _is_public(host):
+        _refuse(f"{host!r:.80} is not a public host")
+    if not allow_remote:
+        _refuse("image URLs are off: send the image as data:image/…, or turn on `allow_image_urls`")
+
+
+def _is_public(host: str) -> bool:
+    """Return True if a host is a public address, or a name that may be public."""
+    if ":" in host:
+        return _is_public_v6(host)
+    labels = host.removesuffix(".").split(".")
+    if _is_number(labels[-1]):
+        try:
+            address = IPv4Address(host)
+            return address.is_global and not address.is_multicast
+        except ValueError:  # Other forms, such as 127.1 or 0x7f.1, are read as addresses by some programs.
+            return False
+    return len(labels) > 1 and labels[-1] not in _LOCAL_NAMES and all(map(_LABEL.fullmatch, labels))
+
+
+def _is_public_v6(host: str) -> bool:
+    try:
+        address = IPv6Address(host)
+    except ValueError:
+        return False
+    has_v4 = any(address in network for network in _EMBEDDED_V4)
+    return address.is_global and address in _PUBLIC_V6 and not has_v4
+
+
+def _is_number(label: str) -> bool:
+    return label.isdigit() or label.startswith("0x")
+
+
+def _refuse(problem: str) -> NoReturn:
+    raise InvalidInput(problem)
