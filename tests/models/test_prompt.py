@@ -9,7 +9,7 @@ from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from tests.models.wire import Reply, Wire, said
 
-IMAGE = {"type": "image_url", "image_url": {"url": "http://127.0.0.1/x.png"}}
+IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBORw0KGgo="}}
 TEXT = {"type": "text", "text": "look"}
 
 
