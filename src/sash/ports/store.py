@@ -8,8 +8,7 @@ them for all backends:
 * A session has at most one continuation that is running or awaiting approval (`SessionBusy`). An owner has at
   most one active session of a name (`SessionExists`). Both hold across processes.
 * A worker holds a continuation by a lease, which expires by the store's clock. `epoch` grows with every claim
-  and every release. A write with an old epoch, or to a deleted session, raises `LeaseLost` and changes
-  nothing.
+  and release. A write with an old epoch, or to a deleted session, raises `LeaseLost` and changes nothing.
 * Spent money stays counted: a deletion, an erasure or an import does not change the sum of `turn_stats`.
 * The steps of a session have cursors 1, 2, 3, … without a gap, in the order in which they became visible.
 * A failed driver raises `StoreUnavailable`. Nothing is half written. The store works when the cause is gone.
@@ -71,10 +70,7 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Everything that a worker needs to run or resume a continuation.
-
-    `window` is None if the worker's cached session is current (`ClaimRequest.known`).
-    """
+    """A continuation to run or resume. `window` is None if `ClaimRequest.known` is current."""
 
     lease: Lease
     continuation: Continuation
@@ -310,8 +306,7 @@ class Store(Protocol):
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
 
-        If another continuation holds the session, raise `SessionBusy`, or with `enqueue` queue the new one
-        as `pending`.
+        If another one holds the session, raise `SessionBusy`, or with `enqueue` queue the new one as `pending`.
         """
 
     async def claim(
@@ -332,8 +327,7 @@ class Store(Protocol):
     ) -> tuple[Step, ...]:
         """Append steps. With `release_as`, also release the lease and set this status.
 
-        `stats` are the continuation's stats so far. They are stored only on release, and `finish` replaces
-        them.
+        `stats` are the continuation's stats so far. Only a release stores them, and `finish` replaces them.
         """
 
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
@@ -453,9 +447,8 @@ class Store(Protocol):
         """Write a whole session, with costs of 0. Its id must be free. A name that is taken is dropped."""
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        """Expire idle sessions and waiting continuations, and drop the steps of old ended ones.
+        """Expire sessions that have not changed since `idle_before`, and drop older costs without a turn.
 
-        A session expires if it has not changed since `idle_before`, a waiting continuation if it has not
-        changed since `ended_before`. The steps of continuations that ended before `ended_before` are dropped,
-        and costs without a turn before `idle_before`.
+        Expire waiting continuations that have not changed since `ended_before`, and drop the steps of those
+        that ended before it.
         """
