@@ -306,7 +306,7 @@ class Store(Protocol):
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
 
-        If another one holds the session, raise `SessionBusy`, or with `enqueue` queue the new one as `pending`.
+        If another one holds the session, raise `SessionBusy`, or queue the new one (`enqueue`).
         """
 
     async def claim(
