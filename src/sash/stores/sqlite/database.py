@@ -24,7 +24,7 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 2
 MAX_JOBS_PER_COMMIT = 256
 READERS = 2
 BUSY_TIMEOUT_S = 5.0
