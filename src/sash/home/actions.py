@@ -11,7 +11,7 @@ from sash.home.expected_effects import ExpectedEffect, find_expected_effect, is_
 from sash.home.live_home import LiveHome
 from sash.home.restore import SavedState
 from sash.home.service_call import ServiceCall, parse_service_call
-from sash.ports.home import Entity, State
+from sash.ports.home import ANY_SERVICE, Entity, State
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
 
 # Seconds to wait until the states show the effect of a call.
@@ -19,6 +19,7 @@ READ_BACK_S = 3.0
 # Above this number of entities, one request reads all states at once.
 MAX_SINGLE_READS = 20
 MAX_SHOWN = 40
+UNKNOWN_CALLS = "services that cannot be told"
 # Seconds to wait for the home to reconnect before a call of a crashed process is verified.
 RECONNECT_S = 20.0
 
@@ -83,7 +84,8 @@ class HomeActions:
             names = sorted(index.entities[key].name for key in call.member_ids if key in index.entities)
             hidden = len(call.member_ids) - len(names)
             preview["acts_on"] = [*names, *([f"{hidden} others"] if hidden else [])]
-        return preview | ({"calls": sorted(call.member_services)} if call.member_services else {})
+        calls = [UNKNOWN_CALLS if name == ANY_SERVICE else name for name in sorted(call.member_services)]
+        return preview | ({"calls": calls} if calls else {})
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Make the call and return its result, with the states before and after it."""
