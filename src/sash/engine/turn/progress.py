@@ -1,10 +1,12 @@
 """The state of a turn, computed from its steps. A resumed turn reads its steps and continues from there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 from sash.ports.prompt import prepend_context
+from sash.ports.tools import ActionOutcome
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill, Stats, sum_bills
 from sash.values.steps import (
@@ -32,7 +34,8 @@ class OpenCall:
     """A tool call that has no result yet: number `n` of the turn.
 
     `is_suspect` is True if a process died while the call may have been running. `is_begun` is True if this
-    process has started the call. `approval` is the request that a person has to answer.
+    process has started the call. `approval` is the request that a person has to answer. `observe` returns
+    what is known about the call while it runs.
     """
 
     id: str
@@ -46,6 +49,7 @@ class OpenCall:
     approved: bool | None = None
     cost_usd: float = 0.0
     planned_at: datetime | None = None
+    observe: Callable[[], ActionOutcome] | None = None
 
     @property
     def awaits_approval(self) -> bool:
@@ -184,8 +188,14 @@ class Progress:
                 call = self.open_calls[call_id]
                 call.approved, call.is_suspect = approved, False
 
+    def mark_begun(self) -> None:
+        """Mark the open calls as begun, except those that wait for an approval or were denied."""
+        for call in self.open_calls.values():
+            call.is_begun = not call.awaits_approval and call.approved is not False
+
     def _apply_result(self, result: ToolResult) -> None:
-        del self.open_calls[result.call_id]
+        if self.open_calls.pop(result.call_id, None) is None:
+            return  # Another process cancelled the turn just when the result was written.
         self.messages.append(
             {
                 "role": "tool",
