@@ -18,6 +18,7 @@ from tests.surfaces.serving import serving
 from tests.surfaces.speaking import call, talking
 
 LAMP = "light.kitchen_ceiling"
+TURN_ON = calling("call_service", **ON)
 DONE, UNKNOWN = ("call_service", "done", True), ("call_service", "unknown", None)
 
 
@@ -48,9 +49,9 @@ async def start(request, tmp_path, monkeypatch):
     monkeypatch.setattr("sash.home.actions.READ_BACK_S", 0.01)
     opened, clock = [], FakeClock(NOW + timedelta(hours=1))
 
-    async def start(slow, *lines, sends=True, store=None, **options):
+    async def start(slow, *lines, sends=True, store=None, act=TURN_ON, **options):
         store = store or BACKENDS[request.param](tmp_path, clock)
-        model = ScriptedModel(calling("call_service", **ON), *(lines or ("ok",)))
+        model = ScriptedModel(act, *(lines or ("ok",)))
         runtime = Runtime(store, model, home=slow.home, clock=clock)
         await runtime.open()
         opened.append(runtime)
@@ -168,6 +169,23 @@ async def test_an_interrupted_turn_that_is_cancelled_reports_the_action(start):
     assert actions(await other.await_continuation(sent.id, timeout_s=WAIT_S)) == [UNKNOWN]
 
 
+@pytest.mark.parametrize(("service", "outcome"), [("light.turn_on", DONE), ("light.toggle", UNKNOWN)])
+async def test_an_action_cut_off_by_a_shutdown_can_be_undone(start, service, outcome):
+    slow = SlowHouse()
+    runtime, session, sent = await start(slow, act=calling("call_service", **ON | {"service": service}))
+    store, close = runtime.store, runtime.store.close
+    store.close = store.open
+    await runtime.close()
+    store.close = close
+    slow.switch()
+    second = await start(slow, sends=False, store=store, act="It is on.")
+    async with asyncio.timeout(WAIT_S):
+        await second.resume(sent.id)
+        assert actions(await second.await_continuation(sent.id)) == [outcome]
+    assert actions(await turn(second, session, "undo that")) == [("undo_last_action", "done", True)]
+    assert second.home.index.get_state(LAMP) == "off"
+
+
 async def test_another_owner_cannot_cut_it_off(start):
     runtime, _, sent = await start(SlowHouse())
     with pytest.raises(ContinuationNotFound):
@@ -207,7 +225,7 @@ async def test_a_result_that_comes_during_the_cancel_is_not_written_twice(start)
 
 async def test_rest_and_mcp_show_the_action(tmp_path):
     slow = SlowHouse()
-    model = ScriptedModel(calling("call_service", **ON))
+    model = ScriptedModel(TURN_ON)
     policy = {"allow_actuation": True, "allowlisted_services": ["*"]}
     async with (
         serving(tmp_path, model=model, home=slow.home, allow_actuation=True) as served,

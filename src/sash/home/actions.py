@@ -113,7 +113,8 @@ class HomeActions:
         if not now or effects.keys() != now.keys() or None in results or not is_repeatable(call.service):
             raise ServiceFailed(f"it is unknown whether {call.service} was done")
         if results == {True}:
-            return ActionOutcome(_build_result(call, CallOutcome({}, now, True)), True)
+            result = _build_result(call, CallOutcome({}, now, True))
+            return ActionOutcome(result, True, after=_save_states(now))
         since = context.under_way_since
         if since is not None and any(state.updated_at >= since for state in now.values() if state):
             raise ServiceFailed(f"something has changed since {call.service} was requested")

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sash.ports.prompt import prepend_context
@@ -173,11 +174,15 @@ class Progress:
             case HomeChanged(text):
                 question, self.home_changes = self.messages[0], text
                 self.messages[0] = question | {"content": prepend_context(text, question["content"])}
-            case Interrupted(lost_bills=bills):
+            case Interrupted(lost_bills=bills, begun=begun):
                 for bill in bills:
                     self.add_bill(bill)
                 for call in self.open_calls.values():
                     call.is_suspect = call.is_suspect or not call.awaits_approval
+                for action in begun:
+                    self.open_calls[action.call_id].observe = partial(
+                        ActionOutcome, None, before=action.before, undoes=action.undoes
+                    )
             case AnswerSentBack(content, bill):
                 self.add_bill(bill)
                 self.sent_back, self.sent_back_index = content, len(self.messages)

@@ -96,7 +96,8 @@ class TurnRunner:
             if self.unwritten is not None:
                 await self.journal.finish(self.unwritten)
             else:
-                await self.journal.hand_back([Interrupted()], "interrupted", self._stats())
+                begun = self._tool_calls.list_begun_actions()
+                await self.journal.hand_back([Interrupted(begun=begun)], "interrupted", self._stats())
         except LeaseLost:
             return  # The turn has ended, waits for an approval, or was cancelled.
         except SashError as error:

@@ -8,7 +8,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
@@ -84,6 +84,11 @@ class ToolCalls:
         """Write results for the calls under way that must not run twice. Their outcome may be unknown."""
         self._journal.write(*list_cut_off(self._tools, self._progress, text))
 
+    def list_begun_actions(self) -> tuple[Action, ...]:
+        """Return the actions that are under way, with the states before them."""
+        results = list_cut_off(self._tools, self._progress)
+        return tuple(result.action for result in results if result.action is not None)
+
     def _is_action(self, call: OpenCall) -> bool:
         spec = self._tools.specs.get(call.name)
         return spec is not None and spec.action
@@ -109,7 +114,7 @@ class ToolCalls:
         checked = _CheckedCall(call, spec, arguments, self._make_context(call, artifacts), artifacts)
         verdict = await self._judge(checked)
         if call.is_suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
         elif verdict.what == "fail":
             self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
         elif verdict.what == "deny":
@@ -231,7 +236,7 @@ class ToolCalls:
         except Exception as error:
             reason = redact(_describe(error))
             _logger.warning("it is unknown whether %s was done before a crash: %s", spec.name, reason)
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
             return
         try:
             call.is_begun = True
@@ -244,6 +249,8 @@ class ToolCalls:
             self._write_result(call, text, action, checked.artifacts)
             return
         outcome_of = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
+        if call.is_suspect and not outcome_of.before:
+            outcome_of = replace(outcome_of, before=_observe(call).before)
         self._tools.check_output(spec, outcome_of.result)
         text = await as_text(redact_result(outcome_of.result), context)
         self._write_result(call, text, checked.action("done", outcome_of), checked.artifacts, spec.cost)
