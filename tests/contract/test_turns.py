@@ -205,7 +205,9 @@ async def test_the_stats_of_a_turn_are_stored_with_it_and_with_the_session(
     await store.finish(turn.lease, completed(stats=done))
     clock.advance(60)
     other = (await begin(session)).turn
-    cancelled = await store.cancel("ann", other.continuation.id, "why", stats=gone)
+    cancelled = await store.cancel(
+        "ann", other.continuation.id, "why", end=TurnEnd("cancelled", (), stats=gone)
+    )
     assert cancelled.stats == gone
     again = await reopen()
     assert (await again.get_session("ann", session.id)).stats == done + gone

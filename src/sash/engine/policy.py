@@ -1,5 +1,6 @@
 """Decides about actions: the denylist wins, all others need the allowlist, and some need an approval."""
 
+import re
 from collections import deque
 from collections.abc import Iterable
 from datetime import datetime, timedelta
@@ -11,6 +12,7 @@ from sash.values.clock import Clock
 from sash.values.sessions import SessionPolicy
 
 MINUTE = timedelta(minutes=1)
+_WILDCARD = re.compile(r"[*?\[]")
 
 
 class Verdict(NamedTuple):
@@ -51,14 +53,22 @@ def judge(uses: Iterable[ServiceUse], policy: SessionPolicy) -> Verdict:
 
 def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
     if _may_match(service, policy.denylisted_services):
-        return Verdict("deny", f"{service} is on the denylist")
+        return Verdict("deny", _describe(service, "is on the denylist", "some services are on the denylist"))
     if not policy.allow_actuation:
         return Verdict("deny", "actions are off in this session: turn on allow_actuation in its policy")
     if not within and not _matches(service, policy.allowlisted_services):
         return Verdict("deny", f"{service} is not on the session's allowlist (allowlisted_services)")
     if _may_match(service, policy.require_confirmation):
-        return Verdict("confirm", f"{service} needs an approval")
+        return Verdict("confirm", _describe(service, "needs an approval", "some services need an approval"))
     return Verdict("allow")
+
+
+def _describe(service: str, known: str, unknown: str) -> str:
+    """Return the reason of a verdict. `*` in a service stands for the part that cannot be told."""
+    if "*" not in service:
+        return f"{service} {known}"
+    which = "services" if service == "*" else f"{service} services"
+    return f"it cannot be told which {which} this calls, and {unknown}"
 
 
 def _matches(service: str, patterns: tuple[str, ...]) -> bool:
@@ -71,8 +81,14 @@ def _matches(service: str, patterns: tuple[str, ...]) -> bool:
 
 
 def _may_match(service: str, patterns: tuple[str, ...]) -> bool:
-    """Return True if a pattern matches the service. `lock.*` stands for any service of the domain."""
-    domain, _, verb = service.partition(".")
-    if verb != "*":
+    """Return True if a pattern matches the service, or one that `*` at its end may stand for."""
+    known, star, _ = service.lower().partition("*")
+    if not star:
         return _matches(service, patterns)
-    return any(fnmatchcase(domain, pattern.lower().partition(".")[0]) for pattern in patterns)
+    return any(known.startswith(fixed) or fixed.startswith(known) for fixed in map(_get_fixed_part, patterns))
+
+
+def _get_fixed_part(pattern: str) -> str:
+    """Return the text before the first wildcard of a pattern; for a domain, how its services begin."""
+    fixed, *rest = _WILDCARD.split(pattern.lower(), maxsplit=1)
+    return fixed if rest or "." in fixed else f"{fixed}."

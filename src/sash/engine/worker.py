@@ -16,7 +16,8 @@ from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.recorder import Recorder
-from sash.engine.turn.runner import TurnRunner
+from sash.engine.turn.runner import TurnRunner, end_cut_off
+from sash.engine.turn.tool_calls import list_cut_off
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
@@ -33,7 +34,6 @@ from sash.errors import (
 from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
-from sash.values.stats import Stats
 from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
@@ -226,15 +226,16 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         running = self._running.get(continuation_id)
-        if running is not None:
-            stats, running.runner.is_settled = running.runner.cancelled_stats(), True
+        if running is not None and running.turn.continuation.owner == owner:
+            end = await running.runner.cut_off()
+            running.runner.is_settled = True
         else:
-            stats = await self._spent(owner, continuation_id)
-        cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
+            end = await self._read_cut_off(owner, continuation_id)
+        cancelled = await self._store.cancel(owner, continuation_id, redact(reason), end=end)
         self._end(continuation_id, cancelled.session_id)
         if running is not None:
             await _stop([running.task])
-        self._report(ContinuationResult(replace(cancelled, stats=stats), ()))
+        self._report(ContinuationResult(replace(cancelled, stats=end.stats), ()))
         return cancelled
 
     def _report(self, result: ContinuationResult) -> None:
@@ -246,10 +247,19 @@ class Worker:
         except Exception as error:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
-    async def _spent(self, owner: str, continuation_id: str) -> Stats:
-        """Return the cost of a turn that does not run in this process, computed from its journal."""
-        _, steps = await self._store.journal(owner, continuation_id)
-        return bill_steps((step.body for step in steps), turns=1, cancelled_turns=1)
+    async def _read_cut_off(self, owner: str, continuation_id: str) -> TurnEnd:
+        """Return the end of a turn that does not run in this process, computed from its journal.
+
+        An open call of the turn may be under way in another process, or was when a process died.
+        """
+        continuation, steps = await self._store.journal(owner, continuation_id)
+        progress = Progress.from_steps(continuation.request.message, steps)
+        if continuation.status in ("running", "interrupted"):
+            progress.mark_begun()
+        results = list_cut_off(self._parts.tools, progress)
+        for result in results:
+            progress.apply(result)
+        return end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1))
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel the turns of a session: first the queued ones, so that they do not start."""

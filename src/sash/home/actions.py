@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
@@ -11,14 +12,16 @@ from sash.home.expected_effects import ExpectedEffect, find_expected_effect, is_
 from sash.home.live_home import LiveHome
 from sash.home.restore import SavedState
 from sash.home.service_call import ServiceCall, parse_service_call
-from sash.ports.home import Entity, State
+from sash.ports.home import ANY_SERVICE, Entity, State
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext
+from sash.values.continuations import Action
 
 # Seconds to wait until the states show the effect of a call.
 READ_BACK_S = 3.0
 # Above this number of entities, one request reads all states at once.
 MAX_SINGLE_READS = 20
 MAX_SHOWN = 40
+UNKNOWN_CALLS = "services that cannot be told"
 # Seconds to wait for the home to reconnect before a call of a crashed process is verified.
 RECONNECT_S = 20.0
 
@@ -83,12 +86,13 @@ class HomeActions:
             names = sorted(index.entities[key].name for key in call.member_ids if key in index.entities)
             hidden = len(call.member_ids) - len(names)
             preview["acts_on"] = [*names, *([f"{hidden} others"] if hidden else [])]
-        return preview | ({"calls": sorted(call.member_services)} if call.member_services else {})
+        calls = [UNKNOWN_CALLS if name == ANY_SERVICE else name for name in sorted(call.member_services)]
+        return preview | ({"calls": calls} if calls else {})
 
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Make the call and return its result, with the states before and after it."""
         call = self._parse(arguments)
-        outcome = await self.execute(call)
+        outcome = await self.execute(call, context)
         return ActionOutcome(
             _build_result(call, outcome),
             outcome.verified,
@@ -104,25 +108,30 @@ class HomeActions:
         """
         call = self._parse(arguments)
         now = await self.read_states(call.entity_ids)
-        effects = _find_effects(call, now)
+        effects = _find_effects(call.service, call.data, now)
         results = {effect.is_met(now[key]) for key, effect in effects.items()}
         if not now or effects.keys() != now.keys() or None in results or not is_repeatable(call.service):
             raise ServiceFailed(f"it is unknown whether {call.service} was done")
         if results == {True}:
-            return ActionOutcome(_build_result(call, CallOutcome({}, now, True)), True)
+            result = _build_result(call, CallOutcome({}, now, True))
+            return ActionOutcome(result, True, after=_save_states(now))
         since = context.under_way_since
         if since is not None and any(state.updated_at >= since for state in now.values() if state):
             raise ServiceFailed(f"something has changed since {call.service} was requested")
         return None
 
-    async def execute(self, call: ServiceCall) -> CallOutcome:
+    async def execute(self, call: ServiceCall, context: ToolContext | None = None) -> CallOutcome:
         """Make a call, wait up to the read-back limit for its effect, and read the states again.
+
+        If the call is cut off, the context gets the states before it, and the effect that the index shows.
 
         Raises `OutcomeUnknown` if the connection is lost during the call. Raises `ServiceFailed` if the call
         failed and changed nothing.
         """
         before = await self.read_states(call.entity_ids)
-        effects = _find_effects(call, before)
+        effects = _find_effects(call.service, call.data, before)
+        if context is not None:
+            context.on_cut_off(lambda: self._observe(before, effects))
         try:
             await self.live_home.home.call_service(call.service, call.data, call.entity_ids)
         except HomeUnavailable as error:
@@ -133,11 +142,36 @@ class HomeActions:
             after = await self._read_back(call, effects, before)
         except HomeError:
             return CallOutcome(before, {}, None)
-        results = {effect.is_met(after[key], before[key]) for key, effect in effects.items()}
-        if False in results:
-            return CallOutcome(before, after, False)
-        is_verified = results == {True} and effects.keys() == after.keys()
-        return CallOutcome(before, after, True if is_verified else None)
+        return CallOutcome(before, after, _verify(effects, before, after))
+
+    def _observe(self, before: StatesById, effects: dict[str, ExpectedEffect]) -> ActionOutcome:
+        """Return the states before a call that was cut off, and those after it if they show its effect."""
+        try:
+            states = self.live_home.index.states
+        except HomeError:
+            return ActionOutcome(None, before=_save_states(before))
+        after = {key: states.get(key) for key in before}
+        is_done = _verify(effects, before, after) is True
+        return ActionOutcome(
+            None, is_done or None, _save_states(before), _save_states(after) if is_done else {}
+        )
+
+    async def read_possible_effect(self, action: Action) -> dict[str, Any]:
+        """Return the current states that an action may have caused whose outcome is unknown, by entity."""
+        arguments, moment = action.arguments, datetime.now(UTC)
+        before: StatesById = {
+            key: State(key, saved["state"], saved["attributes"], moment, moment)
+            for key, saved in action.before.items()
+        }
+        service, data = str(arguments.get("service", "")).strip().lower(), arguments.get("data") or {}
+        effects, now = _find_effects(service, data, before), await self.read_states(before)
+        return _save_states(
+            {
+                key: state
+                for key, state in now.items()
+                if key not in effects or effects[key].is_met(state, before[key]) is not False
+            }
+        )
 
     async def read_states(self, entity_ids: Iterable[str]) -> StatesById:
         """Read the current states from the home, not from the index. A missing entity has the state None."""
@@ -191,12 +225,18 @@ def _build_result(call: ServiceCall, outcome: CallOutcome) -> dict[str, Any]:
     return result
 
 
-def _find_effects(call: ServiceCall, before: StatesById) -> dict[str, ExpectedEffect]:
+def _verify(effects: dict[str, ExpectedEffect], before: StatesById, after: StatesById) -> bool | None:
+    """Return whether the states after a call show its effect on all entities; None if that is unknown."""
+    results = {effect.is_met(after[key], before[key]) for key, effect in effects.items()}
+    if False in results:
+        return False
+    return True if results == {True} and effects.keys() == after.keys() else None
+
+
+def _find_effects(service: str, data: dict[str, Any], before: StatesById) -> dict[str, ExpectedEffect]:
     """Return the expected effect by entity id. Entities without an observable effect are left out."""
     found = {
-        key: find_expected_effect(call.service, call.data, state)
-        for key, state in before.items()
-        if state is not None
+        key: find_expected_effect(service, data, state) for key, state in before.items() if state is not None
     }
     return {key: effect for key, effect in found.items() if effect is not None}
 

@@ -77,7 +77,11 @@ class ServiceCall:
             ServiceUse(self.service),
             *(ServiceUse(f"{each}.{verb}") for each in sorted(domains)),
             *(ServiceUse(f"{each}.*") for each in sorted({entity.domain for entity in self.data_entities})),
-            *(ServiceUse(service, within=True) for service in sorted(implied)),
+            # The first denied use is the reason that the user reads, so exact names come first.
+            *(
+                ServiceUse(each, within=True)
+                for each in sorted(implied, key=lambda name: ("*" in name, name))
+            ),
         ]
 
 

@@ -1,6 +1,7 @@
 """Undoes the last action of a session, unless its entities have changed since."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sash.errors import HomeError, InvalidInput
@@ -55,6 +56,7 @@ class ActionUndo:
         Raise `InvalidInput` if there is no such action, or it cannot be undone.
         """
         action_key, calls = await self._plan(context)
+        context.on_cut_off(lambda: ActionOutcome(None, undoes=action_key))
         outcome = CallOutcome({}, {}, True)
         for call in calls:
             try:
@@ -79,14 +81,26 @@ class ActionUndo:
         without_effect = ""
         async for key, action in context.past_actions():
             if action.undoes is not None:
-                undone |= {action.undoes} if action.verified is not False else set()
+                is_undone = action.outcome == "done" and action.verified is not False
+                undone |= {action.undoes} if is_undone else set()
             elif action.outcome == "unknown" and key not in undone:
-                raise InvalidInput(f"it is unknown whether the last action, {_name(action)}, was done")
+                return key, await self._plan_calls(await self._find_effect(action))
             elif action.outcome == "done" and key not in undone:
                 if not self._had_no_effect(action):
                     return key, await self._plan_calls(action)
                 without_effect = without_effect or f"{_name(action)} has changed nothing, and "
         raise InvalidInput(NOTHING_TO_UNDO if undone else f"{without_effect}{NOTHING_TO_UNDO}")
+
+    async def _find_effect(self, action: Action) -> Action:
+        """Return an action whose outcome is unknown with the states that it seems to have caused.
+
+        Raise `InvalidInput` if the home does not show that it was done.
+        """
+        after = await self._actions.read_possible_effect(action) if action.before else {}
+        before = {key: SavedState.from_dict(saved) for key, saved in action.before.items()}
+        if all(before[key].is_same(SavedState.from_dict(saved)) for key, saved in after.items()):
+            raise InvalidInput(f"it is unknown whether the last action, {_name(action)}, was done")
+        return replace(action, after=after)
 
     def _had_no_effect(self, action: Action) -> bool:
         """Return True only if the saved states prove that the action changed nothing."""

@@ -21,6 +21,8 @@ UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
 
+# Stands for a service that cannot be told. `light.*` stands for any service of a domain.
+ANY_SERVICE = "*"
 # Matches the form of an entity id. Service names have the same form.
 ID_PATTERN = re.compile(r"\b[a-z0-9_]+\.[a-z0-9_]+\b")
 # Matches an entity id by its known domain, so that other words with a dot do not match.
@@ -104,7 +106,8 @@ class Floor:
 class Dependent:
     """An automation, script, scene, group or template that uses other entities.
 
-    `uses` holds the ids of those entities. `services` holds the services that an automation or script calls.
+    `uses` holds the ids of those entities. `services` holds the services that an automation or script calls,
+    and `ANY_SERVICE` if they cannot be told.
     """
 
     entity_id: str

@@ -169,6 +169,9 @@ class TurnEnd:
         return copy_with(session, status=status, version=version, stats=stats, memory=memory, updated_at=now)
 
 
+CANCELLED = TurnEnd("cancelled", ())
+
+
 @dataclass(frozen=True, slots=True)
 class EndWritten:
     """The last steps of an ended continuation. `next_waits` is True if the session has a pending turn."""
@@ -354,9 +357,12 @@ class Store(Protocol):
         """
 
     async def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
     ) -> Continuation:
-        """End a continuation. Its worker loses the lease. Raise `ContinuationFinal` if it has ended."""
+        """End a continuation. Its worker loses the lease. Raise `ContinuationFinal` if it has ended.
+
+        `end` is the end of the turn without the last step, which has the reason.
+        """
 
     async def renew(
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S

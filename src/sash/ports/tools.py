@@ -29,7 +29,8 @@ class ToolContext:
 
     `keep` stores an artifact and `progress` sends a message to subscribers. `past_actions` yields the
     session's actions, newest first, each with the key of its call. `under_way_since` is when the call was
-    planned, if a process died during it.
+    planned, if a process died during it. `on_cut_off` takes a function that returns what is known about an
+    action so far. It is called if the action is cut off, for example by a cancel, and must not block.
     """
 
     session: Session
@@ -39,6 +40,7 @@ class ToolContext:
     progress: Callable[[str], None]
     past_actions: Callable[[], AsyncIterator[tuple[str, Action]]]
     under_way_since: datetime | None = None
+    on_cut_off: Callable[[Callable[[], "ActionOutcome"]], None] = lambda observe: None
 
     @property
     def key(self) -> str:

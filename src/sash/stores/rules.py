@@ -303,10 +303,10 @@ def amend(
     )
 
 
-def cancel(continuation: Continuation, reason: str, stats: Stats) -> TurnEnd:
-    """Return the end of a cancelled turn. Raise `ContinuationFinal` if the turn has ended."""
+def cancel(continuation: Continuation, reason: str, end: TurnEnd) -> TurnEnd:
+    """Return the end of a cancelled turn with its last step. Raise `ContinuationFinal` if it has ended."""
     check_open(continuation)
-    return TurnEnd("cancelled", (Cancelled(reason),), stats=stats)
+    return replace(end, steps=(*end.steps, Cancelled(reason)))
 
 
 def interrupt(

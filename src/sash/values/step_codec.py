@@ -170,12 +170,15 @@ def _encode_interruption(interrupted: Interrupted) -> Detail:
         detail |= {"code": interrupted.code, "message": interrupted.message}
     if interrupted.lost_bills:
         detail["lost"] = [_encode_bill(bill) for bill in interrupted.lost_bills]
+    if interrupted.begun:
+        detail["begun"] = [_encode_fields(action) for action in interrupted.begun]
     return detail
 
 
 def _decode_interruption(detail: Detail) -> Interrupted:
     lost = tuple(_decode_fields(Bill, usage) for usage in detail.get("lost", ()))
-    return Interrupted(detail.get("code"), detail.get("message"), lost)
+    begun = tuple(_decode_fields(Action, action) for action in detail.get("begun", ()))
+    return Interrupted(detail.get("code"), detail.get("message"), lost, begun)
 
 
 _ENCODERS: dict[type, Callable[[Any], Detail]] = {

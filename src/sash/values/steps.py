@@ -109,7 +109,8 @@ class ApprovalGiven:
 class Interrupted:
     """The turn stopped and can be resumed. `code` is set if an error stopped it.
 
-    `lost_bills` are the model calls that were paid for and gave no answer.
+    `lost_bills` are the model calls that were paid for and gave no answer. `begun` are the actions that were
+    under way, with the states before them.
     """
 
     type: ClassVar[StepType] = "observed_event"
@@ -117,6 +118,7 @@ class Interrupted:
     code: str | None = None
     message: str | None = None
     lost_bills: tuple[Bill, ...] = ()
+    begun: tuple[Action, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from sash.engine.event_hub import EventHub
 from sash.engine.offload import offload
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
+from sash.errors import LeaseLost
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
@@ -35,11 +36,23 @@ class Journal:
         self._new_id = new_id
         self._unwritten: list[StepBody] = []
         self._flushing: asyncio.Task[None] | None = None
+        self._is_closed = False
 
     def write(self, *steps: StepBody) -> None:
         """Apply steps to the progress, and write them in the background."""
         for step in self._queue(steps):
             self._progress.apply(step)
+
+    async def close(self) -> list[StepBody]:
+        """Accept no more steps, wait for the running write, and return the steps that are not written.
+
+        Later writes raise `LeaseLost`, so the turn stops.
+        """
+        self._is_closed = True
+        if self._flushing is not None:
+            await asyncio.gather(asyncio.shield(self._flushing), return_exceptions=True)
+        steps, self._unwritten = self._unwritten, []
+        return steps
 
     async def flush(self) -> None:
         """Wait until all steps are on the disk."""
@@ -67,6 +80,7 @@ class Journal:
 
     async def finish(self, end: TurnEnd) -> EndWritten:
         """Write the end of the turn to the store, and return the steps that the store wrote."""
+        self._check_open()
         written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
         self.steps += written.steps
         return written
@@ -103,11 +117,16 @@ class Journal:
 
     def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
         """Put steps into the write queue without their secrets, and return the queued steps."""
+        self._check_open()
         clean = [redact_step(step) for step in steps]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._start_flush)
         self._unwritten += clean
         return clean
+
+    def _check_open(self) -> None:
+        if self._is_closed:
+            raise LeaseLost(self._turn.continuation.id)
 
     def _start_flush(self) -> asyncio.Task[None] | None:
         if self._unwritten and self._flushing is None:

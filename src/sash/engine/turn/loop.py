@@ -62,6 +62,7 @@ class Loop:
         progress: Progress,
         journal: Journal,
         budget: TurnBudget,
+        tool_calls: ToolCalls,
         config: ModelConfig,
     ) -> None:
         self._parts = parts
@@ -74,7 +75,7 @@ class Loop:
         self._budget = budget
         self._config = config
         self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
-        self._tool_calls = ToolCalls(parts, turn, progress, journal, budget)
+        self._tool_calls = tool_calls
         self._context: Context | None = None
         self._streams = 0
 
@@ -89,7 +90,7 @@ class Loop:
             if not timeout.expired():
                 raise
             self._budget.write_off()
-            self._tool_calls.cut_off()
+            self._tool_calls.stop()
             return self._stop("max_duration_ms")
 
     async def _run(self) -> Answered | None:

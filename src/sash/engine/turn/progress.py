@@ -1,10 +1,13 @@
 """The state of a turn, computed from its steps. A resumed turn reads its steps and continues from there."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sash.ports.prompt import prepend_context
+from sash.ports.tools import ActionOutcome
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill, Stats, sum_bills
 from sash.values.steps import (
@@ -32,7 +35,8 @@ class OpenCall:
     """A tool call that has no result yet: number `n` of the turn.
 
     `is_suspect` is True if a process died while the call may have been running. `is_begun` is True if this
-    process has started the call. `approval` is the request that a person has to answer.
+    process has started the call. `approval` is the request that a person has to answer. `observe` returns
+    what is known about the call while it runs.
     """
 
     id: str
@@ -46,6 +50,7 @@ class OpenCall:
     approved: bool | None = None
     cost_usd: float = 0.0
     planned_at: datetime | None = None
+    observe: Callable[[], ActionOutcome] | None = None
 
     @property
     def awaits_approval(self) -> bool:
@@ -169,11 +174,15 @@ class Progress:
             case HomeChanged(text):
                 question, self.home_changes = self.messages[0], text
                 self.messages[0] = question | {"content": prepend_context(text, question["content"])}
-            case Interrupted(lost_bills=bills):
+            case Interrupted(lost_bills=bills, begun=begun):
                 for bill in bills:
                     self.add_bill(bill)
                 for call in self.open_calls.values():
                     call.is_suspect = call.is_suspect or not call.awaits_approval
+                for action in begun:
+                    self.open_calls[action.call_id].observe = partial(
+                        ActionOutcome, None, before=action.before, undoes=action.undoes
+                    )
             case AnswerSentBack(content, bill):
                 self.add_bill(bill)
                 self.sent_back, self.sent_back_index = content, len(self.messages)
@@ -184,8 +193,14 @@ class Progress:
                 call = self.open_calls[call_id]
                 call.approved, call.is_suspect = approved, False
 
+    def mark_begun(self) -> None:
+        """Mark the open calls as begun, except those that wait for an approval or were denied."""
+        for call in self.open_calls.values():
+            call.is_begun = not call.awaits_approval and call.approved is not False
+
     def _apply_result(self, result: ToolResult) -> None:
-        del self.open_calls[result.call_id]
+        if self.open_calls.pop(result.call_id, None) is None:
+            return  # Another process cancelled the turn just when the result was written.
         self.messages.append(
             {
                 "role": "tool",

@@ -15,6 +15,7 @@ from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
+from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import DIGEST_TOKENS, build_digest
@@ -23,7 +24,7 @@ from sash.values.continuations import Continuation, ContinuationError, Continuat
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
-from sash.values.steps import Failed, Finished, Interrupted, bill_steps
+from sash.values.steps import Failed, Finished, Interrupted, StepBody, bill_steps
 
 LOCAL_TAG = frozenset({"local_intent"})
 # Smaller amounts are rounding errors.
@@ -50,6 +51,7 @@ class TurnRunner:
         names = (parts.model_name(self._config), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
+        self._tool_calls = ToolCalls(parts, turn, self._progress, self.journal, self._budget)
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
         self.has_next = False
@@ -80,9 +82,15 @@ class TurnRunner:
             spending.running.pop(turn.continuation.id, None)
             await self.journal.stop()
 
-    def cancelled_stats(self) -> Stats:
-        """Return the cost of the turn if it is cancelled now, including the running model call."""
-        return self._stats(cancelled_turns=1) + self._budget.running_stats()
+    async def cut_off(self) -> TurnEnd:
+        """Write no more steps, and return the end of the turn for a cancel, without its last step.
+
+        The result of an action that is under way is among the steps. The stats include the running model
+        call.
+        """
+        self._tool_calls.cut_off()
+        stats = self._stats(cancelled_turns=1) + self._budget.running_stats()
+        return end_cut_off(self._progress, await self.journal.close(), stats)
 
     async def spend_unwritten(self) -> None:
         """Write the money that no stored step has. The turn was deleted or taken over."""
@@ -110,7 +118,8 @@ class TurnRunner:
             if self.unwritten is not None:
                 await self.journal.finish(self.unwritten)
             else:
-                step = Interrupted(lost_bills=tuple(self._budget.lost_bills))
+                begun, lost_bills = self._tool_calls.list_begun_actions(), tuple(self._budget.lost_bills)
+                step = Interrupted(lost_bills=lost_bills, begun=begun)
                 await self.journal.hand_back([step], "interrupted", self._stats())
         except LeaseLost:
             return  # The turn has ended, waits for an approval, or was cancelled.
@@ -121,7 +130,9 @@ class TurnRunner:
         parts, turn = self._parts, self._turn
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
-        loop = Loop(parts, turn, window, self._progress, self.journal, self._budget, self._config)
+        loop = Loop(
+            parts, turn, window, self._progress, self.journal, self._budget, self._tool_calls, self._config
+        )
         answered = await loop.run()
         if answered is None:
             parts.windows.put(turn.session, window)
@@ -177,6 +188,7 @@ class TurnRunner:
         """End the turn with an error; the window stays as it was."""
         message = redact(message)
         await self.journal.stop()
+        self._tool_calls.cut_off()
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "failed",
@@ -207,6 +219,15 @@ class TurnRunner:
             durations={bucket(milliseconds): 1},
             **outcome,
         )
+
+
+def end_cut_off(progress: Progress, steps: Sequence[StepBody], stats: Stats) -> TurnEnd:
+    """Return the end of a cancelled turn, without its last step. `steps` are not written yet.
+
+    The turn has a response only if it has actions.
+    """
+    response = ContinuationResponse("It was cancelled.", actions=tuple(progress.actions))
+    return TurnEnd("cancelled", tuple(steps), response if progress.actions else None, stats=stats)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ else happens. A call whose result is in the journal is never repeated.
 import asyncio
 import json
 import logging
-from collections.abc import Coroutine, Iterable
-from dataclasses import asdict, dataclass, field, is_dataclass
+from collections.abc import Callable, Coroutine, Iterable
+from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
@@ -20,7 +20,7 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import OpenCall, Progress
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
 from sash.ports.store import Turn
-from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolSpec, as_text
+from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolRegistry, ToolSpec, as_text
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.steps import ApprovalRequested, ToolResult
 
@@ -28,10 +28,12 @@ OUTCOME_UNKNOWN = (
     "outcome unknown: the process died while this call was under way, and it is not safe to repeat it. "
     "Tell the user, and check the state before doing anything about it."
 )
-CUT_OFF = (
+TIME_USED_UP = (
     "outcome unknown: the time budget of this turn ran out while this call was under way. Tell the user, and "
     "check the state before doing anything about it."
 )
+CUT_OFF = "outcome unknown: the turn was stopped while this call was under way."
+CUT_OFF_DONE = "done: the turn was stopped while this call was under way, and the house shows its effect."
 SECRET_LOST = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
 Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
@@ -72,17 +74,20 @@ class ToolCalls:
         await self._journal.hand_back(requests, "awaiting_approval", self._progress.stats(turns=1))
         return False
 
-    def cut_off(self) -> None:
+    def stop(self) -> None:
         """Write results for the calls that are still open when the time budget is used up."""
+        self.cut_off(TIME_USED_UP)
         for call in tuple(self._progress.open_calls.values()):
-            spec = self._tools.specs.get(call.name)
-            if spec is None or not call.is_begun or not _runs_once(spec):
-                self._write_result(call, "stopped: the time budget of this turn is used up")
-                continue
-            checked = _CheckedCall(
-                call, spec, self._tools.arguments(spec, call.arguments), self._make_context(call, [])
-            )
-            self._write_result(call, CUT_OFF, checked.action("unknown"))
+            self._write_result(call, "stopped: the time budget of this turn is used up")
+
+    def cut_off(self, text: str = CUT_OFF) -> None:
+        """Write results for the calls under way that must not run twice. Their outcome may be unknown."""
+        self._journal.write(*list_cut_off(self._tools, self._progress, text))
+
+    def list_begun_actions(self) -> tuple[Action, ...]:
+        """Return the actions that are under way, with the states before them."""
+        results = list_cut_off(self._tools, self._progress)
+        return tuple(result.action for result in results if result.action is not None)
 
     def _is_action(self, call: OpenCall) -> bool:
         spec = self._tools.specs.get(call.name)
@@ -109,7 +114,7 @@ class ToolCalls:
         checked = _CheckedCall(call, spec, arguments, self._make_context(call, artifacts), artifacts)
         verdict = await self._judge(checked)
         if call.is_suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
         elif verdict.what == "fail":
             self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
         elif verdict.what == "deny":
@@ -126,23 +131,41 @@ class ToolCalls:
         elif verdict.what == "allow" or call.approved:
             await self._invoke(checked)
         else:
+            await self._request_approval(checked, verdict.reason)
+
+    async def _request_approval(self, checked: "_CheckedCall", reason: str) -> None:
+        """Prepare the approval request of a call. If its effect cannot be described, the call fails."""
+        call = checked.call
+        try:
             would = await self._describe_effect(checked)
-            call.approval = ApprovalRequested(call.id, call.name, verdict.reason, would)
+        except Exception as error:
+            text = f"failed: no approval was requested, because the preview failed: {_describe(error)}"
+            self._write_result(call, redact(text), checked.action("failed"))
+        else:
+            call.approval = ApprovalRequested(call.id, call.name, reason, would)
 
     async def _is_as_approved(self, checked: "_CheckedCall") -> bool:
         """Return True if the effect of the call is still the approved effect.
 
-        A suspect call counts as approved: it may have changed the home already.
+        A suspect call counts as approved: it may have changed the home already. If the preview fails, the
+        effect is unknown, so it is not the approved one.
         """
         approval = checked.call.approval
         if checked.call.is_suspect or approval is None:
             return True
-        return bool(approval.would == await self._describe_effect(checked))
+        try:
+            return bool(approval.would == await self._describe_effect(checked))
+        except Exception as error:
+            _logger.warning("the preview of %s failed: %s", checked.spec.name, redact(_describe(error)))
+            return False
 
     def _make_context(self, call: OpenCall, artifacts: list[ArtifactRef]) -> ToolContext:
         async def keep(data: bytes, media_type: str, name: str) -> ArtifactRef:
             artifacts.append(await self._journal.keep(data, media_type, name))
             return artifacts[-1]
+
+        def on_cut_off(observe: Callable[[], ActionOutcome]) -> None:
+            call.observe = observe
 
         return ToolContext(
             self._session,
@@ -152,6 +175,7 @@ class ToolCalls:
             self._journal.report_progress,
             self._journal.past_actions,
             call.planned_at if call.is_suspect else None,
+            on_cut_off,
         )
 
     async def _judge(self, checked: "_CheckedCall") -> Verdict:
@@ -209,8 +233,10 @@ class ToolCalls:
         try:
             if call.is_suspect and spec.verify is not None:
                 result = await run_foreign(spec.verify(checked.arguments, context))
-        except Exception:
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown"))
+        except Exception as error:
+            reason = redact(_describe(error))
+            _logger.warning("it is unknown whether %s was done before a crash: %s", spec.name, reason)
+            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
             return
         try:
             call.is_begun = True
@@ -218,32 +244,33 @@ class ToolCalls:
                 result = await run_foreign(spec.invoke(checked.arguments, context))
         except Exception as error:
             text = await as_text(redact(f"failed: {_describe(error)}"), context)
-            outcome: Outcome = "unknown" if isinstance(error, OutcomeUnknown) else "failed"
-            self._write_result(call, text, checked.action(outcome), checked.artifacts)
+            is_unknown = isinstance(error, OutcomeUnknown)
+            action = checked.action("unknown", _observe(call)) if is_unknown else checked.action("failed")
+            self._write_result(call, text, action, checked.artifacts)
             return
         outcome_of = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
+        if call.is_suspect and not outcome_of.before:
+            outcome_of = replace(outcome_of, before=_observe(call).before)
         self._tools.check_output(spec, outcome_of.result)
         text = await as_text(redact_result(outcome_of.result), context)
         self._write_result(call, text, checked.action("done", outcome_of), checked.artifacts, spec.cost)
 
     async def _preview(self, checked: "_CheckedCall") -> None:
         """End a call of a dry run with a description of its effect."""
-        would = await self._describe_effect(checked)
+        try:
+            would = await self._describe_effect(checked)
+        except Exception as error:
+            would = redact(_describe(error))
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
         text = await as_text(redact_result(shown), checked.context)
         self._write_result(checked.call, text, checked.action("dry_run"))
 
     async def _describe_effect(self, checked: "_CheckedCall") -> Any:
-        """Return the effect of a call as JSON values, for the person who has to approve the call."""
+        """Return the effect of a call as JSON values. Raise the error of the tool's preview."""
         preview = checked.spec.preview
-        try:
-            return redact_result(
-                await run_foreign(preview(checked.arguments, checked.context))
-                if preview
-                else checked.arguments
-            )
-        except Exception as error:
-            return redact(_describe(error))
+        return redact_result(
+            await run_foreign(preview(checked.arguments, checked.context)) if preview else checked.arguments
+        )
 
     def _write_result(
         self,
@@ -268,11 +295,43 @@ class _CheckedCall:
 
     def action(self, outcome: Outcome, result: ActionOutcome | None = None) -> Action | None:
         """Return the action for the turn's response, or None if the tool only reads."""
-        if not self.spec.action:
-            return None
-        call, result = self.call, result or ActionOutcome(None)
-        arguments, before, after = _copy_as_json([self.arguments, result.before, result.after])
-        return Action(call.id, call.name, arguments, outcome, result.verified, before, after, result.undoes)
+        return _make_action(self.spec, self.call, self.arguments, outcome, result or ActionOutcome(None))
+
+
+def list_cut_off(tools: ToolRegistry, progress: Progress, text: str = CUT_OFF) -> list[ToolResult]:
+    """Return results for the calls under way that must not run twice, when their turn is stopped.
+
+    Their outcome is unknown, and `text` says so, unless the tool can observe the effect.
+    """
+    results = []
+    for call in progress.open_calls.values():
+        spec = tools.specs.get(call.name)
+        if spec is not None and call.is_begun and _runs_once(spec):
+            known, arguments = _observe(call), tools.arguments(spec, call.arguments)
+            outcome: Outcome = "done" if known.verified else "unknown"
+            action = _make_action(spec, call, arguments, outcome, known)
+            content = CUT_OFF_DONE if known.verified else text
+            results.append(ToolResult(call.id, call.name, content, action=action))
+    return results
+
+
+def _make_action(
+    spec: ToolSpec, call: OpenCall, arguments: dict[str, Any], outcome: Outcome, known: ActionOutcome
+) -> Action | None:
+    """Return the action for the turn's response, or None if the tool only reads."""
+    if not spec.action:
+        return None
+    arguments, before, after = _copy_as_json([arguments, known.before, known.after])
+    return Action(call.id, call.name, arguments, outcome, known.verified, before, after, known.undoes)
+
+
+def _observe(call: OpenCall) -> ActionOutcome:
+    """Return what is known about a call that was cut off."""
+    try:
+        return call.observe() if call.observe is not None else ActionOutcome(None)
+    except Exception as error:
+        _logger.warning("the effect of %s could not be observed: %s", call.name, redact(_describe(error)))
+        return ActionOutcome(None)
 
 
 def _copy_as_json(value: Any) -> Any:

@@ -204,6 +204,11 @@ def _build_lookup(entities: Iterable[Entity], areas: Iterable[Area], entries: li
         members={
             key: {place: frozenset(ids) for place, ids in found.items()} for key, found in members.items()
         },
+        scripts={
+            f"script.{entry.get('unique_id')}": entry["entity_id"]
+            for entry in entries
+            if entry.get("platform") == "script"
+        },
     )
 
 

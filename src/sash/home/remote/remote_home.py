@@ -200,10 +200,28 @@ class RemoteHome:
         if not self._connection.is_admin:
             return {}
         wanted = [name for name in sorted(entity_ids) if name.startswith(("automation.", "script."))]
-        answers = await asyncio.gather(
-            *(self._request_or(f"{name.partition('.')[0]}/config", None, entity_id=name) for name in wanted)
+        configs = await asyncio.gather(*map(self._read_configuration, wanted))
+        return dict(zip(wanted, configs, strict=True))
+
+    async def _read_configuration(self, entity_id: str) -> Any:
+        """Return the configuration of an automation or script, or None if Home Assistant does not give it.
+
+        The blueprint of a configuration is filled in.
+        """
+        domain = entity_id.partition(".")[0]
+        answer = await self._request_or(f"{domain}/config", None, entity_id=entity_id)
+        config = answer["config"] if answer else None
+        blueprint = config.get("use_blueprint") if isinstance(config, dict) else None
+        if not isinstance(blueprint, dict):
+            return config
+        filled = await self._request_or(
+            "blueprint/substitute",
+            None,
+            domain=domain,
+            path=blueprint.get("path"),
+            input=blueprint.get("input") or {},
         )
-        return {name: answer["config"] for name, answer in zip(wanted, answers, strict=True) if answer}
+        return filled["substituted_config"] if filled else config
 
     def _list_users(self) -> dict[str, str]:
         """Return user names by user id: the user of the token, and users with a person entity."""

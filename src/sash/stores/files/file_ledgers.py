@@ -11,6 +11,7 @@ from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import (
+    CANCELLED,
     Artifact,
     BegunTurn,
     Bundle,
@@ -37,7 +38,6 @@ from sash.values.clock import Clock
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
 from sash.values.sessions import Session
-from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
 T = TypeVar("T")
@@ -168,12 +168,12 @@ class FileLedgers(Ledgers):
         return continuation
 
     def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
     ) -> Continuation:
         with self._change(self._find_session_id(continuation_id)):
             ledger, entry = self._entry(owner, continuation_id)
-            end = ledger.cancel(entry, reason, stats, self._clock.now())
-            self._writer.log(ledger, entry, 1, end)
+            end = ledger.cancel(entry, reason, end, self._clock.now())
+            self._writer.log(ledger, entry, len(end.steps), end)
         return entry.continuation
 
     def interrupt_lost(self) -> list[Continuation]:

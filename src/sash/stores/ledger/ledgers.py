@@ -7,6 +7,7 @@ from datetime import datetime
 
 from sash.memory.words import split_words
 from sash.ports.store import (
+    CANCELLED,
     LEASE_S,
     Artifact,
     BegunTurn,
@@ -164,10 +165,10 @@ class Ledgers:
         return ledger.amend(entry, text, token_count, self._clock.now())
 
     def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
     ) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)
-        ledger.cancel(entry, reason, stats, self._clock.now())
+        ledger.cancel(entry, reason, end, self._clock.now())
         return entry.continuation
 
     def renew(

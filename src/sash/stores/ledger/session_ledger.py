@@ -36,7 +36,6 @@ from sash.stores.states import (
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
-from sash.values.stats import Stats
 from sash.values.steps import Step, StepBody
 
 
@@ -137,8 +136,8 @@ class Ledger:
         self.session = change.session
         return change.continuation
 
-    def cancel(self, entry: Entry, reason: str, stats: Stats, now: datetime) -> TurnEnd:
-        end = rules.cancel(entry.continuation, reason, stats)
+    def cancel(self, entry: Entry, reason: str, work: TurnEnd, now: datetime) -> TurnEnd:
+        end = rules.cancel(entry.continuation, reason, work)
         self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from sash.ports.store import (
+    CANCELLED,
     LEASE_S,
     Artifact,
     BegunTurn,
@@ -174,10 +175,10 @@ class SqliteStore:
         )
 
     async def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, stats: Stats = NO_STATS
+        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
     ) -> Continuation:
         return await self._write(
-            lambda db: turns.cancel(db, owner, continuation_id, reason, stats, self._clock.now())
+            lambda db: turns.cancel(db, owner, continuation_id, reason, end, self._clock.now())
         )
 
     async def renew(

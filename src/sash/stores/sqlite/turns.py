@@ -20,7 +20,6 @@ from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
-from sash.values.stats import Stats
 from sash.values.steps import Step, StepBody
 
 
@@ -125,10 +124,10 @@ def amend(
 
 
 def cancel(
-    db: sqlite3.Connection, owner: str, continuation_id: str, reason: str, stats: Stats, now: datetime
+    db: sqlite3.Connection, owner: str, continuation_id: str, reason: str, work: TurnEnd, now: datetime
 ) -> Continuation:
     continuation = continuations.get_continuation(db, owner, continuation_id)
-    end = rules.cancel(continuation, reason, stats)
+    end = rules.cancel(continuation, reason, work)
     key, state, _ = continuations.read_end_state(db, continuation_id)
     assert state is not None
     cancelled = end.apply_to_continuation(continuation, now)
