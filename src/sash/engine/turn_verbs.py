@@ -318,17 +318,20 @@ class TurnVerbs(SessionVerbs):
                 while True:
                     is_last_look = self._worker.closed
                     subscriber.news.clear()
+                    last_place = subscriber.find_last_place()
                     stored = await feed.after(after)
-                    progress, subscriber.progress = subscriber.progress, []
-                    for event in progress:
-                        yield event
                     for kept in stored:
+                        for event in subscriber.take(after):
+                            yield event
                         after = kept.cursor
+                        subscriber.pass_step(kept)
                         yield kept
                     if stored:
                         continue
-                    for partial in hub.partials(session_id, subscriber):
-                        yield partial
+                    # The steps up to `last_place` were stored before the read, and a sweep may drop them.
+                    after = max(after, last_place)
+                    for event in subscriber.take(after):
+                        yield event
                     if feed.is_over or is_last_look:
                         return
                     await feed.wait(subscriber)

@@ -136,7 +136,6 @@ class Worker:
         self.check_open()
         claim = self._claim_request(continuation.session_id)
         turn = await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
-        self._hub.wake(turn.session.id)
         await self.run(turn)
         return turn.continuation
 
@@ -222,7 +221,7 @@ class Worker:
         running = self._running.get(continuation_id)
         stats = running.runner.cancelled_stats() if running else await self._spent(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), stats=stats)
-        self._end(continuation_id, cancelled.session_id)
+        self._hub.end_turn(cancelled.session_id, continuation_id)
         if running is not None:
             await _stop([running.task])
         self._report(ContinuationResult(replace(cancelled, stats=stats), ()))
@@ -272,6 +271,8 @@ class Worker:
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         running = _Running(TurnRunner(self._parts, turn), turn, task)
         self._running[turn.continuation.id] = running
+        # A subscriber reads what other processes wrote before this turn before it gets the turn's text.
+        self._hub.wake(turn.session.id)
         return running
 
     def _unregister(self, running: _Running, result: ContinuationResult | None = None) -> None:
@@ -283,7 +284,7 @@ class Worker:
             del self._running[continuation.id]
         running.result = result
         running.ended.set()
-        self._end(continuation.id, continuation.session_id)
+        self._hub.end_turn(continuation.session_id, continuation.id)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -321,7 +322,7 @@ class Worker:
         if continuation_id in self._unwritten:
             await self._write_end(continuation_id)
         session_id = (await self._store.get_continuation(owner, continuation_id)).session_id
-        with self._hub.subscribe(session_id) as subscriber:
+        with self._hub.subscribe(session_id, reads_store_only=True) as subscriber:
             while True:
                 subscriber.news.clear()
                 is_last_look = self.closed
@@ -339,10 +340,6 @@ class Worker:
         ):
             continuation = replace(continuation, status="streaming")
         return ContinuationResult(continuation, steps)
-
-    def _end(self, continuation_id: str, session_id: str) -> None:
-        self._hub.end_text(session_id, continuation_id)
-        self._hub.wake(session_id)
 
     async def serve_next(self, session_id: str) -> None:
         """Start the oldest queued turn of a session, if the worker still accepts turns."""
@@ -368,7 +365,7 @@ class Worker:
                 "the end of turn %s is lost, because the store cannot write it: %s", continuation_id, error
             )
         self._unwritten.pop(continuation_id, None)
-        self._end(continuation_id, turn.session.id)
+        self._hub.end_turn(turn.session.id, continuation_id)
         await self.serve_next(turn.session.id)
 
     @property

@@ -72,14 +72,16 @@ class ClaimRequest:
 class Turn:
     """Everything that a worker needs to run or resume a continuation.
 
-    `window` is None if the worker's cached session is current (`ClaimRequest.known`).
+    `window` is None if the worker's cached session is current (`ClaimRequest.known`). `cursor` is the last
+    cursor that the session had assigned when the turn was begun or claimed.
     """
 
     lease: Lease
     continuation: Continuation
     session: Session
     window: ConversationWindow | None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
+    cursor: int
 
 
 @dataclass(frozen=True, slots=True)
