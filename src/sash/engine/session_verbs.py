@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.detached import detached
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
@@ -154,6 +155,7 @@ class SessionVerbs:
             owner, status=status, name=name, limit=limit, cursor=cursor
         )
 
+    @detached
     async def end_session(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Session:
@@ -181,6 +183,7 @@ class SessionVerbs:
             await self._check_room(owner)
         return await change_session(self._parts.store, owner, session_id, reopen)
 
+    @detached
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Delete a session with all its records, and stop its turns. Its cost still counts for the day."""
         parts = self._parts
@@ -193,6 +196,7 @@ class SessionVerbs:
         lost = spent - await parts.spending.spent_today(owner)
         parts.spending.spend_outside_turns(owner, max(0.0, lost))
 
+    @detached
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete all records of an owner, and return the number of deleted sessions."""
         erased = await self._parts.store.erase(owner)

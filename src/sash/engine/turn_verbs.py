@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.detached import detached
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
@@ -127,6 +128,7 @@ class TurnVerbs(SessionVerbs):
                 "start another session"
             )
 
+    @detached
     async def record_turn(
         self,
         session_id: str,
@@ -182,6 +184,7 @@ class TurnVerbs(SessionVerbs):
         except TimeoutError:
             return await self._worker.result(owner, continuation_id)
 
+    @detached
     async def cancel(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Continuation:
@@ -191,6 +194,7 @@ class TurnVerbs(SessionVerbs):
         await self._worker.serve_next(cancelled.session_id)
         return cancelled
 
+    @detached
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Continue an interrupted turn from its first missing step. A running turn is returned unchanged."""
         continuation = await self._parts.store.get_continuation(owner, continuation_id)
@@ -202,6 +206,7 @@ class TurnVerbs(SessionVerbs):
             )
         return await self._worker.take_over(continuation)
 
+    @detached
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Run the message of an ended or interrupted turn again, as a new continuation."""
         old = await self._parts.store.get_continuation(owner, continuation_id)
@@ -214,6 +219,7 @@ class TurnVerbs(SessionVerbs):
                 await self._worker.cancel(owner, continuation_id, "retried")
         return again
 
+    @detached
     async def approve(
         self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
@@ -247,6 +253,7 @@ class TurnVerbs(SessionVerbs):
         asked = await self.put_question(question, owner=owner, policy=policy)
         return await self.await_continuation(asked.id, owner=owner, timeout_s=timeout_s)
 
+    @detached
     async def put_question(
         self, question: Ask, *, owner: str = DEFAULT_OWNER, policy: SessionPolicy | None = None
     ) -> Continuation:

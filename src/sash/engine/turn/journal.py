@@ -79,8 +79,10 @@ class Journal:
     async def stop(self) -> None:
         """Wait for the running write. If it fails, drop the steps that wait to be written."""
         if self._flushing is not None:
-            await asyncio.gather(self._flushing, return_exceptions=True)
+            # A second cancellation of the turn must not cancel the write.
+            await asyncio.wait({self._flushing})
         if self._flushing is not None:
+            await asyncio.gather(self._flushing, return_exceptions=True)
             self._unwritten.clear()
             self._flushing = None
 
