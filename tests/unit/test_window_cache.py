@@ -16,7 +16,7 @@ SESSION = Session("s", "ann", NOW, NOW)
 
 def turn(session, window=None):
     continuation = Continuation("c", session.id, "ann", "running", NOW, NOW, ContinuationRequest("hi"))
-    return Turn(Lease("c", session.id, "w", 1), continuation, session, window)
+    return Turn(Lease("c", session.id, "w", 1), continuation, session, window, (), 0)
 
 
 def take(windows, turn):

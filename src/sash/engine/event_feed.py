@@ -41,13 +41,19 @@ class EventFeed:
         self._recent: deque[StoredEvent] = deque()
 
     async def after(self, cursor: int) -> list[StoredEvent]:
-        """Return the stored events after a cursor, at most one page. Empty if there are none yet."""
+        """Return the stored events after a cursor, at most one page. Empty if there are none yet.
+
+        All events that were stored before the call count, if the feed was told of them.
+        """
+        reads = 0
         while cursor >= self._start:
             new = list(takewhile(lambda event: event.cursor > cursor, reversed(self._recent)))
-            if new or not self._is_stale:
+            if new or reads == 2 or not self._is_stale:
                 return new[::-1]
+            # Only the first read may have begun before this call. There may be news all the time.
+            reads += 1
             if self._reading is None or self._reading.done():
-                self._reading = asyncio.create_task(self._read())
+                self._reading, reads = asyncio.create_task(self._read()), 2
             # A subscriber that goes away must not cancel the read of the others.
             await asyncio.shield(self._reading)
         return await self._read_behind(cursor)
@@ -61,7 +67,9 @@ class EventFeed:
     @property
     def _is_stale(self) -> bool:
         """Return True if the store may have newer events than `_recent`, from this or another process."""
-        return self._news.is_set() or asyncio.get_running_loop().time() - self._last_read_s >= POLL_S
+        is_reading = self._reading is not None and not self._reading.done()
+        is_late = asyncio.get_running_loop().time() - self._last_read_s >= POLL_S
+        return self._news.is_set() or is_reading or is_late
 
     async def _read(self) -> None:
         """Read new events from the store, and drop the oldest of the kept events."""
@@ -118,7 +126,7 @@ class EventFeeds:
         key = (owner, session_id)
         if key not in self._feeds:
             subscription = ExitStack()
-            news = subscription.enter_context(self._hub.subscribe(session_id))
+            news = subscription.enter_context(self._hub.subscribe(session_id, reads_store_only=True))
             self._feeds[key] = (EventFeed(self._store, owner, session_id, news, cursor), subscription)
         feed, subscription = self._feeds[key]
         feed.readers += 1

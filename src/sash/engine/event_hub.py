@@ -1,45 +1,137 @@
-"""Signals for the subscribers in this process: new events in the store, progress, and partial text."""
+"""Signals for the subscribers in this process: new events in the store, progress, and partial text.
+
+Events come in the order of the journal. A progress message or a partial text has a place: directly after the
+last step that its turn had written when it happened. Each subscriber, also a late or slow one, receives it
+after that step and before the next step of the turn, or not at all. So the whole text of a model call comes
+before the step that the call produced. A tool's progress comes between the call and its result.
+"""
 
 import asyncio
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from sash.values.events import PartialEvent, ProgressEvent
+from sash.values.events import FinalEvent, PartialEvent, ProgressEvent, StepEvent
+from sash.values.validation import well_formed
 
 PARTIAL_INTERVAL_S = 0.5
-MAX_PROGRESS = 100
+# A subscriber that reads slowly loses its oldest events that are not stored.
+MAX_UNREAD = 100
+# A subscriber knows the last step that it has read of this many turns.
+MAX_TURNS = 16
+_END = sys.maxsize
 
 
 @dataclass(eq=False, slots=True)
-class Subscriber:
-    """A subscriber of one session. `news` is set when there may be something to read.
+class Place:
+    """The place directly after step `n` of a turn; 0 is the turn's start.
 
-    `progress` has the messages that the subscriber has not read. `read` counts the characters that it has
-    read of each text.
+    `cursor` is the cursor of that step, or None until the journal knows that the step is stored.
     """
 
-    news: asyncio.Event = field(default_factory=asyncio.Event)
-    progress: list[ProgressEvent] = field(default_factory=list)
-    read: dict[tuple[str, int], int] = field(default_factory=dict)
+    n: int
+    cursor: int | None = None
+
+
+@dataclass(eq=False, slots=True)
+class PartialText:
+    """The text of one model call. `written` is the whole text so far.
+
+    `is_complete` is True if the model has ended its last word. Otherwise that word is not shown, because it
+    may be the beginning of a secret.
+    """
+
+    session_id: str
+    continuation_id: str
+    place: Place
+    written: str = ""
+    is_ended: bool = False
+    is_complete: bool = False
+    redacted: str | None = None
+
+    def show(self, redact: Callable[[str], str]) -> str:
+        """Return the text without secrets. It is redacted once for all subscribers."""
+        if self.redacted is None:
+            text = self.written if self.is_complete else _whole_words(self.written)
+            self.redacted = redact(well_formed(text))
+        return self.redacted
 
 
 @dataclass(slots=True)
-class _PartialText:
-    """The text of a running model call. `stream` counts the model calls of the turn.
+class _Unread:
+    """An event that is not stored, for one subscriber. `shown` is the text that the subscriber has read."""
 
-    `redacted` is the text without secrets, made from `redacted_from`.
+    item: ProgressEvent | PartialText
+    place: Place
+    shown: str = ""
+
+
+class Subscriber:
+    """A subscriber of one session. `news` is set when there may be something to read.
+
+    With `reads_store_only` it gets no events that are not stored.
     """
 
-    stream: int
-    text: str = ""
-    redacted: str = ""
-    redacted_from: str = ""
+    def __init__(self, redact: Callable[[str], str], reads_store_only: bool) -> None:
+        self.news = asyncio.Event()
+        self._redact = redact
+        self._reads_store_only = reads_store_only
+        self._unread: list[_Unread] = []
+        self._last_steps: dict[str, int] = {}
+
+    def add(self, item: ProgressEvent | PartialText, place: Place) -> None:
+        """Add an event that the subscriber receives when it has read the step at `place`."""
+        if not self._reads_store_only:
+            self._unread.append(_Unread(item, place))
+            del self._unread[:-MAX_UNREAD]
+
+    def find_last_place(self) -> int:
+        """Return the greatest cursor that an unread event waits for, or 0. Unstored steps do not count."""
+        return max((unread.place.cursor or 0 for unread in self._unread), default=0)
+
+    def take(self, cursor: int) -> list[ProgressEvent | PartialEvent]:
+        """Remove and return the unread events for a subscriber that has read the steps up to `cursor`."""
+        if not self._unread:
+            return []
+        events: list[ProgressEvent | PartialEvent] = []
+        kept = []
+        for unread in self._unread:
+            place, last_step = unread.place, self._last_steps.get(unread.item.continuation_id, 0)
+            if place.n < last_step:
+                continue
+            # A late subscriber does not read the steps before its cursor. It knows them by their cursors.
+            is_before = place.cursor is not None and place.cursor <= cursor
+            is_due = is_before or place.n == last_step > 0
+            events += self._read(unread) if is_due else ()
+            if not is_due or (isinstance(unread.item, PartialText) and not unread.item.is_ended):
+                kept.append(unread)
+        self._unread = kept
+        return events
+
+    def pass_step(self, event: StepEvent | FinalEvent) -> None:
+        """Note that the subscriber has read a step. It receives no earlier events of that turn any more."""
+        turn = event.continuation_id
+        self._last_steps.pop(turn, None)
+        self._last_steps[turn] = _END if isinstance(event, FinalEvent) else event.step.n
+        if len(self._last_steps) > MAX_TURNS:
+            del self._last_steps[next(iter(self._last_steps))]
+
+    def _read(self, unread: _Unread) -> Iterator[ProgressEvent | PartialEvent]:
+        item = unread.item
+        if isinstance(item, ProgressEvent):
+            yield item
+            return
+        text = item.show(self._redact)
+        new = text[_count_equal(unread.shown, text) :]
+        unread.shown = text
+        if new:
+            yield PartialEvent(item.session_id, item.continuation_id, new)
 
 
 class EventHub:
-    """Wakes the subscribers of a session, and keeps partial text for subscribers that join later.
+    """Wakes the subscribers of a session, and keeps running texts for subscribers that join later.
 
     `redact` removes secrets from a text before a subscriber sees it.
     """
@@ -48,13 +140,15 @@ class EventHub:
         self._interval_s = interval_s
         self._redact = redact
         self._subscribers: defaultdict[str, set[Subscriber]] = defaultdict(set)
-        self._texts: dict[str, dict[str, _PartialText]] = {}
+        self._texts: dict[str, dict[str, PartialText]] = {}
         self._due: set[str] = set()
 
     @contextmanager
-    def subscribe(self, session_id: str) -> Iterator[Subscriber]:
+    def subscribe(self, session_id: str, *, reads_store_only: bool = False) -> Iterator[Subscriber]:
         """Subscribe to a session until the context ends."""
-        subscriber = Subscriber()
+        subscriber = Subscriber(self._redact, reads_store_only)
+        for text in self._texts.get(session_id, {}).values():
+            subscriber.add(text, text.place)
         self._subscribers[session_id].add(subscriber)
         try:
             yield subscriber
@@ -78,62 +172,63 @@ class EventHub:
         for session_id in self._subscribers:
             self.wake(session_id)
 
-    def progress(self, session_id: str, continuation_id: str, message: str) -> None:
+    def progress(self, session_id: str, continuation_id: str, message: str, place: Place) -> None:
         """Send a progress message to the current subscribers of a session. Later ones do not get it."""
         if session_id not in self._subscribers:
             return
         event = ProgressEvent(session_id, continuation_id, self._redact(message))
         for subscriber in self._subscribers[session_id]:
-            subscriber.progress.append(event)
-            del subscriber.progress[:-MAX_PROGRESS]
+            subscriber.add(event, place)
         self.wake(session_id)
 
-    def write(self, session_id: str, continuation_id: str, stream: int, text: str) -> None:
+    def write(self, text: PartialText, written: str) -> None:
         """Set the whole text of a model call so far. Subscribers are woken once per interval."""
-        texts = self._texts.setdefault(session_id, {})
-        partial = texts.get(continuation_id)
-        if partial is None:
-            texts[continuation_id] = _PartialText(stream, text)
-        else:
-            partial.stream, partial.text = stream, text
+        if text.is_ended:
+            return
+        session_id = text.session_id
+        if not text.written:
+            self._texts.setdefault(session_id, {})[text.continuation_id] = text
+            for subscriber in self._subscribers.get(session_id, ()):
+                subscriber.add(text, text.place)
+        text.written, text.redacted = written, None
         if session_id not in self._due and session_id in self._subscribers:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
 
-    def end_text(self, session_id: str, continuation_id: str) -> None:
-        """Drop the text of a model call that has ended."""
-        texts = self._texts.get(session_id, {})
-        texts.pop(continuation_id, None)
-        if not texts:
-            self._texts.pop(session_id, None)
+    def end_text(self, text: PartialText, *, is_complete: bool = False) -> None:
+        """End the text of a model call. A second call changes nothing."""
+        if text.is_ended:
+            return
+        text.is_ended, text.is_complete, text.redacted = True, is_complete, None
+        texts = self._texts.get(text.session_id, {})
+        if texts.get(text.continuation_id) is text:
+            del texts[text.continuation_id]
+            if not texts:
+                del self._texts[text.session_id]
+
+    def end_turn(self, session_id: str, continuation_id: str) -> None:
+        """End the running text of a turn that has ended, and wake the session's subscribers."""
+        if text := self._texts.get(session_id, {}).get(continuation_id):
+            self.end_text(text)
+        self.wake(session_id)
 
     def is_writing(self, session_id: str, continuation_id: str) -> bool:
         """Return True if a model is writing text for this turn now."""
         return continuation_id in self._texts.get(session_id, {})
 
-    def partials(self, session_id: str, subscriber: Subscriber) -> list[PartialEvent]:
-        """Return the partial text that the subscriber has not read yet, with at most one event per turn."""
-        found, read = [], {}
-        for continuation_id, partial in self._texts.get(session_id, {}).items():
-            key = (continuation_id, partial.stream)
-            text = self._redacted(partial)
-            new = text[subscriber.read.get(key, 0) :]
-            read[key] = len(text)
-            if new:
-                found.append(PartialEvent(session_id, continuation_id, new))
-        subscriber.read = read
-        return found
-
-    def _redacted(self, partial: _PartialText) -> str:
-        """Return a partial text without secrets. It is redacted once for all subscribers."""
-        if partial.text is not partial.redacted_from:
-            partial.redacted = self._redact(_whole_words(partial.text))
-            partial.redacted_from = partial.text
-        return partial.redacted
-
     def _flush(self, session_id: str) -> None:
         self._due.discard(session_id)
         self.wake(session_id)
+
+
+def _count_equal(shown: str, text: str) -> int:
+    """Return the number of characters at the start that a shown text and the text now have in common.
+
+    Usually these are all shown characters. But shown words may turn out to belong to a secret.
+    """
+    if text.startswith(shown):
+        return len(shown)
+    return next((n for n, (a, b) in enumerate(zip(shown, text, strict=False)) if a != b), len(text))
 
 
 def _whole_words(text: str) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypedDict, Unpack
 
 from sash.engine.budget import Spending
 from sash.engine.context import SYSTEM_PROMPT, ContextBuilder
+from sash.engine.detached import detached
 from sash.engine.event_feed import EventFeeds
 from sash.engine.event_hub import PARTIAL_INTERVAL_S, EventHub
 from sash.engine.local_time import LocalTime
@@ -154,9 +155,9 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         """
         recover_turns = self.recover if recover else self.store.interrupt_lost
         home = self._parts.home
-        await self.store.open()
-        self._worker.open()
         try:
+            await self.store.open()
+            self._worker.open()
             await asyncio.to_thread(self._parts.counter.load)
             await asyncio.to_thread(self._parts.catalog.load)
             self._parts.ids.continue_after(await self.store.last_id())
@@ -220,6 +221,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         """Return the number of subscribers in this process, of one session or of all."""
         return self._parts.hub.count_subscribers(session_id)
 
+    @detached
     async def heartbeat(self) -> None:
         """Renew the leases of running turns now, and write ends that the store could not write before."""
         await self._worker.heartbeat()
@@ -251,6 +253,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         except TimeoutError:
             _ = home.index
 
+    @detached
     async def recover(self) -> list[Continuation]:
         """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.detached import detached
 from sash.engine.fixed_model import check_fixed_model
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
@@ -164,6 +165,7 @@ class SessionVerbs:
             owner, status=status, name=name, limit=limit, cursor=cursor
         )
 
+    @detached
     async def end_session(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Session:
@@ -191,6 +193,7 @@ class SessionVerbs:
             await self._check_room(owner)
         return await change_session(self._parts.store, owner, session_id, reopen)
 
+    @detached
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Delete a session with all its records, and stop its turns. Its cost still counts for the day."""
         parts = self._parts
@@ -200,6 +203,7 @@ class SessionVerbs:
         parts.windows.pop(session_id)
         parts.contexts.forget()
 
+    @detached
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete all records of an owner, and return the number of deleted sessions.
 

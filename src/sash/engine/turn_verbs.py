@@ -7,6 +7,7 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.detached import detached
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
 from sash.engine.fixed_model import check_fixed_model
@@ -126,6 +127,7 @@ class TurnVerbs(SessionVerbs):
         if session.policy.enforce_fixed_model or self.defaults.policy.enforce_fixed_model:
             check_fixed_model(model, self._parts.model_name(session.model))
 
+    @detached
     async def record_turn(
         self,
         session_id: str,
@@ -180,6 +182,7 @@ class TurnVerbs(SessionVerbs):
         except TimeoutError:
             return await self._worker.result(owner, continuation_id)
 
+    @detached
     async def cancel(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, reason: str | None = None
     ) -> Continuation:
@@ -189,6 +192,7 @@ class TurnVerbs(SessionVerbs):
         await self._worker.serve_next(cancelled.session_id)
         return cancelled
 
+    @detached
     async def resume(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Continue an interrupted turn from its first missing step. A running turn is returned unchanged."""
         continuation = await self._parts.store.get_continuation(owner, continuation_id)
@@ -200,6 +204,7 @@ class TurnVerbs(SessionVerbs):
             )
         return await self._worker.take_over(continuation)
 
+    @detached
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Run the message of an ended or interrupted turn again, as a new continuation."""
         old = await self._parts.store.get_continuation(owner, continuation_id)
@@ -212,6 +217,7 @@ class TurnVerbs(SessionVerbs):
                 await self._worker.cancel(owner, continuation_id, "retried")
         return again
 
+    @detached
     async def approve(
         self, continuation_id: str, call_id: str, approved: bool = True, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
@@ -245,6 +251,7 @@ class TurnVerbs(SessionVerbs):
         asked = await self.put_question(question, owner=owner, policy=policy)
         return await self.await_continuation(asked.id, owner=owner, timeout_s=timeout_s)
 
+    @detached
     async def put_question(
         self, question: Ask, *, owner: str = DEFAULT_OWNER, policy: SessionPolicy | None = None
     ) -> Continuation:
@@ -316,17 +323,20 @@ class TurnVerbs(SessionVerbs):
                 while True:
                     is_last_look = self._worker.closed
                     subscriber.news.clear()
+                    last_place = subscriber.find_last_place()
                     stored = await feed.after(after)
-                    progress, subscriber.progress = subscriber.progress, []
-                    for event in progress:
-                        yield event
                     for kept in stored:
+                        for event in subscriber.take(after):
+                            yield event
                         after = kept.cursor
+                        subscriber.pass_step(kept)
                         yield kept
                     if stored:
                         continue
-                    for partial in hub.partials(session_id, subscriber):
-                        yield partial
+                    # The steps up to `last_place` were stored before the read, and a sweep may drop them.
+                    after = max(after, last_place)
+                    for event in subscriber.take(after):
+                        yield event
                     if feed.is_over or is_last_look:
                         return
                     await feed.wait(subscriber)

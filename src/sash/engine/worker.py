@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
@@ -40,6 +40,8 @@ STOP_WAIT_S = 5.0
 MAX_AUTO_RESUMES = 10
 NEEDS_OPERATOR = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
+
+T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
 
@@ -95,23 +97,32 @@ class Worker:
         self._unwritten: dict[str, tuple[Turn, TurnEnd]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._beginning: set[asyncio.Future[None]] = set()
+        self._detached: set[asyncio.Task[Any]] = set()
         self._recorder = Recorder(parts)
         self.open()
 
     def open(self) -> None:
         """Start to accept turns."""
         self._draining = self.closing = self.closed = False
+        self._close_task: asyncio.Task[None] | None = None
 
     async def close(self, grace_s: float = 0.0) -> None:
-        """Accept no more turns, wait at most `grace_s` for running ones, and mark the rest as interrupted."""
-        if self.closing:
-            return
+        """Accept no more turns, wait at most `grace_s` for running ones, and mark the rest as interrupted.
+
+        A second call waits for the end of the first one. A cancelled call goes on in the background.
+        """
         self._draining = True
         if self._tasks and grace_s:
             await asyncio.wait(self._tasks, timeout=grace_s)
+        if self._close_task is None:
+            self._close_task = asyncio.create_task(self._close())
+        await asyncio.shield(self._close_task)
+
+    async def _close(self) -> None:
         self.closing = True
-        if self._beginning:
-            await asyncio.wait(self._beginning, timeout=STOP_WAIT_S)
+        # A turn that was claimed and does not run yet would not be marked.
+        if unfinished := self._beginning | self._detached:
+            await asyncio.wait(unfinished, timeout=STOP_WAIT_S)
         under_way = tuple(self._running.values())
         await _stop(self._tasks)
         for running in under_way:
@@ -120,6 +131,13 @@ class Worker:
             with suppress(SashError):
                 await self._write_end(continuation_id)
         self.closed = True
+
+    async def detach(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run work in a task of its own and return its result. A cancelled caller does not stop the work."""
+        task = asyncio.create_task(work)
+        self._detached.add(task)
+        task.add_done_callback(self._detached.discard)
+        return await asyncio.shield(task)
 
     async def begin(self, new: Continuation, busy: BusyPolicy) -> Continuation:
         """Begin a turn and run it. The turn is in the store when this returns."""
@@ -136,7 +154,6 @@ class Worker:
         self.check_open()
         claim = self._claim_request(continuation.session_id)
         turn = await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
-        self._hub.wake(turn.session.id)
         await self.run(turn)
         return turn.continuation
 
@@ -232,7 +249,7 @@ class Worker:
         else:
             end = await self._read_cut_off(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), end=end)
-        self._end(continuation_id, cancelled.session_id)
+        self._hub.end_turn(cancelled.session_id, continuation_id)
         if running is not None:
             await _stop([running.task])
         self._report(ContinuationResult(replace(cancelled, stats=end.stats), ()))
@@ -290,6 +307,8 @@ class Worker:
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         running = _Running(TurnRunner(self._parts, turn), turn, task)
         self._running[turn.continuation.id] = running
+        # A subscriber reads what other processes wrote before this turn before it gets the turn's text.
+        self._hub.wake(turn.session.id)
         return running
 
     def _unregister(self, running: _Running, result: ContinuationResult | None = None) -> None:
@@ -301,7 +320,7 @@ class Worker:
             del self._running[continuation.id]
         running.result = result
         running.ended.set()
-        self._end(continuation.id, continuation.session_id)
+        self._hub.end_turn(continuation.session_id, continuation.id)
 
     def _spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         task = asyncio.create_task(work)
@@ -324,7 +343,8 @@ class Worker:
         if result is not None:
             self._report(result)
         if runner.has_next:
-            await self.serve_next(continuation.session_id)
+            # A cancellation of this task must not hit the next turn between its claim and its start.
+            await self.detach(self.serve_next(continuation.session_id))
 
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
         """Wait until a turn has ended, was interrupted or waits for an approval, and return its state.
@@ -337,9 +357,9 @@ class Worker:
             if running.result is not None:
                 return running.result
         if continuation_id in self._unwritten:
-            await self._write_end(continuation_id)
+            await self.detach(self._write_end(continuation_id))
         session_id = (await self._store.get_continuation(owner, continuation_id)).session_id
-        with self._hub.subscribe(session_id) as subscriber:
+        with self._hub.subscribe(session_id, reads_store_only=True) as subscriber:
             while True:
                 subscriber.news.clear()
                 is_last_look = self.closed
@@ -357,10 +377,6 @@ class Worker:
         ):
             continuation = replace(continuation, status="streaming")
         return ContinuationResult(continuation, steps)
-
-    def _end(self, continuation_id: str, session_id: str) -> None:
-        self._hub.end_text(session_id, continuation_id)
-        self._hub.wake(session_id)
 
     async def serve_next(self, session_id: str) -> None:
         """Start the oldest queued turn of a session, if the worker still accepts turns."""
@@ -386,7 +402,7 @@ class Worker:
                 "the end of turn %s is lost, because the store cannot write it: %s", continuation_id, error
             )
         self._unwritten.pop(continuation_id, None)
-        self._end(continuation_id, turn.session.id)
+        self._hub.end_turn(turn.session.id, continuation_id)
         await self.serve_next(turn.session.id)
 
     @property
@@ -399,9 +415,9 @@ class Worker:
         return len(self._unwritten)
 
     async def wait_idle(self) -> None:
-        """Wait until no turn runs in this process."""
-        while self._tasks:
-            await asyncio.gather(*self._tasks, return_exceptions=True)
+        """Wait until no turn runs in this process, and none is being started or ended."""
+        while unfinished := self._tasks | self._detached:
+            await asyncio.wait(unfinished)
 
     async def abandon(self) -> None:
         """Stop all turns and write nothing, as if the process had died."""

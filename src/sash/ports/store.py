@@ -70,13 +70,17 @@ class ClaimRequest:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A continuation to run or resume. `window` is None if `ClaimRequest.known` is current."""
+    """A continuation to run or resume. `window` is None if `ClaimRequest.known` is current.
+
+    `cursor` is the last cursor that the session had assigned when the turn was begun or claimed.
+    """
 
     lease: Lease
     continuation: Continuation
     session: Session
     window: ConversationWindow | None
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Step, ...]
+    cursor: int
 
 
 @dataclass(frozen=True, slots=True)

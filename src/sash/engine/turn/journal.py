@@ -8,7 +8,7 @@ journal, without gaps. `flush` waits until all steps are on the disk.
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
-from sash.engine.event_hub import EventHub
+from sash.engine.event_hub import EventHub, PartialText, Place
 from sash.engine.offload import offload
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
@@ -16,14 +16,17 @@ from sash.errors import LeaseLost
 from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import StepBody, ToolResult
+from sash.values.steps import Step, StepBody, ToolResult
 
 # `past_actions` looks at this many turns.
 MAX_TURNS = 50
 
 
 class Journal:
-    """Writes the steps of one turn to the store and applies them to the turn's progress."""
+    """Writes the steps of one turn to the store and applies them to the turn's progress.
+
+    Events that are not stored get their place after the last step that was written or queued.
+    """
 
     def __init__(
         self, store: Store, turn: Turn, progress: Progress, hub: EventHub, new_id: Callable[[], str]
@@ -34,7 +37,9 @@ class Journal:
         self._progress = progress
         self._hub = hub
         self._new_id = new_id
-        self._unwritten: list[StepBody] = []
+        self._unwritten: list[tuple[StepBody, Place]] = []
+        self._place = Place(turn.steps[-1].n if turn.steps else 0, turn.cursor)
+        self._ending: list[Place] = []
         self._flushing: asyncio.Task[None] | None = None
         self._is_closed = False
 
@@ -51,8 +56,8 @@ class Journal:
         self._is_closed = True
         if self._flushing is not None:
             await asyncio.gather(asyncio.shield(self._flushing), return_exceptions=True)
-        steps, self._unwritten = self._unwritten, []
-        return steps
+        unwritten, self._unwritten = self._unwritten, []
+        return [step for step, _ in unwritten]
 
     async def flush(self) -> None:
         """Wait until all steps are on the disk."""
@@ -75,21 +80,24 @@ class Journal:
         """Remove and return the unwritten steps. The caller writes them with the end of the turn."""
         if self._flushing is not None:
             await self.flush()
-        steps, self._unwritten = self._unwritten, []
-        return steps
+        unwritten, self._unwritten = self._unwritten, []
+        self._ending = [place for _, place in unwritten]
+        return [step for step, _ in unwritten]
 
     async def finish(self, end: TurnEnd) -> EndWritten:
         """Write the end of the turn to the store, and return the steps that the store wrote."""
         self._check_open()
         written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
-        self.steps += written.steps
+        self._add_written(written.steps, self._ending)
         return written
 
     async def stop(self) -> None:
         """Wait for the running write. If it fails, drop the steps that wait to be written."""
         if self._flushing is not None:
-            await asyncio.gather(self._flushing, return_exceptions=True)
+            # A second cancellation of the turn must not cancel the write.
+            await asyncio.wait({self._flushing})
         if self._flushing is not None:
+            await asyncio.gather(self._flushing, return_exceptions=True)
             self._unwritten.clear()
             self._flushing = None
 
@@ -113,7 +121,11 @@ class Journal:
 
     def report_progress(self, message: str) -> None:
         """Send a progress message to subscribers. It is not stored."""
-        self._hub.progress(self._turn.session.id, self._turn.continuation.id, message)
+        self._hub.progress(self._turn.session.id, self._turn.continuation.id, message, self._place)
+
+    def begin_text(self) -> PartialText:
+        """Return the text of a new model call, for `EventHub.write`."""
+        return PartialText(self._turn.session.id, self._turn.continuation.id, self._place)
 
     def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
         """Put steps into the write queue without their secrets, and return the queued steps."""
@@ -121,7 +133,9 @@ class Journal:
         clean = [redact_step(step) for step in steps]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._start_flush)
-        self._unwritten += clean
+        for step in clean:
+            self._place = Place(self._place.n + 1)
+            self._unwritten.append((step, self._place))
         return clean
 
     def _check_open(self) -> None:
@@ -139,9 +153,16 @@ class Journal:
         self._flushing = None
 
     async def _append(self, status: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
-        steps, self._unwritten = self._unwritten, []
+        unwritten, self._unwritten = self._unwritten, []
+        steps = [step for step, _ in unwritten]
         written = await self._store.append(self._turn.lease, steps, release_as=status, stats=stats)
-        self.steps += written
+        self._add_written(written, [place for _, place in unwritten])
+
+    def _add_written(self, steps: Sequence[Step], places: Sequence[Place]) -> None:
+        """Add steps that the store has written, and wake the subscribers. The first ones have `places`."""
+        self.steps += steps
+        for step, place in zip(steps, places, strict=False):
+            place.cursor = step.cursor
         self._hub.wake(self._turn.session.id)
 
 

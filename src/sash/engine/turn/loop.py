@@ -7,6 +7,7 @@ with the first missing step.
 import asyncio
 import logging
 from dataclasses import dataclass, replace
+from functools import partial
 
 from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.context import Context
@@ -77,7 +78,6 @@ class Loop:
         self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
         self._tool_calls = tool_calls
         self._context: Context | None = None
-        self._streams = 0
 
     async def run(self) -> Answered | None:
         """Return the answer, or None if the turn waits for an approval."""
@@ -137,25 +137,18 @@ class Loop:
 
     async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
         """Ask the model. An answer that is cut off is requested once more."""
-        hub, session_id, continuation_id = self._parts.hub, self._session.id, self._continuation.id
-        retries = 0
+        hub, retries = self._parts.hub, 0
         while True:
-            self._streams += 1
-            written = ""
-
-            def on_text(text: str) -> None:
-                nonlocal written
-                written = text
-                hub.write(session_id, continuation_id, self._streams, text)
-
+            text = self._journal.begin_text()
             try:
                 stream = self._parts.model.stream(request)
-                answer: Answer = await run_foreign(collect(stream, on_text))
+                answer: Answer = await run_foreign(collect(stream, partial(hub.write, text)))
+                hub.end_text(text, is_complete=True)
                 return answer
             except ModelError as error:
                 is_cut_off = isinstance(error, AnswerCutOff)
-                if written or is_cut_off:
-                    self._budget.write_off(written)
+                if text.written or is_cut_off:
+                    self._budget.write_off(text.written)
                 else:
                     self._budget.release()
                 if retries == MAX_RETRIES or not is_cut_off:
@@ -164,7 +157,7 @@ class Loop:
                 _logger.warning("%s: the model is asked again", error.message)
                 await self._budget.reserve(counted, self._config)
             finally:
-                hub.end_text(session_id, continuation_id)
+                hub.end_text(text)
 
     async def _understand(self) -> Answer | None:
         """Return the answer of the first intent that understands the message, or None.

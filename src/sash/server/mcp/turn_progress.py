@@ -62,13 +62,17 @@ async def _find_start(service: AgentService, caller: Caller, turn: ContinuationR
 
 
 class _ProgressReporter:
-    """Reports the progress messages of a turn, and each step that no message has announced."""
+    """Reports the progress messages and the steps of a turn, each in its order and once.
+
+    A step may have the same sentence as a progress message that follows it.
+    """
 
     def __init__(self, continuation_id: str, cursor: int, report: Report) -> None:
         self._continuation_id = continuation_id
         self._cursor = cursor
         self._report = report
-        self._reported: set[str] = set()
+        self._of_steps: list[str] = []
+        self._has_text = False
         self._is_reporting = asyncio.Lock()
 
     async def follow(self, events: AsyncIterator[Event]) -> None:
@@ -94,9 +98,13 @@ class _ProgressReporter:
     async def _report_event(self, event: Event) -> None:
         match event:
             case ProgressEvent(message=message):
-                await self._send(message)
+                if message in self._of_steps:
+                    self._of_steps.remove(message)
+                else:
+                    await self._send(message)
             case PartialEvent():
-                if WRITING not in self._reported:
+                if not self._has_text:
+                    self._has_text = True
                     await self._send(WRITING)
             case StepEvent(step=step) | FinalEvent(step=step):
                 await self._report_step(step)
@@ -104,12 +112,11 @@ class _ProgressReporter:
     async def _report_step(self, step: Step) -> None:
         if step.cursor > self._cursor:
             self._cursor = step.cursor
-            message = describe_step(step.body)
-            if message and message not in self._reported:
+            if message := describe_step(step.body):
+                self._of_steps.append(message)
                 await self._send(message)
 
     async def _send(self, message: str) -> None:
-        self._reported.add(message)
         await self._report(message[:MAX_MESSAGE_CHARS])
 
 

@@ -28,6 +28,7 @@ from sash.stores.files.file_ledgers import FileLedgers
 from sash.stores.files.records import LAYOUT_FILE
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.store import LedgerStore
+from sash.stores.run_to_end import run_to_end
 from sash.values.clock import Clock, SystemClock
 
 T = TypeVar("T")
@@ -61,15 +62,24 @@ class FilesStore(LedgerStore):
         return self._ledgers.damage.found
 
     async def open(self) -> None:
+        """Open the folder. If the caller is cancelled, the folder is open anyway and has to be closed."""
         if self._thread is None:
-            await asyncio.to_thread(self._ledgers.open)
-            self._thread = ThreadPoolExecutor(1, thread_name_prefix="sash-files")
+            await run_to_end(self._open())
+
+    async def _open(self) -> None:
+        await asyncio.to_thread(self._ledgers.open)
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="sash-files")
 
     async def close(self) -> None:
-        if self._thread is not None:
-            await self._run(lambda _: self._ledgers.close())
-            self._thread.shutdown()
-            self._thread = None
+        """Run the jobs that wait, and close the folder, even if the caller is cancelled."""
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            await run_to_end(self._close(thread))
+
+    async def _close(self, thread: ThreadPoolExecutor) -> None:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(thread, self._ledgers.run, lambda _: self._ledgers.close())
+        thread.shutdown()
 
     async def _run(self, job: Callable[[Ledgers], T]) -> T:
         """Run a job in the only thread that uses the ledgers and their files."""

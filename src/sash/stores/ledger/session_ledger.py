@@ -313,7 +313,7 @@ class Ledger:
     def _turn(self, entry: Entry, claim: ClaimRequest) -> Turn:
         lease = rules.make_lease(entry.continuation, entry.lease)
         window = None if claim.knows(self.session.version) else self.window()
-        return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps))
+        return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps), self.cursor)
 
     def _apply(self, entry: Entry, change: TurnChange) -> None:
         entry.continuation, entry.lease = change.continuation, change.lease

@@ -18,6 +18,7 @@ from typing import Any, Literal, TypeVar
 
 from sash.errors import StoreUnavailable, WriteRefused
 from sash.stores.lock import FileLock
+from sash.stores.run_to_end import run_to_end
 from sash.stores.sqlite.queries import read_script
 
 T = TypeVar("T")
@@ -108,8 +109,11 @@ class Database:
         self._lock = FileLock(Path(f"{path}.lock"))
 
     async def open(self) -> None:
-        if self._writer is not None:
-            return
+        """Open the file. If the caller is cancelled, the file is open anyway and has to be closed."""
+        if self._writer is None:
+            await run_to_end(self._open())
+
+    async def _open(self) -> None:
         db = await asyncio.to_thread(self._prepare)
         self._jobs = queue.SimpleQueue()
         self._local, self._reader_connections = threading.local(), []
@@ -118,15 +122,19 @@ class Database:
         self._writer.start()
 
     async def close(self) -> None:
+        """Run the jobs that wait, and close the file, even if the caller is cancelled."""
         writer, readers = self._writer, self._readers
         if writer is not None and readers is not None:
             self._writer = self._readers = None
-            self._jobs.put(None)
-            await asyncio.to_thread(writer.join)
-            await asyncio.to_thread(readers.shutdown)
-            for db in self._reader_connections:
-                db.close()
-            self._lock.release()
+            await run_to_end(self._close(writer, readers))
+
+    async def _close(self, writer: threading.Thread, readers: ThreadPoolExecutor) -> None:
+        self._jobs.put(None)
+        await asyncio.to_thread(writer.join)
+        await asyncio.to_thread(readers.shutdown)
+        for db in self._reader_connections:
+            db.close()
+        self._lock.release()
 
     async def write(self, job: Job[T]) -> T:
         """Run a job in a transaction and return its result. Its changes are on the disk when this returns."""

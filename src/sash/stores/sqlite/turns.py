@@ -36,7 +36,8 @@ def begin(
     turn = None
     if begun.lease.worker is not None:
         window = None if known else messages.get_window(db, session)
-        turn = Turn(rules.make_lease(begun.continuation, begun.lease), begun.continuation, session, window)
+        lease = rules.make_lease(begun.continuation, begun.lease)
+        turn = Turn(lease, begun.continuation, session, window, (), state.cursor)
     return BegunTurn(begun.continuation, turn, begun.created)
 
 
@@ -180,7 +181,8 @@ def _claim(
     session = sessions.get_session(db, continuation.owner, continuation.session_id)
     window = None if claim.knows(session.version) else messages.get_window(db, session)
     journal = continuations.list_steps(db, continuation.id)
-    return Turn(rules.make_lease(continuation, change.lease), change.continuation, session, window, journal)
+    lease, cursor = rules.make_lease(continuation, change.lease), turn.cursor + len(change.steps)
+    return Turn(lease, change.continuation, session, window, journal, cursor)
 
 
 def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState]:
