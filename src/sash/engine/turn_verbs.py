@@ -9,8 +9,8 @@ from typing import Any
 
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
-from sash.engine.offload import offload
 from sash.engine.fixed_model import check_fixed_model
+from sash.engine.offload import offload
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
