@@ -25,12 +25,14 @@ Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
+_IMAGE_URL = {"type": "string", "pattern": "^data:image/"}
 Attachment = Annotated[
     dict[str, Any],
     AfterValidator(check_attachment),
     WithJsonSchema(
         {
-            "description": "An image or a recording, as OpenAI's content part.",
+            "description": "An image or a recording, as OpenAI's content part. With `allow_image_urls` an "
+            "image may also be a public `https:` or `http:` URL.",
             "type": "object",
             "oneOf": [
                 {
@@ -38,10 +40,10 @@ Attachment = Annotated[
                         "type": {"const": "image_url"},
                         "image_url": {
                             "anyOf": [
-                                {"type": "string", "minLength": 1},
+                                _IMAGE_URL,
                                 {
                                     "type": "object",
-                                    "properties": {"url": {"type": "string"}},
+                                    "properties": {"url": _IMAGE_URL},
                                     "required": ["url"],
                                 },
                             ]
