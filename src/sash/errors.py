@@ -248,6 +248,12 @@ class ModelFixed(InvalidInput):
     code = "model_fixed"
 
 
+class PolicyExceedsOperator(SashError):
+    """The request asks for more than the operator of the server allows."""
+
+    code = "policy_exceeds_operator"
+
+
 class ArtifactNotFound(SashError):
     """The owner has no artifact with this id."""
 

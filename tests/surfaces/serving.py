@@ -19,6 +19,7 @@ from sash.server.metrics import Metrics
 from sash.server.timeouts import Timeouts
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
+from sash.values.sessions import OperatorLimits
 
 # Upper bounds, not sleeps: they are long for slow machines. A client waits longer than the server.
 WAIT_S = 45
@@ -77,12 +78,14 @@ async def serving(
 ):
     """Serve a runtime whose model answers with these lines; `timeouts` are fields of `Timeouts`."""
     settings = Settings(port=0, data=folder, **options)
+    defaults = make_defaults(settings)
     runtime = Runtime(
         SqliteStore(folder / "sash.db"),
         model or ScriptedModel(*(lines or ("ok",))),
         tools,
         home=home,
-        defaults=make_defaults(settings),
+        defaults=defaults,
+        operator=OperatorLimits(defaults.policy, defaults.budgets),
         on_turn=on_turn,
         partial_interval_s=0,
         allow_image_urls=settings.allow_image_urls,

@@ -184,6 +184,7 @@ async def test_a_token_is_never_logged_or_stored(stocked, tmp_path, caplog):
 
 async def test_a_session_cannot_loosen_the_policy_of_the_server(tmp_path):
     options = {"dry_run": True, "denylisted_services": ("lock",), "max_cost_per_day_usd": 1.0}
+    options |= {"allow_actuation": True, "allowlisted_services": ("light",)}
     async with serving(tmp_path, **options) as served:
         policy = {
             "allow_actuation": True,
@@ -191,7 +192,14 @@ async def test_a_session_cannot_loosen_the_policy_of_the_server(tmp_path):
             "require_confirmation": [],
             "dry_run": False,
         }
-        wanted = {"policy": policy, "budgets": {"max_steps": 4, "max_cost_per_day_usd": 50}}
+        for wish in (
+            {"budgets": {"max_cost_per_day_usd": 50}},
+            {"budgets": {"max_steps": 10**12}},
+            {"policy": policy | {"allowlisted_services": ["switch"]}},
+        ):
+            refused = await served.client.post("/v1/sessions", json=wish)
+            problem(refused, 403, "policy_exceeds_operator")
+        wanted = {"policy": policy, "budgets": {"max_steps": 4}}
         at = f"/v1/sessions/{await served.start(**wanted)}"
         session = (await served.client.get(at)).json()["session"]
         assert session["policy"]["denylisted_services"] == ["lock"] and session["policy"]["dry_run"]

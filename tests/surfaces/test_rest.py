@@ -143,7 +143,8 @@ async def test_a_call_that_needs_an_approval_is_approved(tmp_path):
         "allowlisted_services": ["lock_unlock"],
         "require_confirmation": ["lock_unlock"],
     }
-    async with serving(tmp_path, calling("lock_unlock"), "It is open.", tools=[unlock]) as served:
+    lines = (calling("lock_unlock"), "It is open.")
+    async with serving(tmp_path, *lines, tools=[unlock], **policy) as served:
         session_id = await served.start(policy=policy)
         sent = await served.send(session_id, "Unlock the door")
         shown = await served.wait(sent)

@@ -13,7 +13,7 @@ from sash.ports.home import Home
 from sash.stores.backend import StoreSettings
 from sash.stores.registry import make_store
 from sash.values.clock import Clock, SystemClock
-from sash.values.sessions import Budgets, Defaults, SessionPolicy, WindowLimits
+from sash.values.sessions import Budgets, Defaults, OperatorLimits, SessionPolicy, WindowLimits
 
 TOKENS_FILE = "tokens.json"
 
@@ -33,6 +33,7 @@ def make_runtime(
         from sash.intents.vocabulary import Vocabulary
 
         vocabulary = Vocabulary.load(settings.vocabulary)
+    defaults = make_defaults(settings)
     return Runtime(
         make_store(make_store_settings(settings, clock)),
         create_model(settings),
@@ -40,7 +41,8 @@ def make_runtime(
         vocabulary=vocabulary,
         summaries=settings.summaries,
         allow_image_urls=settings.allow_image_urls,
-        defaults=make_defaults(settings),
+        defaults=defaults,
+        operator=OperatorLimits(defaults.policy, defaults.budgets),
         on_turn=on_turn,
         clock=clock,
         partial_interval_s=partial_interval_s,

@@ -1,4 +1,4 @@
-"""Authorises callers. A method checks the scope, restricts policy and budgets, and calls the runtime.
+"""Authorises callers. A method checks the scope, restricts the policy, and calls the runtime.
 
 REST, MCP and the command line use this module, and it imports none of them. It returns the runtime's own
 values; each surface encodes them with `app/schemas.py`.
@@ -6,7 +6,7 @@ values; each surface encodes them with `app/schemas.py`.
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from sash.app.access import Caller
 from sash.engine.report_verbs import STATISTICS_DAYS
@@ -17,9 +17,7 @@ from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import Continuation
 from sash.values.events import Event
 from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
-from sash.values.sessions import Budgets, Fact, Pin, Session, SessionPolicy, SessionStatus
-
-T = TypeVar("T", int, float)
+from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 
 class AgentService:
@@ -66,10 +64,12 @@ class AgentService:
 
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
+        await self._check_act(caller, session_id)
         return await self.runtime.end_session(session_id, owner=caller.owner, reason=reason)
 
     async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
+        await self._check_act(caller, session_id)
         await self.runtime.delete_session(session_id, owner=caller.owner)
 
     async def fork_session(self, caller: Caller, session_id: str) -> Session:
@@ -164,9 +164,8 @@ class AgentService:
         """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
-        limited = replace(question, budgets=self._limit_budgets(question.budgets))
         policy = self._limit_policy(caller)
-        return await self.runtime.put_question(limited, owner=caller.owner, policy=policy)
+        return await self.runtime.put_question(question, owner=caller.owner, policy=policy)
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
@@ -235,32 +234,12 @@ class AgentService:
         return await self.runtime.open_events(session_id, owner=caller.owner, after=after)
 
     def _limit(self, caller: Caller, request: StartSession) -> StartSession:
-        """Return the request with policy and budgets restricted to what this caller may have."""
-        return replace(
-            request,
-            budgets=self._limit_budgets(request.budgets),
-            policy=self._limit_policy(caller, request.policy),
-        )
-
-    def _limit_budgets(self, requested: Budgets | None) -> Budgets:
-        """Return the budgets of a new session. The operator's money limits are the maximum."""
-        default = self.runtime.defaults.budgets
-        if requested is None:
-            return default
-        return replace(
-            requested,
-            max_cost_per_turn_usd=_least(requested.max_cost_per_turn_usd, default.max_cost_per_turn_usd),
-            max_cost_per_day_usd=_least(requested.max_cost_per_day_usd, default.max_cost_per_day_usd),
-        )
+        """Return the request with the policy that this caller may have."""
+        return replace(request, policy=self._limit_policy(caller, request.policy))
 
     def _limit_policy(self, caller: Caller, requested: SessionPolicy | None = None) -> SessionPolicy:
-        """Return the policy of a new session. Without the scope `act` it allows no actions.
-
-        A caller with that scope chooses what is allowed; the operator's denylist, confirmations and rate
-        limit stay in force.
-        """
-        default = self.runtime.defaults.policy
-        policy = default if requested is None else _restrict(requested, default)
+        """Return the policy of a new session. Without the scope `act` it allows no actions."""
+        policy = requested or self.runtime.defaults.policy
         if "act" in caller.scopes or not policy.allow_actuation:
             return policy
         if requested is not None:
@@ -268,15 +247,10 @@ class AgentService:
         return replace(policy, allow_actuation=False)
 
     def _limit_import(self, caller: Caller, session: Session) -> Session:
-        """Return an imported session with the policy and budgets that this caller may have."""
-        policy = session.policy
-        if "act" not in caller.scopes:
-            policy = replace(policy, allow_actuation=False)
-        return replace(
-            session,
-            policy=self._limit_policy(caller, policy),
-            budgets=self._limit_budgets(session.budgets),
-        )
+        """Return an imported session. Without the scope `act` it allows no actions."""
+        if "act" in caller.scopes:
+            return session
+        return replace(session, policy=replace(session.policy, allow_actuation=False))
 
     async def _check_act(self, caller: Caller, session_id: str) -> None:
         """Raise Forbidden if the session allows actions and the caller lacks the scope `act`."""
@@ -294,23 +268,3 @@ class AgentService:
         if "act" not in caller.scopes:
             continuation = await self.runtime.store.get_continuation(caller.owner, continuation_id)
             await self._check_act(caller, continuation.session_id)
-
-
-def _restrict(requested: SessionPolicy, default: SessionPolicy) -> SessionPolicy:
-    """Return the requested policy, and add all restrictions of the default policy to it."""
-    return replace(
-        requested,
-        denylisted_services=_merge(default.denylisted_services, requested.denylisted_services),
-        require_confirmation=_merge(default.require_confirmation, requested.require_confirmation),
-        max_actions_per_minute=_least(requested.max_actions_per_minute, default.max_actions_per_minute),
-        dry_run=default.dry_run or requested.dry_run,
-    )
-
-
-def _merge(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys((*one, *other)))
-
-
-def _least(one: T | None, other: T | None) -> T | None:
-    """Return the lower of two limits. None means no limit, and is returned only if both are None."""
-    return min((limit for limit in (one, other) if limit is not None), default=None)

@@ -43,6 +43,7 @@ _CODES = {
     "shutting_down": EXIT_UNFINISHED,
     "message_too_large": EXIT_USAGE,
     "model_fixed": EXIT_USAGE,
+    "policy_exceeds_operator": EXIT_USAGE,
     "model_error": EXIT_MODEL,
     "model_key_refused": EXIT_MODEL,
     "model_quota_reached": EXIT_MODEL,

@@ -9,7 +9,7 @@ from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.ports.model import Answer, Usage
 from sash.ports.store import Store, Turn
-from sash.values.sessions import ModelConfig
+from sash.values.sessions import Budgets, ModelConfig
 from sash.values.stats import NO_STATS, Bill, Stats, sum_bills
 
 # A call is not made if the money buys less output than the minimum. Every model can write the maximum.
@@ -85,10 +85,15 @@ class TurnBudget:
     """
 
     def __init__(
-        self, spending: Spending, turn: Turn, progress: Progress, names: tuple[str | None, ...]
+        self,
+        spending: Spending,
+        turn: Turn,
+        budgets: Budgets,
+        progress: Progress,
+        names: tuple[str | None, ...],
     ) -> None:
         self._spending = spending
-        self._budgets = turn.session.budgets
+        self._budgets = budgets
         self._session_stats = turn.session.stats
         self._owner = turn.continuation.owner
         self._progress = progress

@@ -11,6 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from sash.engine.budget import Spending
+from sash.engine.ceiling import get_budgets
 from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
@@ -19,7 +20,7 @@ from sash.ports.model import Model, ModelRequest, Usage, collect
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store, StoredMessage, Vector
 from sash.values.messages import MessageEntry
-from sash.values.sessions import Session
+from sash.values.sessions import OperatorLimits, Session
 from sash.values.stats import Stats, sum_bills
 
 MAX_VECTORS = 1000
@@ -51,11 +52,13 @@ class Maintenance:
         *,
         embedder: Embedder | None,
         summaries: bool,
+        operator: OperatorLimits | None = None,
     ) -> None:
         self._store = store
         self._model = model
         self._spending = spending
         self._summaries = summaries
+        self._operator = operator
         self._embedder = embedder
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
@@ -131,7 +134,7 @@ class Maintenance:
 
     async def _can_spend(self, session: Session, usd: float) -> bool:
         """Return True if the session's budget of the day allows `usd` dollars more."""
-        budget = session.budgets.max_cost_per_day_usd
+        budget = get_budgets(session, self._operator).max_cost_per_day_usd
         return budget is None or await self._spending.spent_today(session.owner) + usd <= budget
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:

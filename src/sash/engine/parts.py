@@ -24,7 +24,7 @@ from sash.ports.store import Store, Turn
 from sash.ports.tools import ToolRegistry
 from sash.values.clock import Clock
 from sash.values.ids import Ulids
-from sash.values.sessions import ModelConfig, Session
+from sash.values.sessions import ModelConfig, OperatorLimits, Session
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +49,7 @@ class Parts:
     spending: Spending
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance
+    operator: OperatorLimits | None
 
     def new_id(self) -> str:
         return self.ids.new(self.clock.now())
@@ -79,13 +80,18 @@ class Parts:
         return config.name or self.model.name
 
 
-def choose_model(turn: Turn) -> ModelConfig:
-    """Return the model configuration of a turn. Fields that its message leaves out come from the session."""
+def choose_model(turn: Turn, operator: OperatorLimits | None) -> ModelConfig:
+    """Return the model configuration of a turn. Fields that its message leaves out come from the session.
+
+    The session and the turn may be older than the operator's decision to fix the model.
+    """
     asked, config = turn.continuation.request.model, turn.session.model
+    if operator is not None and operator.policy.enforce_fixed_model:
+        config = keep_fixed_model(config)
     if asked is None:
         return config
-    if turn.session.policy.enforce_fixed_model:
-        asked = keep_fixed_model(asked)  # the turn may come from an import, or be older than the policy
+    if turn.session.policy.enforce_fixed_model or (operator and operator.policy.enforce_fixed_model):
+        asked = keep_fixed_model(asked)
     return ModelConfig(
         asked.name or config.name,
         config.temperature if asked.temperature is None else asked.temperature,

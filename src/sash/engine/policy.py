@@ -12,6 +12,10 @@ from sash.values.clock import Clock
 from sash.values.sessions import SessionPolicy
 
 MINUTE = timedelta(minutes=1)
+_ACTIONS_OFF = {
+    "session": "actions are off in this session: turn on allow_actuation in its policy",
+    "server": "actions are off on this server: its operator can turn on allow_actuation",
+}
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -29,35 +33,49 @@ class ActionRateLimiter:
         self._clock = clock
         self._lately: dict[str, deque[datetime]] = {}
 
-    def take(self, owner: str, policy: SessionPolicy) -> bool:
+    def take(self, owner: str, limit: int | None) -> bool:
         """Count an action and return True, or return False if the owner's limit per minute is reached."""
         now, lately = self._clock.now(), self._lately.setdefault(owner, deque())
         while lately and now - lately[0] >= MINUTE:
             lately.popleft()
-        if policy.max_actions_per_minute is not None and len(lately) >= policy.max_actions_per_minute:
+        if limit is not None and len(lately) >= limit:
             return False
         lately.append(now)
         return True
 
 
-def judge(uses: Iterable[ServiceUse], policy: SessionPolicy) -> Verdict:
-    """Judge an action by all services that it uses; one denied service denies the action."""
-    verdicts = [_judge(service, within, policy) for service, within in uses]
+def judge(
+    uses: Iterable[ServiceUse], policy: SessionPolicy, operator: SessionPolicy | None = None
+) -> Verdict:
+    """Judge an action by all services that it uses; one denied service denies the action.
+
+    With the policy of the operator, the stricter of both decides.
+    """
+    services = list(uses)
+    verdicts = [_judge(service, within, policy, "session") for service, within in services]
+    if operator is not None:
+        verdicts += [_judge(service, within, operator, "server") for service, within in services]
+    is_dry = policy.dry_run or (operator is not None and operator.dry_run)
     for what in ("deny", "confirm"):
         for verdict in verdicts:
             if verdict.what == what:
-                dry = what == "confirm" and policy.dry_run
-                return Verdict("preview") if dry else verdict
-    return Verdict("preview" if policy.dry_run else "allow")
+                return Verdict("preview") if what == "confirm" and is_dry else verdict
+    return Verdict("preview" if is_dry else "allow")
 
 
-def _judge(service: str, within: bool, policy: SessionPolicy) -> Verdict:
+def covers(allowlist: tuple[str, ...], pattern: str) -> bool:
+    """Return True if an allowlist allows every service that a pattern of another allowlist allows."""
+    service = pattern if "." in pattern else f"{pattern}.*"
+    return _matches(service, allowlist)
+
+
+def _judge(service: str, within: bool, policy: SessionPolicy, place: str) -> Verdict:
     if _may_match(service, policy.denylisted_services):
         return Verdict("deny", _describe(service, "is on the denylist", "some services are on the denylist"))
     if not policy.allow_actuation:
-        return Verdict("deny", "actions are off in this session: turn on allow_actuation in its policy")
+        return Verdict("deny", _ACTIONS_OFF[place])
     if not within and not _matches(service, policy.allowlisted_services):
-        return Verdict("deny", f"{service} is not on the session's allowlist (allowlisted_services)")
+        return Verdict("deny", f"{service} is not on the {place}'s allowlist (allowlisted_services)")
     if _may_match(service, policy.require_confirmation):
         return Verdict("confirm", _describe(service, "needs an approval", "some services need an approval"))
     return Verdict("allow")

@@ -41,7 +41,7 @@ from sash.ports.tools import ToolRegistry, ToolSpec
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.ids import Ulids
-from sash.values.sessions import CONTINUATION_RETENTION_HOURS, SESSION_IDLE_DAYS, Defaults
+from sash.values.sessions import CONTINUATION_RETENTION_HOURS, SESSION_IDLE_DAYS, Defaults, OperatorLimits
 from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords
 
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class RuntimeOptions(TypedDict, total=False):
     """Whether the model summarises evicted turns, outside of any turn. Default: False."""
     defaults: Defaults | None
     """Budgets, policy and window of a session that is started without them."""
+    operator: OperatorLimits | None
+    """The most that any session may do and spend, whatever its own policy and budgets say. Default: none."""
     on_turn: Callable[[ContinuationResult], None] | None
     """Called for every turn that this process has ended."""
     time_zone: tzinfo | None
@@ -303,7 +305,7 @@ def _make_parts(
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
     spending = Spending(store, catalog, counter, local_time.today)
-    summaries = options.get("summaries", False)
+    summaries, operator = options.get("summaries", False), options.get("operator")
     return Parts(
         store=store,
         model=model,
@@ -322,7 +324,10 @@ def _make_parts(
         hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S), redact),
         spending=spending,
         rate_limiter=ActionRateLimiter(clock),
-        maintenance=Maintenance(store, model, spending, embedder=embedder, summaries=summaries),
+        maintenance=Maintenance(
+            store, model, spending, embedder=embedder, summaries=summaries, operator=operator
+        ),
+        operator=operator,
     )
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.ceiling import check_wishes, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import check_fixed_model
 from sash.engine.notes import clean_preferences
@@ -104,11 +105,12 @@ class SessionVerbs:
 
     def _make_session(self, request: StartSession, owner: str) -> Session:
         parts, defaults = self._parts, self.defaults
+        check_wishes(request.policy, request.budgets, parts.operator)
         model = parts.clean_model(request.model or ModelConfig())
         self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
         now = parts.clock.now()
-        return Session(
+        session = Session(
             parts.new_id(),
             check_label("owner", owner),
             now,
@@ -122,6 +124,7 @@ class SessionVerbs:
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )
+        return restrict(session, parts.operator)
 
     def _check_own_model(self, model: ModelConfig) -> None:
         """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one."""
@@ -223,7 +226,7 @@ class SessionVerbs:
         self._check_own_model(source.session.model)
         now, new_id = self._parts.clock.now(), self._parts.new_id()
         session = replace(
-            source.session,
+            restrict(source.session, self._parts.operator),
             id=new_id,
             created_at=now,
             updated_at=now,
@@ -280,7 +283,9 @@ class SessionVerbs:
         contents += [c.request.attachments for c in bundle.continuations]
         for content in contents:
             check_images(() if isinstance(content, str) else content, allow_remote=self._allow_image_urls)
-        session = await parts.store.import_session(replace(bundle, session=adopt(bundle.session)))
+        session = await parts.store.import_session(
+            replace(bundle, session=restrict(adopt(bundle.session), parts.operator))
+        )
         parts.windows.drop_owner(owner)
         return session
 

@@ -41,6 +41,7 @@ STATUS_BY_CODE = {
     "continuation_open": 409,
     "not_awaiting_approval": 409,
     "model_fixed": 409,
+    "policy_exceeds_operator": 403,
     "session_ended": 410,
     "body_too_slow": 408,
     "message_too_large": 413,

@@ -165,6 +165,14 @@ class Defaults:
     max_sessions: int | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class OperatorLimits:
+    """The most that any session may do and spend, by the decision of the operator who runs the server."""
+
+    policy: SessionPolicy
+    budgets: Budgets
+
+
 def window_for(context_window: int | None) -> WindowLimits:
     """Return the window limits for a model that reads `context_window` tokens at once. None means unknown."""
     default = WindowLimits().max_tokens or 0

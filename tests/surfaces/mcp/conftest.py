@@ -5,6 +5,7 @@ import pytest
 from sash.demo.demo_home import demo_home
 from sash.models.offline import OfflineModel
 from sash.testing import calling
+from tests.surfaces.mcp.unlocking import LET_IT_UNLOCK
 from tests.surfaces.serving import WAIT_S, serving
 from tests.tools import tool
 
@@ -23,7 +24,7 @@ async def locked(tmp_path):
     def want(request):
         return calling("lock_unlock") if request.messages[-1]["role"] == "user" else "It is open."
 
-    async with serving(tmp_path, want, tools=[unlock]) as served:
+    async with serving(tmp_path, want, tools=[unlock], **LET_IT_UNLOCK) as served:
         yield served
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -42,6 +43,10 @@ def chat(
     from sash.cli.terminal.chat_loop import ChatLoop
     from sash.cli.terminal.portal import call
 
+    if services:  # The user of this command is the operator.
+        allowed = (*loaded.settings.allowlisted_services, *services)
+        settings = replace(loaded.settings, allow_actuation=True, allowlisted_services=allowed)
+        loaded = replace(loaded, settings=settings)
     settings, caller = log_if_configured(loaded), Caller(options.owner)
     choice = SessionChoice(session, name, new, area, language, services)
     with (

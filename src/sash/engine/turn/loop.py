@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sash.engine.budget import BudgetReached, TurnBudget
+from sash.engine.ceiling import get_budgets
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
@@ -75,13 +76,14 @@ class Loop:
         self._journal = journal
         self._budget = budget
         self._config = config
+        self._budgets = get_budgets(turn.session, parts.operator)
         self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
         self._tool_calls = tool_calls
         self._context: Context | None = None
 
     async def run(self) -> Answered | None:
         """Return the answer, or None if the turn waits for an approval."""
-        limit_ms = _least(self._request.time_budget_ms, self._session.budgets.max_duration_ms)
+        limit_ms = _least(self._request.time_budget_ms, self._budgets.max_duration_ms)
         timeout = asyncio.timeout(limit_ms / 1000)
         try:
             async with timeout:
@@ -201,7 +203,7 @@ class Loop:
             self._progress.open_calls[step.call_id].arguments = step.arguments
 
     def _reached_budget(self) -> str | None:
-        budgets, progress = self._session.budgets, self._progress
+        budgets, progress = self._budgets, self._progress
         if progress.plans >= _least(self._request.max_steps, budgets.max_steps):
             return "max_steps"
         if progress.tool_calls > budgets.max_tool_calls:
@@ -215,7 +217,9 @@ class Loop:
 
         If the runtime has no tool that acts, no answer is corrected.
         """
-        is_checked = self._session.policy.grounded_answers and self._parts.tools.can_act and not answer.local
+        operator = self._parts.operator
+        is_wanted = self._session.policy.grounded_answers or (operator and operator.policy.grounded_answers)
+        is_checked = is_wanted and self._parts.tools.can_act and not answer.local
         if not is_checked or self._progress.has_acted or is_question(self._request.message):
             return None
         correction = claim(answer.content, looked=self._progress.tool_calls > 0)

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from sash.engine.budget import TurnBudget
+from sash.engine.ceiling import get_budgets
 from sash.engine.offload import offload
 from sash.engine.parts import Parts, choose_model
 from sash.engine.redaction import redact
@@ -47,9 +48,10 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        self._config = choose_model(turn)
+        self._config = choose_model(turn, parts.operator)
         names = (parts.model_name(self._config), *parts.model.names[1:])
-        self._budget = TurnBudget(parts.spending, turn, self._progress, names)
+        budgets = get_budgets(turn.session, parts.operator)
+        self._budget = TurnBudget(parts.spending, turn, budgets, self._progress, names)
         self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
         self._tool_calls = ToolCalls(parts, turn, self._progress, self.journal, self._budget)
         self.unwritten: TurnEnd | None = None

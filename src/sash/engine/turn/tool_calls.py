@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
+from sash.engine.ceiling import get_budgets, least
 from sash.engine.foreign_code import run_foreign
 from sash.engine.parts import Parts
 from sash.engine.policy import Verdict, judge
@@ -49,6 +50,8 @@ class ToolCalls:
     ) -> None:
         self._tools = parts.tools
         self._rate_limiter = parts.rate_limiter
+        self._operator = None if parts.operator is None else parts.operator.policy
+        self._max_tool_calls = get_budgets(turn.session, parts.operator).max_tool_calls
         self._session = turn.session
         self._continuation = turn.continuation
         self._progress = progress
@@ -185,7 +188,7 @@ class ToolCalls:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
         if call.approved is False:
             return Verdict("deny", "the user said no")
-        if call.n > self._session.budgets.max_tool_calls:
+        if call.n > self._max_tool_calls:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
             return Verdict("deny", SECRET_LOST)
@@ -204,12 +207,15 @@ class ToolCalls:
                 uses = await run_foreign(spec.uses(checked.arguments, checked.context))
         except Exception as error:
             return Verdict("fail", redact(_describe(error)))
-        verdict = judge(uses, policy)
+        verdict = judge(uses, policy, self._operator)
         runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
-        if runs and not call.is_suspect and not self._rate_limiter.take(self._session.owner, policy):
+        limit = policy.max_actions_per_minute
+        if self._operator is not None:
+            limit = least(limit, self._operator.max_actions_per_minute)
+        if runs and not call.is_suspect and not self._rate_limiter.take(self._session.owner, limit):
             return Verdict(
                 "deny",
-                f"there were {policy.max_actions_per_minute} actions within the last minute, and no more are "
+                f"there were {limit} actions within the last minute, and no more are "
                 "allowed (max_actions_per_minute): wait, and ask the user whether this is really wanted",
             )
         return verdict
