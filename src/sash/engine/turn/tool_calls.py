@@ -88,9 +88,9 @@ class ToolCalls:
         self._journal.write(*list_cut_off(self._tools, self._progress, text))
 
     def list_begun_actions(self) -> tuple[Action, ...]:
-        """Return the actions that are under way, with the states before them."""
+        """Return the actions under way whose states before are known."""
         results = list_cut_off(self._tools, self._progress)
-        return tuple(result.action for result in results if result.action is not None)
+        return tuple(result.action for result in results if result.action and result.action.before)
 
     def _is_action(self, call: OpenCall) -> bool:
         spec = self._tools.specs.get(call.name)
