@@ -91,13 +91,16 @@ class LoadResult:
 class Program:
     """A child process that prints lines and waits for lines."""
 
-    def __init__(self, stack: ExitStack, module: str, *arguments: str) -> None:
+    def __init__(
+        self, stack: ExitStack, module: str, *arguments: str, environment: dict[str, str] | None = None
+    ) -> None:
         self._name = module
         self._process = subprocess.Popen(
             [sys.executable, "-m", module, *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
+            env=os.environ | (environment or {}),
         )
         stack.callback(self._stop)
         self.pid = self._process.pid
@@ -135,10 +138,12 @@ def memory_folder() -> Iterator[str]:
 
 
 @contextmanager
-def serving(path: str) -> Iterator[tuple[Program, str]]:
-    """Start a server; yield it and its address."""
+def serving(path: str, max_listeners: int = LISTENERS) -> Iterator[tuple[Program, str]]:
+    """Start a server; yield it and its address. An owner may have `max_listeners` listeners."""
     with ExitStack() as stack:
-        server = Program(stack, "sash", "serve", "--port", "0", "--data", path)
+        # All listeners of these benchmarks belong to one owner.
+        environment = {"SASH_MAX_SUBSCRIBERS_PER_OWNER": str(max_listeners)}
+        server = Program(stack, "sash", "serve", "--port", "0", "--data", path, environment=environment)
         found = re.search(r"http://\S+", server.read_line())
         assert found is not None
         yield server, found[0]

@@ -392,6 +392,25 @@ class TooManySessions(SashError):
 
 
 @dataclass(eq=False, kw_only=True)
+class TooManyTurns(SashError):
+    """The maximum number of turns waits in the session, or in all sessions of the owner."""
+
+    code = "too_many_turns"
+
+    session_id: str | None = None
+    limit: int | None = None
+
+
+@dataclass(eq=False, kw_only=True)
+class TooManyRequests(SashError):
+    """The owner has the maximum number of expensive requests under way."""
+
+    code = "too_many_requests"
+
+    limit: int | None = None
+
+
+@dataclass(eq=False, kw_only=True)
 class CursorUnknown(SashError):
     """The cursor is greater than the last cursor of the session."""
 

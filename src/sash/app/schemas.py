@@ -6,6 +6,7 @@ Each surface makes these values from the values of the runtime, with the constru
 from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
@@ -26,6 +27,9 @@ from sash.values.continuations import (
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
 from sash.values.steps import ApprovalRequested, Step
+
+# One message may have a megabyte, so a page of many could fill the memory.
+MAX_PAGE_CHARS = 4 << 20
 
 Object = dict[str, Any]
 
@@ -182,6 +186,12 @@ class MessageShown:
         )
 
 
+def count_chars(stored: StoredMessage) -> int:
+    """Return the number of characters of a message, with its images."""
+    content = stored.message.content
+    return len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+
+
 @dataclass(frozen=True, slots=True)
 class MessageList:
     messages: tuple[MessageShown, ...]
@@ -189,9 +199,15 @@ class MessageList:
 
     @classmethod
     def of(cls, found: Sequence[StoredMessage], limit: int | None = None) -> Self:
-        """Return a page of at most `limit` messages. A longer `found` shows that another page follows."""
-        messages = tuple(map(MessageShown.of, found[:limit]))
-        is_last = limit is None or len(found) <= limit
+        """Return a page of at most `limit` messages. A longer `found` shows that another page follows.
+
+        A page of large messages has fewer of them, so that its text stays below `MAX_PAGE_CHARS`.
+        """
+        if limit is None:
+            return cls(tuple(map(MessageShown.of, found)))
+        sizes = accumulate(count_chars(stored) for stored in found[:limit])
+        messages = tuple(map(MessageShown.of, found[: max(1, sum(size <= MAX_PAGE_CHARS for size in sizes))]))
+        is_last = len(messages) == len(found)
         return cls(messages, None if is_last else str(messages[-1].position))
 
 

@@ -5,10 +5,13 @@ values; each surface encodes them with `app/schemas.py`.
 """
 
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any
 
 from sash.app.access import Caller
+from sash.app.owner_shares import OwnerShares
+from sash.app.schemas import MAX_PAGE_CHARS, count_chars
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.worker import ContinuationResult
@@ -19,15 +22,19 @@ from sash.values.events import Event
 from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
+MESSAGES_AT_ONCE = 32
+
 
 class AgentService:
     """The methods of the runtime, for callers with an owner and scopes. They raise `Forbidden`.
 
-    Code outside may use `runtime` for what needs no authorisation, such as its defaults and its health.
+    Expensive methods also raise `TooManyRequests` if the owner's share is used up. Code outside may use
+    `runtime` for what needs no authorisation, such as its defaults and its health.
     """
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+        self.shares = OwnerShares()
 
     async def start_session(self, caller: Caller, request: StartSession) -> Session:
         caller.need("converse")
@@ -56,7 +63,10 @@ class AgentService:
         cursor: str | None = None,
     ) -> Page:
         caller.need("read")
-        return await self.runtime.list_sessions(owner=caller.owner, status=status, limit=limit, cursor=cursor)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.list_sessions(
+                owner=caller.owner, status=status, limit=limit, cursor=cursor
+            )
 
     async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
@@ -70,22 +80,28 @@ class AgentService:
     async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
         await self._check_act(caller, session_id)
-        await self.runtime.delete_session(session_id, owner=caller.owner)
+        async with self.shares.use(caller.owner, "transfer"):
+            await self.runtime.delete_session(session_id, owner=caller.owner)
 
     async def fork_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("converse")
         await self._check_act(caller, session_id)
-        return await self.runtime.fork_session(session_id, owner=caller.owner)
+        async with self.shares.use(caller.owner, "transfer"):
+            return await self.runtime.fork_session(session_id, owner=caller.owner)
 
-    async def export_session(self, caller: Caller, session_id: str) -> dict[str, Any]:
+    @asynccontextmanager
+    async def open_export(self, caller: Caller, session_id: str) -> AsyncIterator[dict[str, Any]]:
+        """Export a session. The owner's share is in use until the context ends."""
         caller.need("read")
-        return await self.runtime.export_session(session_id, owner=caller.owner)
+        async with self.shares.use(caller.owner, "transfer"):
+            yield await self.runtime.export_session(session_id, owner=caller.owner)
 
     async def import_session(self, caller: Caller, data: dict[str, Any]) -> Session:
         caller.need("converse")
-        return await self.runtime.import_session(
-            data, owner=caller.owner, adopt=lambda session: self._limit_import(caller, session)
-        )
+        async with self.shares.use(caller.owner, "transfer"):
+            return await self.runtime.import_session(
+                data, owner=caller.owner, adopt=lambda session: self._limit_import(caller, session)
+            )
 
     async def send_message(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
         caller.need("converse")
@@ -123,7 +139,8 @@ class AgentService:
         self, caller: Caller, session_id: str, *, limit: int | None = None
     ) -> list[Continuation]:
         caller.need("read")
-        return await self.runtime.list_turns(session_id, owner=caller.owner, limit=limit)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.list_turns(session_id, owner=caller.owner, limit=limit)
 
     async def open_continuations(self, caller: Caller, session_id: str) -> list[Continuation]:
         caller.need("read")
@@ -178,18 +195,31 @@ class AgentService:
     async def list_messages(
         self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredMessage]:
+        """Return messages of a session. There may be fewer than `limit` if they are large."""
         caller.need("read")
-        return await self.runtime.list_messages(session_id, owner=caller.owner, after=after, limit=limit)
+        found: list[StoredMessage] = []
+        async with self.shares.use(caller.owner, "report"):
+            while (count := min(limit - len(found), MESSAGES_AT_ONCE)) > 0:
+                page = await self.runtime.list_messages(
+                    session_id, owner=caller.owner, after=after, limit=count
+                )
+                found += page
+                if len(page) < count or sum(map(count_chars, found)) > MAX_PAGE_CHARS:
+                    break
+                after = page[-1].position
+        return found
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
         caller.need("read")
-        return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
+        async with self.shares.use(caller.owner, "search"):
+            return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
 
     async def context_report(self, caller: Caller, session_id: str) -> dict[str, Any]:
         caller.need("read")
-        return await self.runtime.context_report(session_id, owner=caller.owner)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.context_report(session_id, owner=caller.owner)
 
     async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
         caller.need("converse")
@@ -222,7 +252,8 @@ class AgentService:
 
     async def statistics(self, caller: Caller, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         caller.need("read")
-        return await self.runtime.statistics(owner=caller.owner, days=days)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.statistics(owner=caller.owner, days=days)
 
     async def erase(self, caller: Caller) -> int:
         caller.need("admin")

@@ -68,9 +68,10 @@ class Settings:
     allowed_origins: Names = ()
     max_body_bytes: Positive = 4 << 20
     max_import_bytes: Positive = 64 << 20
-    # The maximum number of active sessions per owner, and of event subscribers.
+    # The maximum number of active sessions per owner, and of event subscribers in all and per owner.
     max_sessions: Positive = 10_000
     max_subscribers: Positive = 5_000
+    max_subscribers_per_owner: Positive = 200
     # The OTLP/HTTP address that receives OpenTelemetry spans.
     otel_endpoint: str | None = None
     # The home that is used if home_url is not set.

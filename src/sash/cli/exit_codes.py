@@ -39,6 +39,8 @@ _CODES = {
     "not_awaiting_approval": EXIT_CONFLICT,
     "cursor_unknown": EXIT_CONFLICT,
     "too_many_sessions": EXIT_CONFLICT,
+    "too_many_turns": EXIT_CONFLICT,
+    "too_many_requests": EXIT_CONFLICT,
     "too_many_subscribers": EXIT_UNFINISHED,
     "shutting_down": EXIT_UNFINISHED,
     "message_too_large": EXIT_USAGE,

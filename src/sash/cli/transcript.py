@@ -18,7 +18,12 @@ async def last_messages(
     count = await _count_messages(service, caller, session_id)
     if not count or not limit:
         return []
-    return await service.list_messages(caller, session_id, after=max(0, count - limit), limit=limit)
+    first = max(0, count - limit)
+    found = await service.list_messages(caller, session_id, after=first, limit=limit)
+    # The service returns fewer messages at once if they are large.
+    while page := await service.list_messages(caller, session_id, after=first + len(found), limit=limit):
+        found += page
+    return found
 
 
 async def _count_messages(service: AgentService, caller: Caller, session_id: str) -> int:

@@ -7,6 +7,7 @@ owner: then the owner moves a session back.
 import hmac
 import json
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -27,7 +28,7 @@ from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation, ContinuationRequest
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Fact, Pin, Session
-from sash.values.steps import Plan
+from sash.values.steps import Plan, Step
 from sash.values.validated import describe_faults
 from sash.values.validation import MAX_NOTE_CHARS, check_attachment, check_depth, check_size, check_tool_calls
 
@@ -250,11 +251,12 @@ def _check_window(bundle: Bundle) -> None:
 
 def _check_journals(bundle: Bundle) -> None:
     """Raise `InvalidExport` if a turn that can be resumed has steps that do not fit together."""
-    steps = sorted(bundle.steps, key=lambda stored: stored.step.cursor)
+    steps_of: defaultdict[str, list[Step]] = defaultdict(list)
+    for stored in sorted(bundle.steps, key=lambda stored: stored.step.cursor):
+        steps_of[stored.continuation_id].append(stored.step)
     for turn in bundle.continuations:
         if not turn.is_final:
             try:
-                own = tuple(stored.step for stored in steps if stored.continuation_id == turn.id)
-                Progress.from_steps(turn.request.message, own)
+                Progress.from_steps(turn.request.message, tuple(steps_of[turn.id]))
             except (LookupError, AttributeError, TypeError, ValueError) as error:
                 raise InvalidExport("the steps of a turn do not fit together") from error

@@ -36,6 +36,8 @@ from sash.values.sessions import (
 from sash.values.stats import Stats
 from sash.values.validation import check_count, check_json, check_label, check_limit
 
+MAX_SEARCH_WORDS = 32
+
 
 class SessionVerbs:
     """Methods for sessions. Each method acts on the records of one owner only."""
@@ -235,18 +237,7 @@ class SessionVerbs:
             version=1,
             name=None,
         )
-        messages = tuple(
-            replace(stored, session_id=new_id, continuation_id=None) for stored in source.messages
-        )
-        await self._parts.store.import_session(
-            Bundle(
-                session,
-                messages=messages,
-                turn_starts=source.turn_starts,
-                evicted=source.evicted,
-                evicted_count=source.evicted_count,
-            )
-        )
+        await self._parts.store.import_session(await asyncio.to_thread(_copy_bundle, source, session))
         return session
 
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
@@ -304,9 +295,24 @@ class SessionVerbs:
         if session_id is not None:
             await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
-        words = check_label("query", query)
+        words = " ".join(dict.fromkeys(check_label("query", query).split()))
+        if words.count(" ") >= MAX_SEARCH_WORDS:
+            raise InvalidInput(f"a search may have at most {MAX_SEARCH_WORDS} words: search for fewer")
         return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""
         return await self._parts.store.get_artifact(owner, artifact_id)
+
+
+def _copy_bundle(source: Bundle, session: Session) -> Bundle:
+    """Return the transcript and the window of `source` as those of `session`, without the turns."""
+    return Bundle(
+        session,
+        messages=tuple(
+            replace(stored, session_id=session.id, continuation_id=None) for stored in source.messages
+        ),
+        turn_starts=source.turn_starts,
+        evicted=source.evicted,
+        evicted_count=source.evicted_count,
+    )

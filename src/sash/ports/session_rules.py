@@ -4,13 +4,15 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from sash.errors import SessionChanged, SessionEnded
+from sash.errors import SessionChanged, SessionEnded, TooManyTurns
 from sash.ports.store import Store
 from sash.values.sessions import Session
 
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 20
+MAX_PENDING_PER_SESSION = 32
+MAX_PENDING_PER_OWNER = 256
 
 
 def check_active(session: Session) -> None:
@@ -19,6 +21,23 @@ def check_active(session: Session) -> None:
         raise SessionEnded(
             f"session {session.id} is {session.status}: start a new session, or fork this one",
             session_id=session.id,
+        )
+
+
+def check_queue(session_id: str, pending_count: int, owner_pending_count: int) -> None:
+    """Raise `TooManyTurns` if the queue of the session or of its owner is full."""
+    if pending_count >= MAX_PENDING_PER_SESSION:
+        raise TooManyTurns(
+            f"{MAX_PENDING_PER_SESSION} turns of session {session_id} wait, the maximum: send the message "
+            "again when one of them has ended, or cancel some",
+            session_id=session_id,
+            limit=MAX_PENDING_PER_SESSION,
+        )
+    if owner_pending_count >= MAX_PENDING_PER_OWNER:
+        raise TooManyTurns(
+            f"{MAX_PENDING_PER_OWNER} turns of your sessions wait, the maximum: send the message again when "
+            "one of them has ended, or cancel some",
+            limit=MAX_PENDING_PER_OWNER,
         )
 
 

@@ -313,7 +313,8 @@ class Store(Protocol):
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
 
-        If another one holds the session, raise `SessionBusy`, or queue the new one (`enqueue`).
+        If another one holds the session, raise `SessionBusy`, or queue the new one (`enqueue`). Raise
+        `TooManyTurns` if the queue of the session or of its owner is full.
         """
 
     async def claim(

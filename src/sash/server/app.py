@@ -63,7 +63,9 @@ def make_app(
     )
     app.state.service = service
     app.state.metrics = metrics
-    app.state.streams = event_routes.EventStreams(settings.max_subscribers, metrics, timeouts)
+    app.state.streams = event_routes.EventStreams(
+        settings.max_subscribers, settings.max_subscribers_per_owner, metrics, timeouts
+    )
     app.state.conversations = ConversationService(
         service, settings.conversation_max_turns, answer_s=timeouts.answer_s
     )
@@ -73,6 +75,7 @@ def make_app(
         app.include_router(router)
     app.include_router(page_routes.make_router(app, tokens))
     app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
+    app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts, shares=service.shares)
     _add_middleware(app, settings, tokens, metrics, tracing, timeouts)
     return app
 
@@ -86,7 +89,6 @@ def _add_middleware(
     timeouts: Timeouts,
 ) -> None:
     """Add the middleware, innermost first. The middleware that is added last sees a request first."""
-    app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts)
     app.add_middleware(Authentication, settings=settings, tokens=tokens, token_check_s=timeouts.token_check_s)
     app.add_middleware(HostGuard, settings=settings)
     if settings.allowed_origins:

@@ -48,6 +48,8 @@ STATUS_BY_CODE = {
     "body_too_large": 413,
     "host_refused": 421,
     "too_many_sessions": 429,
+    "too_many_turns": 429,
+    "too_many_requests": 429,
     "cursor_unknown": 409,
     "too_many_subscribers": 429,
     "model_error": 502,

@@ -1,7 +1,9 @@
 """Runs the server until SIGTERM or SIGINT (`sash serve`)."""
 
 import asyncio
+import gc
 import signal
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -17,9 +19,14 @@ from sash.server.metrics import Metrics
 from sash.server.tracing import Tracing
 from sash.stores.registry import find_backend
 
+# A thread that computes gives way to the event loop after this time. Python's default is 5 ms.
+SWITCH_INTERVAL_S = 0.001
+GENERATIONS_PER_FULL_COLLECTION = 1000
+
 
 def run_server(settings: Settings, show: Callable[[str], None]) -> None:
     """Serve until the process is told to stop. `show` prints a line of rich markup for the operator."""
+    _prepare_interpreter()
     with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
         runner.run(_serve(settings, show))
 
@@ -49,6 +56,18 @@ async def _serve(settings: Settings, show: Callable[[str], None]) -> None:
         if tracing is not None:
             await asyncio.to_thread(tracing.close)
     show("Stopped.")
+
+
+def _prepare_interpreter() -> None:
+    """Shorten the times in which the event loop waits for other threads and for the garbage collector.
+
+    Full collections stop all requests. They skip the objects that exist now, and become rare: an import or
+    an export makes millions of objects, and by default each of them would cause several full collections.
+    """
+    sys.setswitchinterval(SWITCH_INTERVAL_S)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*gc.get_threshold()[:2], GENERATIONS_PER_FULL_COLLECTION)
 
 
 def _write_banner(settings: Settings, url: str) -> Iterator[str]:

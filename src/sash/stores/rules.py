@@ -23,7 +23,7 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ports.session_rules import check_active
+from sash.ports.session_rules import check_active, check_queue
 from sash.ports.store import ClaimRequest, Cut, Lease, SessionTotals, TurnEnd, WaitingStatus
 from sash.stores.states import (
     NO_LEASE,
@@ -163,18 +163,21 @@ def begin(
     claim: ClaimRequest,
     *,
     enqueue: bool,
+    owner_pending_count: int,
     now: datetime,
 ) -> BeginChange:
     """Return the change that begins a turn, or `existing`, which has the same idempotency key.
 
-    Without `enqueue`, raise `SessionBusy` if a continuation holds the session.
+    Without `enqueue`, raise `SessionBusy` if a continuation holds the session. With `enqueue`, the caller
+    counts the pending turns of all sessions of the owner (`owner_pending_count`).
     """
     if existing is not None:
         return BeginChange(existing, NO_LEASE, created=False)
     check_active(session)
     if not enqueue:
         check_free(session.id, state.holder_id)
-    if state.holder_id is not None or state.has_pending:
+    if state.holder_id is not None or state.pending_count:
+        check_queue(session.id, state.pending_count, owner_pending_count)
         return BeginChange(_with_status(new, "pending"), NO_LEASE, created=True)
     return BeginChange(_with_status(new, "running"), grant_lease(NO_LEASE, claim, now), created=True)
 
@@ -267,7 +270,7 @@ def record(
     check_active(session)
     check_free(session.id, state.holder_id)
     turn = TurnState(NO_LEASE, 0, state.cursor)
-    before = EndState(turn, state.message_count, state.has_pending, SessionTotals.of(session))
+    before = EndState(turn, state.message_count, state.pending_count > 0, SessionTotals.of(session))
     return end.apply_to_continuation(new, now), end_turn(before, end, now)
 
 

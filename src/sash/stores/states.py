@@ -31,15 +31,14 @@ NO_LEASE = LeaseState()
 class SessionState(NamedTuple):
     """A session before a new turn. `holder_id` is the continuation that runs or awaits approval, or None.
 
-    `has_pending` is True if a continuation is queued. SQLite's statement `session_state` computes both
-    fields.
+    `pending_count` counts the queued continuations. SQLite's statement `session_state` computes both fields.
     """
 
     version: int
     message_count: int
     cursor: int
     holder_id: str | None
-    has_pending: bool
+    pending_count: int
 
 
 class TurnState(NamedTuple):

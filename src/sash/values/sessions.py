@@ -18,6 +18,8 @@ Flag = Annotated[bool, Strict()]
 Count = Annotated[int, Strict(), Ge(0), Le(MAX_COUNT), BeforeValidator(whole)]
 Limit = Annotated[int, Strict(), Ge(1), Le(MAX_COUNT), BeforeValidator(whole)]
 Number = Annotated[float, Strict(), AllowInfNan(False)]
+# A session is read and checked with every turn, so that a long list would slow down each of them.
+Services = Annotated[tuple[Label, ...], MaxLen(500)]
 # The copy comes first, because JSON turns a key such as 1 into text.
 JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
@@ -98,9 +100,9 @@ class SessionPolicy:
     """
 
     allow_actuation: Flag = False
-    allowlisted_services: tuple[Label, ...] = ()
-    denylisted_services: tuple[Label, ...] = DENYLIST
-    require_confirmation: tuple[Label, ...] = CONFIRM
+    allowlisted_services: Services = ()
+    denylisted_services: Services = DENYLIST
+    require_confirmation: Services = CONFIRM
     max_actions_per_minute: Count | None = 30
     dry_run: Flag = False
     enforce_fixed_model: Flag = False

@@ -19,6 +19,7 @@ T = TypeVar("T")
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_DOLLARS = 10**9
 MAX_NOTE_CHARS = 400
+MAX_JSON_BYTES = 1 << 16
 ATTACHMENTS = ("image_url", "input_audio")
 
 _MAX_LABEL_CHARS = 256
@@ -190,10 +191,10 @@ def _freeze_call(call: Mapping[str, Any]) -> FrozenDict:
 
 
 def check_json(value: Any) -> dict[str, Any]:
-    """Return a copy of a JSON object. Raise `InvalidInput` for other values or too deep nesting."""
+    """Return a copy of a JSON object. Raise `InvalidInput` if it is no object, or too large or deep."""
     if not isinstance(value, dict):
         raise InvalidInput(f"a JSON object is needed here, got {type(value).__name__}")
-    copied: dict[str, Any] = copy_json(value)
+    copied: dict[str, Any] = copy_json(value, MAX_JSON_BYTES)
     return copied
 
 
@@ -202,11 +203,16 @@ def copy_if_object(value: Any) -> Any:
     return check_json(value) if isinstance(value, dict) else value
 
 
-def copy_json(value: Any) -> Any:
-    """Return a deep copy of JSON values. Raise `InvalidInput` for other values or too deep nesting."""
+def copy_json(value: Any, max_bytes: int | None = None) -> Any:
+    """Return a deep copy of JSON values. Raise `InvalidInput` for other values, or if they are too deep.
+
+    Also raise `InvalidInput` if their JSON text is larger than `max_bytes`. None means no limit.
+    """
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        copied = json.loads(check_text(text))
+        text = check_text(json.dumps(value, ensure_ascii=False, allow_nan=False))
+        if max_bytes is not None and (size := len(text.encode())) > max_bytes:
+            raise InvalidInput(f"the JSON object has {size:,} bytes; {max_bytes:,} are allowed: shorten it")
+        copied = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(f"only JSON values can be stored: {error}") from error
     check_depth(copied)

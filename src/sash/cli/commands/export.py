@@ -1,16 +1,15 @@
 """`sash export`: writes a whole session as JSON. A failed export leaves no file."""
 
-import json
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from sash.cli.options import CommonOptions, SessionId, with_common_options
+from sash.values.large_json import encode_in_steps
 
 STDOUT = Path("-")
 
@@ -35,12 +34,13 @@ def export(
         _refuse_existing(output, force)
 
     async def read_session(service: AgentService, caller: Caller) -> dict[str, Any]:
-        return await service.export_session(caller, session)
+        async with service.open_export(caller, session) as exported:
+            return exported
 
     with show_progress("Reading"):
         bundle = run_with_service(options, read_session)
     if output == STDOUT:
-        sys.stdout.writelines(_encode(bundle))
+        sys.stdout.writelines(encode_in_steps(bundle, ensure_ascii=True))
         return
     _write(output, bundle, force)
     messages = len(bundle["messages"])
@@ -65,7 +65,7 @@ def _write(path: Path, bundle: dict[str, Any], force: bool) -> None:
         try:
             total = sum(len(part) for part in bundle.values() if isinstance(part, list))
             with os.fdopen(handle, "w", encoding="utf-8") as file, show_progress("Writing", total) as advance:
-                for text in _encode(bundle):
+                for text in encode_in_steps(bundle, ensure_ascii=True):
                     file.write(text)
                     advance(1)
                 file.flush()
@@ -76,16 +76,3 @@ def _write(path: Path, bundle: dict[str, Any], force: bool) -> None:
             draft.unlink(missing_ok=True)
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}") from error
-
-
-def _encode(bundle: dict[str, Any]) -> Iterator[str]:
-    """Yield the JSON text in pieces. Each list item is on its own line, for people and for diff."""
-    for n, (name, part) in enumerate(bundle.items()):
-        yield f"{',' if n else '{'}\n{json.dumps(name)}: "
-        if not isinstance(part, list) or not part:
-            yield json.dumps(part)
-            continue
-        for k, item in enumerate(part):
-            yield f"{',' if k else '['}\n{json.dumps(item)}"
-        yield "\n]"
-    yield "\n}\n"

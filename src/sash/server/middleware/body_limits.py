@@ -1,15 +1,19 @@
-"""Limits for request bodies: size and time."""
+"""Limits for request bodies: size, time, and the number of large bodies at a time."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from sash.app.owner_shares import OwnerShares, Work
 from sash.app.settings import Settings
-from sash.errors import SashError
+from sash.errors import InvalidInput, SashError
 from sash.server.http_errors import make_error_response
 from sash.server.timeouts import Timeouts
+from sash.values.large_json import LARGE_BYTES, has_more_values
 
+MAX_VALUES = 20_000
 IMPORT_PATH = "/v1/sessions/import"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -27,26 +31,36 @@ class BodyTooSlow(SashError):
 
 
 class BodyLimits:
-    """Reads the whole body before any parser sees it, and refuses a body that exceeds a limit."""
+    """Reads the whole body before any parser sees it, and refuses a body that exceeds a limit.
 
-    def __init__(self, app: ASGIApp, settings: Settings, timeouts: Timeouts) -> None:
+    A large body uses the share of its owner until the response has ended.
+    """
+
+    def __init__(self, app: ASGIApp, settings: Settings, timeouts: Timeouts, shares: OwnerShares) -> None:
         self._app = app
+        self._shares = shares
         self._settings = settings
         self._timeouts = timeouts
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and scope["method"] in METHODS_WITH_BODY:
+        if scope["type"] != "http" or scope["method"] not in METHODS_WITH_BODY:
+            await self._app(scope, receive, send)
+            return
+        async with AsyncExitStack() as stack:
             try:
+                if _may_be_large(scope):
+                    work: Work = "import" if scope["path"] == IMPORT_PATH else "upload"
+                    await stack.enter_async_context(self._shares.use(scope["caller"].owner, work))
                 receive = await self._read_body(scope, receive)
             except SashError as error:
                 await make_error_response(error)(scope, receive, send)
                 return
-        await self._app(scope, receive, send)
+            await self._app(scope, receive, send)
 
     async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
-        """Read the body and return a `receive` that delivers it. Raise `BodyTooLarge` or `BodyTooSlow`."""
-        settings, timeouts = self._settings, self._timeouts
-        limit = settings.max_import_bytes if scope["path"] == IMPORT_PATH else settings.max_body_bytes
+        """Read the body and return a `receive` that delivers it. Raise an error if it exceeds a limit."""
+        settings, timeouts, is_import = self._settings, self._timeouts, scope["path"] == IMPORT_PATH
+        limit = settings.max_import_bytes if is_import else settings.max_body_bytes
         timeout_s = timeouts.body_s + limit / timeouts.body_bytes_per_s
         length = Headers(scope=scope).get("content-length", "0")
         too_large = BodyTooLarge(f"the body is larger than the limit of {limit:,} bytes")
@@ -65,7 +79,10 @@ class BodyLimits:
                         raise too_large
         except TimeoutError as error:
             raise BodyTooSlow(f"the body did not arrive within {timeout_s:.0f} seconds") from error
-        return _BodyReplay(b"".join(chunks), receive)
+        body = b"".join(chunks)
+        if size > LARGE_BYTES and not is_import and has_more_values(body, MAX_VALUES):
+            raise InvalidInput(f"the body has more than {MAX_VALUES:,} JSON values: send fewer")
+        return _BodyReplay(body, receive)
 
 
 class _BodyReplay:
@@ -80,6 +97,15 @@ class _BodyReplay:
             return await self._receive()
         body, self._body = self._body, None
         return {"type": "http.request", "body": body, "more_body": False}
+
+
+def _may_be_large(scope: Scope) -> bool:
+    """Return True if the body is large, or if its length is unknown."""
+    headers = Headers(scope=scope)
+    length = headers.get("content-length")
+    if length is None:
+        return "transfer-encoding" in headers
+    return not length.isdigit() or int(length) > LARGE_BYTES
 
 
 async def _receive_disconnect() -> Message:

@@ -22,7 +22,7 @@ _ERROR_DESCRIPTIONS = {
     415: "The Content-Type of the body is not JSON.",
     421: "The Host header names another server.",
     422: "A value is invalid.",
-    429: "A limit on sessions or subscribers is reached.",
+    429: "A limit of the owner or of the server is reached.",
     502: "The model, a tool or the home failed.",
     503: "The store or the home is unavailable, or the server is shutting down.",
 }

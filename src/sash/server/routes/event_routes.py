@@ -1,6 +1,7 @@
 """`/events`: the events of a session as server-sent events."""
 
 import json
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
 from typing import Annotated
@@ -38,30 +39,43 @@ router = APIRouter(tags=["events"])
 
 
 class EventStreams:
-    """The open event streams, at most `limit` at a time."""
+    """The open event streams, at most `limit` at a time, and at most `owner_limit` of one owner."""
 
-    def __init__(self, limit: int, metrics: Metrics, timeouts: Timeouts) -> None:
+    def __init__(self, limit: int, owner_limit: int, metrics: Metrics, timeouts: Timeouts) -> None:
         self.timeouts = timeouts
         self._limit = limit
+        self._owner_limit = owner_limit
         self._metrics = metrics
-        self._open_count = 0
+        self._open_by_owner: Counter[str] = Counter()
         # An event is encoded once for all its subscribers.
         self._encoded: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
 
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Count a stream while it is open. Raise `TooManySubscribers` at the limit."""
-        if self._open_count >= self._limit:
+    def check_room(self, owner: str) -> None:
+        """Raise `TooManySubscribers` if the owner cannot open another stream."""
+        if self._open_by_owner[owner] >= self._owner_limit:
+            raise TooManySubscribers(
+                f"you have {self._owner_limit} event streams open: close some, or raise "
+                "max_subscribers_per_owner",
+                limit=self._owner_limit,
+            )
+        if self._open_by_owner.total() >= self._limit:
             raise TooManySubscribers(
                 f"{self._limit} event streams are open: close some, or raise max_subscribers",
                 limit=self._limit,
             )
-        self._open_count += 1
+
+    @contextmanager
+    def open(self, owner: str) -> Iterator[None]:
+        """Count a stream while it is open. Raise `TooManySubscribers` at a limit."""
+        self.check_room(owner)
+        self._open_by_owner[owner] += 1
         self._metrics.subscribers.inc()
         try:
             yield
         finally:
-            self._open_count -= 1
+            self._open_by_owner[owner] -= 1
+            if not self._open_by_owner[owner]:
+                del self._open_by_owner[owner]
             self._metrics.subscribers.dec()
 
     async def encode(
@@ -89,7 +103,7 @@ class EventStreams:
 class EventStreamResponse(EventSourceResponse):
     """An event stream that counts as open until its last byte."""
 
-    def __init__(self, streams: EventStreams, frames: AsyncIterator[bytes]) -> None:
+    def __init__(self, streams: EventStreams, owner: str, frames: AsyncIterator[bytes]) -> None:
         super().__init__(
             frames,
             ping=streams.timeouts.heartbeat_s,
@@ -97,9 +111,10 @@ class EventStreamResponse(EventSourceResponse):
             headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
         )
         self._streams = streams
+        self._owner = owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        with self._streams.open():
+        with self._streams.open(self._owner):
             await super().__call__(scope, receive, send)
 
 
@@ -143,5 +158,7 @@ async def stream_events(
     """
     cursor = int(last_event_id) if last_event_id else after
     streams: EventStreams = request.app.state.streams
+    streams.check_room(caller.owner)  # A refused request does not read the store.
     events = await service.events(caller, session_id, cursor)
-    return EventStreamResponse(streams, streams.encode(events, cursor, request.scope["check_token"]))
+    frames = streams.encode(events, cursor, request.scope["check_token"])
+    return EventStreamResponse(streams, caller.owner, frames)

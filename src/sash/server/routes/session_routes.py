@@ -1,12 +1,14 @@
 """`/v1/sessions` and `/v1/artifacts`: sessions with their transcripts and results."""
 
 import asyncio
-import json
+from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import Response, StreamingResponse
+from starlette.types import Receive, Scope, Send
 
+from sash.app.access import Caller
 from sash.app.schemas import (
     ContextShown,
     Erased,
@@ -17,18 +19,65 @@ from sash.app.schemas import (
     SessionShown,
     SessionStarted,
 )
+from sash.app.service import AgentService
 from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
+from sash.values.large_json import encode_in_steps, parse_json
 from sash.values.requests import Preferences, StartSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
 MAX_PAGE = 500
+CHUNK_CHARS = 1 << 16
+RECORDS_FREED_AT_ONCE = 1000
 
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 router = APIRouter(prefix="/v1", tags=["sessions"], responses=ERRORS)
+
+
+class ExportResponse(Response):
+    """An export, which uses its owner's share until the client has read the last byte."""
+
+    def __init__(self, service: AgentService, caller: Caller, session_id: str) -> None:
+        super().__init__()
+        self._service = service
+        self._caller = caller
+        self._session_id = session_id
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with self._service.open_export(self._caller, self._session_id) as exported:
+            chunks = await asyncio.to_thread(_encode_export, exported)
+            headers = {"Content-Length": str(sum(map(len, chunks)))}
+            response = StreamingResponse(_yield_all(chunks), headers=headers, media_type="application/json")
+            await response(scope, receive, send)
+
+
+def _encode_export(exported: dict[str, Any]) -> list[bytes]:
+    """Return the JSON text of an export in chunks. A slow client needs only the text, so free the rest."""
+    chunks, pieces, size = [], [], 0
+    for piece in encode_in_steps(exported):
+        pieces.append(piece)
+        size += len(piece)
+        if size >= CHUNK_CHARS:
+            chunks.append("".join(pieces).encode())
+            pieces, size = [], 0
+    _free(exported)
+    return [*chunks, "".join(pieces).encode()]
+
+
+def _free(exported: Any) -> None:
+    """Empty the lists of an export in steps, because all threads wait while one thread frees objects."""
+    for part in exported.values() if isinstance(exported, dict) else ():
+        while isinstance(part, list) and part:
+            del part[-RECORDS_FREED_AT_ONCE:]
+
+
+async def _yield_all(chunks: list[bytes]) -> AsyncIterator[bytes]:
+    """Yield the chunks of a body. The server waits after each of them until the client has read enough."""
+    for chunk in chunks:
+        yield chunk
 
 
 @router.post("/sessions", status_code=201, response_model=SessionStarted)
@@ -67,13 +116,16 @@ async def import_session(service: Service, caller: CurrentCaller, request: Reque
     """Import an exported session. You become its owner."""
     # An export may be large, so it is parsed in a thread.
     body = await asyncio.to_thread(_parse_json, await request.body())
-    session = await service.import_session(caller, body)
+    try:
+        session = await service.import_session(caller, body)
+    finally:
+        await asyncio.to_thread(_free, body)
     return make_json_response(SessionStarted(session.id), 201)
 
 
 def _parse_json(body: bytes) -> Any:
     try:
-        value = json.loads(body)
+        value = parse_json(body)
     except (ValueError, RecursionError) as error:
         raise InvalidJson(f"the body is not JSON: {error}") from error
     check_depth(value)
@@ -123,9 +175,7 @@ async def fork_session(service: Service, caller: CurrentCaller, session_id: Id) 
 @router.get("/sessions/{session_id}/export", response_model=Export)
 async def export_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Return a whole session in the form that `POST /v1/sessions/import` accepts."""
-    exported = await service.export_session(caller, session_id)
-    body = await asyncio.to_thread(lambda: json.dumps(exported, ensure_ascii=False).encode())
-    return Response(body, media_type="application/json")
+    return ExportResponse(service, caller, session_id)
 
 
 @router.get("/sessions/{session_id}/context", name="context", response_model=ContextShown)

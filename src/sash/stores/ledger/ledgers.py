@@ -125,7 +125,11 @@ class Ledgers:
         return len(mine)
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
-        begun = self._ledger(new.owner, new.session_id).begin(new, claim, enqueue, self._clock.now())
+        # A session that is not loaded has no queued turns: `waiting` loads all sessions at the start.
+        mine = (ledger for ledger in self._ledgers.values() if ledger.session.owner == new.owner)
+        waiting = sum(ledger.count_pending() for ledger in mine) if enqueue else 0
+        ledger = self._ledger(new.owner, new.session_id)
+        begun = ledger.begin(new, claim, enqueue, waiting, self._clock.now())
         if begun.created:
             self._session_of[new.id] = new.session_id
         return begun

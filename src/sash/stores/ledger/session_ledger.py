@@ -74,9 +74,24 @@ class Ledger:
         self._all_words, self._spoken_words = WordIndex(), WordIndex()
         self._indexed_count = 0
 
-    def begin(self, new: Continuation, claim: ClaimRequest, enqueue: bool, now: datetime) -> BegunTurn:
-        existing = self._find_by_key(new)
-        begun = rules.begin(self.session, self._state(), existing, new, claim, enqueue=enqueue, now=now)
+    def begin(
+        self,
+        new: Continuation,
+        claim: ClaimRequest,
+        enqueue: bool,
+        owner_pending_count: int,
+        now: datetime,
+    ) -> BegunTurn:
+        begun = rules.begin(
+            self.session,
+            self._state(),
+            self._find_by_key(new),
+            new,
+            claim,
+            enqueue=enqueue,
+            owner_pending_count=owner_pending_count,
+            now=now,
+        )
         if not begun.created:
             return BegunTurn(begun.continuation, None, created=False)
         entry = Entry(begun.continuation, lease=begun.lease)
@@ -238,6 +253,10 @@ class Ledger:
         """Return the id of the continuation that is running or awaiting approval, or None."""
         return next((key for key, e in self._open.items() if e.continuation.status in HOLDING), None)
 
+    def count_pending(self) -> int:
+        """Return the number of queued turns."""
+        return sum(entry.continuation.status == "pending" for entry in self._open.values())
+
     def list_waiting(self) -> list[Continuation]:
         """Return the pending and interrupted continuations; empty if a continuation holds the session."""
         turns, holder_id = (entry.continuation for entry in self._open.values()), self.holder_id()
@@ -289,9 +308,8 @@ class Ledger:
         return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
 
     def _state(self) -> SessionState:
-        has_pending = self._find_pending() is not None
         return SessionState(
-            self.session.version, len(self.transcript), self.cursor, self.holder_id(), has_pending
+            self.session.version, len(self.transcript), self.cursor, self.holder_id(), self.count_pending()
         )
 
     def _turn_state(self, entry: Entry) -> TurnState:

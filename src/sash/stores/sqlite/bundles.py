@@ -1,7 +1,7 @@
 """Whole sessions on SQLite, for export and import."""
 
 import sqlite3
-from dataclasses import replace
+from collections.abc import Iterator
 
 from sash.ports.store import Bundle
 from sash.stores import rules
@@ -34,34 +34,44 @@ def read_bundle(db: sqlite3.Connection, owner: str, session_id: str) -> Bundle:
     )
 
 
-def insert_bundle(db: sqlite3.Connection, bundle: Bundle) -> Session:
-    """Insert a session with all its records and return it. Raise `SessionExists` if an id is taken."""
-    session = rules.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
+def insert_bundle(db: sqlite3.Connection, bundle: Bundle, keys: list[int]) -> Iterator[Session]:
+    """Insert a session with all its records, in steps. The last step shows the session and yields it.
+
+    The key of the session is added to `keys`. Raise `SessionExists` if an id is taken.
+    """
+    key = sessions.insert_session(db, bundle.session, is_hidden=True)
+    keys.append(key)
     try:
-        _insert_records(db, drop_bundle_prices(replace(bundle, session=session)))
+        for _ in _insert_records(db, key, drop_bundle_prices(bundle)):
+            yield bundle.session
     except sqlite3.IntegrityError:
-        rules.raise_parts_exist(session.id)
-    return session
+        rules.raise_parts_exist(bundle.session.id)
+    session = rules.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
+    sessions.show_session(db, session)
+    yield session
 
 
-def _insert_records(db: sqlite3.Connection, bundle: Bundle) -> None:
-    key = sessions.insert_session(db, bundle.session)
+def _insert_records(db: sqlite3.Connection, key: int, bundle: Bundle) -> Iterator[None]:
     last_position = {m.continuation_id: m.position for m in bundle.messages}
     for c in bundle.continuations:
         ending = Ending(c.response, c.error, c.artifacts, c.stats)
         continuations.insert_continuation(
             db, key, c, first_cursor=0, ending=ending, answer_position=last_position.get(c.id)
         )
+        yield
     for stored in bundle.steps:
         continuations.insert_steps(db, key, stored.continuation_id, (stored.step,))
+        yield
     for m in bundle.messages:
         messages.insert_messages(db, key, m.continuation_id, ((m.position, m.message),))
+        yield
     for artifact in bundle.artifacts:
         messages.insert_artifact(db, key, artifact)
+        yield
     evicted = [m.position for m in bundle.messages if not m.in_window]
     kept = [m.position for m in bundle.messages if m.in_window]
     cut = WindowCut(bundle.turn_starts, bundle.evicted, bundle.evicted_count, window_from=1)
     messages.write_cut(db, key, cut, evicted, kept)
     db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
     db.execute(SQL["keep_cursor"], {"session": key})
-    messages.index_messages(db)
+    yield from messages.index_messages(db)

@@ -85,6 +85,12 @@ def read_end_state(
     return key, EndState(turn, positions, bool(pending), SessionTotals.of(known)), stored_stats
 
 
+def count_pending(db: sqlite3.Connection, owner: str) -> int:
+    """Return the number of queued turns of an owner."""
+    [count] = db.execute(SQL["count_pending"], {"owner": owner}).fetchone()
+    return int(count)
+
+
 def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
     """Return the id of the continuation that holds the same session, or None."""
     row = db.execute(SQL["holder"], {"id": continuation_id}).fetchone()

@@ -9,12 +9,15 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any, Literal, TypeVar
+from weakref import WeakValueDictionary
 
 from sash.errors import StoreUnavailable, WriteRefused
 from sash.stores.lock import FileLock
@@ -25,10 +28,16 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 MAX_JOBS_PER_COMMIT = 256
-READERS = 2
+READERS = 4
+# The other readers stay free for other owners.
+READERS_PER_OWNER = 2
 BUSY_TIMEOUT_S = 5.0
+# A long job gives way to other writes after this time.
+SLICE_S = 0.01
+# Emptying the log stops all writes while it waits for readers, so it waits briefly and tries again.
+EMPTY_LOG_TIMEOUT_S, EMPTY_LOG_ATTEMPTS = 0.02, 50
 
 # Errors of one job. All other errors concern the file.
 _REFUSALS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError, sqlite3.InterfaceError)
@@ -106,6 +115,7 @@ class Database:
         self._local = threading.local()
         self._reader_connections: list[sqlite3.Connection] = []
         self._readers: ThreadPoolExecutor | None = None
+        self._owners: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._lock = FileLock(Path(f"{path}.lock"))
 
     async def open(self) -> None:
@@ -117,6 +127,7 @@ class Database:
         db = await asyncio.to_thread(self._prepare)
         self._jobs = queue.SimpleQueue()
         self._local, self._reader_connections = threading.local(), []
+        self._owners.clear()
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="sash-reader")
         self._writer = threading.Thread(target=self._run_writer, args=(db,), name="sash-writer", daemon=True)
         self._writer.start()
@@ -146,11 +157,43 @@ class Database:
         result: T = await future
         return result
 
-    async def read(self, job: Job[T]) -> T:
-        """Run a job that only reads, and return its result. All its queries see the same state."""
+    async def write_in_slices(self, steps: Callable[[sqlite3.Connection], Iterator[T]]) -> T | None:
+        """Run a long job in several transactions, and return the last value that it yields.
+
+        The job is a generator. Other writes may run after each `yield`, so the job must leave records there
+        that are valid, or that no query shows.
+        """
+        work: Iterator[T] | None = None
+        result, is_done = None, False
+
+        def run_slice(db: sqlite3.Connection) -> tuple[T | None, bool]:
+            nonlocal work
+            work = work or steps(db)
+            until, last = monotonic() + SLICE_S, result
+            for last in work:
+                if monotonic() >= until:
+                    return last, False
+            return last, True
+
+        while not is_done:
+            result, is_done = await self.write(run_slice)
+        return result
+
+    async def read(self, job: Job[T], owner: str) -> T:
+        """Run a job that only reads, and return its result. All its queries see the same state.
+
+        The jobs of one owner never use all readers.
+        """
         if self._readers is None:
             raise StoreUnavailable("the store is not open")
-        return await asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
+        places = self._owners.get(owner)
+        if places is None:
+            places = self._owners[owner] = asyncio.Semaphore(READERS_PER_OWNER)
+        await places.acquire()
+        running = asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
+        running.add_done_callback(partial(_free_place, places))
+        # A caller that goes away does not stop the reader, so its place stays taken.
+        return await asyncio.shield(running)
 
     def _run_reader(self, job: Job[T]) -> T:
         try:
@@ -171,13 +214,16 @@ class Database:
         await asyncio.to_thread(self._empty_log)
 
     def _empty_log(self) -> None:
-        with suppress(sqlite3.Error), closing(self._connect()) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        with suppress(sqlite3.Error), closing(self._connect(timeout_s=EMPTY_LOG_TIMEOUT_S)) as db:
+            for _ in range(EMPTY_LOG_ATTEMPTS):
+                db.execute("PRAGMA wal_checkpoint(PASSIVE)")  # this copies most pages, and stops no writes
+                [is_busy, *_] = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+                if not is_busy:
+                    return
+                sleep(EMPTY_LOG_TIMEOUT_S)
 
-    def _connect(self, *, reader: bool = False) -> sqlite3.Connection:
-        db = sqlite3.connect(
-            self._path, isolation_level=None, timeout=BUSY_TIMEOUT_S, check_same_thread=False
-        )
+    def _connect(self, *, reader: bool = False, timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
+        db = sqlite3.connect(self._path, isolation_level=None, timeout=timeout_s, check_same_thread=False)
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -222,6 +268,13 @@ class Database:
             if pending is not None:
                 pending = self._jobs.get()
         db.close()
+
+
+def _free_place(places: asyncio.Semaphore, ended: asyncio.Future[Any]) -> None:
+    """Free the place of a reader. An error for a caller that went away counts as seen."""
+    places.release()
+    if not ended.cancelled():
+        ended.exception()
 
 
 def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> None:

@@ -2,8 +2,9 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from sash.ports.store import Artifact, Cut, Evicted, StoredMessage, Vector
@@ -14,6 +15,9 @@ from sash.values.codec import decode, encode
 from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
+
+CHARS_PER_STEP = 1 << 16
+MERGED_PAGES = 500
 
 # The ids and positions of the messages in the window.
 _WINDOW_IDS = f"SELECT json_extract(body, '$.id'), position FROM ({SQL['window']})"
@@ -79,27 +83,20 @@ def replace_answer(
     db.execute(SQL["drop_vector"], where)
 
 
-def index_messages(db: sqlite3.Connection) -> None:
-    """Add all messages that the full-text index lacks to the index."""
-    db.execute(SQL["index_messages"])
-    db.execute(SQL["all_indexed"])
+def index_messages(db: sqlite3.Connection) -> Iterator[None]:
+    """Add all messages that the full-text index lacks to the index, in steps."""
+    while rows := db.execute(SQL["unindexed"]).fetchall():
+        sizes = accumulate(size for _, size in rows)
+        count = sum(total <= CHARS_PER_STEP for total in sizes)
+        last = rows[max(1, count) - 1][0]
+        db.execute(SQL["index_messages"], (last,))
+        db.execute(SQL["set_indexed"], (last,))
+        yield
 
 
 def merge_index(db: sqlite3.Connection) -> None:
-    db.execute(SQL["merge_index"])
-
-
-def clean_index(db: sqlite3.Connection) -> None:
-    """Remove the words of deleted messages from the full-text index."""
-    db.execute(SQL["indexed_after_delete"])
-    db.execute(SQL["optimize_index"])
-
-
-def search_messages(
-    db: sqlite3.Connection, owner: str, words: str, session_id: str | None, limit: int
-) -> list[StoredMessage]:
-    where = {"words": words, "owner": owner, "session_id": session_id, "limit": limit}
-    return [read_message(*row) for row in db.execute(SQL["search"], where)]
+    """Merge some segments of the full-text index, because a search is faster in few segments."""
+    db.execute(SQL["merge_index"], (MERGED_PAGES,))
 
 
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:

@@ -85,15 +85,21 @@ def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Ses
     return saved
 
 
-def insert_session(db: sqlite3.Connection, session: Session) -> int:
+def insert_session(db: sqlite3.Connection, session: Session, *, is_hidden: bool = False) -> int:
     """Insert a session and return its key in other tables. Raise `SessionExists` if the id is taken."""
-    row = db.execute(SQL["insert_session"], _session_row(session)).fetchone()
+    hidden = {"owner": "", "name": None, "status": "ended"} if is_hidden else {}
+    row = db.execute(SQL["insert_session"], _session_row(session) | hidden).fetchone()
     if row is None:
         rules.raise_session_exists(session.id)
     memory, cut_at = session.memory, session.memory.cut_at
     cut = {"session": row[0], "digest": memory.digest, "cut_at": cut_at and cut_at.timestamp()}
     db.execute(SQL["insert_cut"], cut)
     return int(row[0])
+
+
+def show_session(db: sqlite3.Connection, session: Session) -> None:
+    """Show a session that was inserted as a hidden one."""
+    db.execute(SQL["show_session"], _session_row(session))
 
 
 def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime | None) -> None:
@@ -104,17 +110,6 @@ def write_digest(db: sqlite3.Connection, key: int, digest: str, cut_at: datetime
 def touch_session(db: sqlite3.Connection, key: int, session: Session) -> None:
     """Write the version of a session, and the time of its last change."""
     db.execute(SQL["touch_session"], (session.updated_at.timestamp(), session.version, key))
-
-
-def delete_session(db: sqlite3.Connection, owner: str, session_id: str) -> None:
-    where = {"session_id": session_id, "owner": owner}
-    if not db.execute(SQL["delete_session"], where).rowcount:
-        rules.raise_session_not_found(session_id)
-
-
-def delete_sessions(db: sqlite3.Connection, owner: str) -> int:
-    """Delete all sessions of an owner, and return their number."""
-    return db.execute(SQL["erase"], {"owner": owner}).rowcount
 
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:

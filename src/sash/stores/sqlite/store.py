@@ -28,7 +28,7 @@ from sash.ports.store import (
 )
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
-from sash.stores.sqlite import bundles, spent_rows, turns, word_search
+from sash.stores.sqlite import bundles, hidden_sessions, spent_rows, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -43,6 +43,7 @@ from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 
 FILE_NAME = "sash.db"
+ALL_OWNERS = ""
 
 
 class SqliteStore:
@@ -57,7 +58,7 @@ class SqliteStore:
     def __init__(
         self, path: str | Path, *, synchronous: Synchronous = "FULL", clock: Clock | None = None
     ) -> None:
-        self.database = Database(Path(path), synchronous, self._note_dead_workers)
+        self.database = Database(Path(path), synchronous, self._clean_up)
         self._read, self._write = self.database.read, self.database.write
         self._clock = clock or SystemClock()
         self._dead_workers: list[str] = []
@@ -82,7 +83,7 @@ class SqliteStore:
         await self.database.close()
 
     async def export_key(self) -> bytes:
-        return await self._read(sessions.get_export_key)
+        return await self._read(sessions.get_export_key, ALL_OWNERS)
 
     async def check_write(self) -> None:
         await self._write(lambda db: db.execute(SQL["check_write"]))
@@ -95,7 +96,7 @@ class SqliteStore:
         return await self._write(job)
 
     async def get_session(self, owner: str, session_id: str) -> Session:
-        return await self._read(partial(sessions.get_session, owner=owner, session_id=session_id))
+        return await self._read(partial(sessions.get_session, owner=owner, session_id=session_id), owner)
 
     async def list_sessions(
         self,
@@ -106,36 +107,38 @@ class SqliteStore:
         limit: int = 50,
         cursor: str | None = None,
     ) -> Page:
-        return await self._read(lambda db: sessions.list_sessions(db, owner, status, name, limit, cursor))
+        return await self._read(
+            lambda db: sessions.list_sessions(db, owner, status, name, limit, cursor), owner
+        )
 
     async def find_session(self, owner: str, name: str) -> Session | None:
-        return await self._read(partial(sessions.find_session, owner=owner, name=name))
+        return await self._read(partial(sessions.find_session, owner=owner, name=name), owner)
 
     async def count_active(self, owner: str) -> int:
-        return await self._read(partial(sessions.count_active, owner=owner))
+        return await self._read(partial(sessions.count_active, owner=owner), owner)
 
     async def save_session(self, session: Session) -> Session:
         return await self._write(lambda db: sessions.save_session(db, session, self._clock.now()))
 
     async def delete_session(self, owner: str, session_id: str) -> None:
-        def job(db: sqlite3.Connection) -> None:
+        def job(db: sqlite3.Connection) -> list[int]:
             self._keep_costs(db, owner, session_id)
-            sessions.delete_session(db, owner, session_id)
-            messages.clean_index(db)
+            return hidden_sessions.hide_session(db, owner, session_id)
 
-        await self._write(job)
-        await self.database.empty_log()
+        await self._delete_hidden(await self._write(job))
 
     async def erase(self, owner: str) -> int:
-        def job(db: sqlite3.Connection) -> int:
+        def job(db: sqlite3.Connection) -> list[int]:
             self._keep_costs(db, owner)
-            erased = sessions.delete_sessions(db, owner)
-            messages.clean_index(db)
-            return erased
+            return hidden_sessions.hide_sessions(db, owner)
 
-        erased = await self._write(job)
+        keys = await self._write(job)
+        await self._delete_hidden(keys)
+        return len(keys)
+
+    async def _delete_hidden(self, keys: Sequence[int]) -> None:
+        await self.database.write_in_slices(partial(hidden_sessions.delete_hidden, keys=keys))
         await self.database.empty_log()
-        return erased
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         return await self._write(lambda db: turns.begin(db, new, claim, enqueue, self._clock.now()))
@@ -194,15 +197,14 @@ class SqliteStore:
         return await self._write(lambda db: turns.interrupt_lost(db, self._clock.now(), self._dead_workers))
 
     async def waiting(self) -> list[Continuation]:
-        return await self._read(continuations.list_waiting)
+        return await self._read(continuations.list_waiting, ALL_OWNERS)
 
     async def last_id(self) -> str | None:
-        return await self._read(continuations.last_id)
+        return await self._read(continuations.last_id, ALL_OWNERS)
 
     async def get_continuation(self, owner: str, continuation_id: str) -> Continuation:
-        return await self._read(
-            partial(continuations.get_continuation, owner=owner, continuation_id=continuation_id)
-        )
+        job = partial(continuations.get_continuation, owner=owner, continuation_id=continuation_id)
+        return await self._read(job, owner)
 
     async def list_continuations(
         self, owner: str, session_id: str, *, open_only: bool = False
@@ -213,14 +215,14 @@ class SqliteStore:
                 db, key, "open_continuations" if open_only else "continuations"
             )
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
             continuation = continuations.get_continuation(db, owner, continuation_id)
             return continuation, continuations.list_steps(db, continuation_id)
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
@@ -228,29 +230,29 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> list[StoredStep]:
             return continuations.list_events(db, sessions.find_key(db, owner, session_id), after, limit)
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def last_cursor(self, owner: str, session_id: str) -> int:
-        return await self._read(partial(sessions.last_cursor, owner=owner, session_id=session_id))
+        return await self._read(partial(sessions.last_cursor, owner=owner, session_id=session_id), owner)
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow:
         def job(db: sqlite3.Connection) -> ConversationWindow:
             return messages.get_window(db, sessions.get_session(db, owner, session_id))
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
             key = sessions.find_key(db, owner, session_id)
             return continuations.list_continuations(db, key, "window_turns")
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
         def job(db: sqlite3.Connection) -> tuple[Evicted, ...]:
             return messages.get_cut(db, sessions.find_key(db, owner, session_id)).evicted
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def messages(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
@@ -259,7 +261,7 @@ class SqliteStore:
             key = sessions.find_key(db, owner, session_id)
             return messages.list_messages(db, key, session_id, after, limit)
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
@@ -267,8 +269,10 @@ class SqliteStore:
         words = word_search.quote_words(query)
         if not words:
             return []
-        await self._write(messages.index_messages)
-        return await self._read(lambda db: messages.search_messages(db, owner, words, session_id, limit))
+        await self.database.write_in_slices(messages.index_messages)
+        return await self._read(
+            lambda db: word_search.search_messages(db, owner, words, session_id, limit), owner
+        )
 
     async def recall(
         self,
@@ -283,7 +287,7 @@ class SqliteStore:
             key = sessions.find_key(db, owner, session_id)
             return word_search.recall_messages(db, key, session_id, prefixes, limit, skip_tools)
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -295,14 +299,14 @@ class SqliteStore:
         def job(db: sqlite3.Connection) -> list[Vector]:
             return messages.list_vectors(db, sessions.find_key(db, owner, session_id))
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:
             turns = continuations.list_turn_stats(db, owner, since)
             return turns + spent_rows.list_spent(db, owner, since)
 
-        return await self._read(job)
+        return await self._read(job, owner)
 
     async def spend(self, owner: str, usd: float) -> None:
         await self._write(lambda db: spent_rows.spend(db, owner, usd, self._clock.now()))
@@ -315,30 +319,49 @@ class SqliteStore:
         await self._write(job)
 
     async def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        return await self._read(partial(messages.get_artifact, owner=owner, artifact_id=artifact_id))
+        return await self._read(partial(messages.get_artifact, owner=owner, artifact_id=artifact_id), owner)
 
     async def export_session(self, owner: str, session_id: str) -> Bundle:
-        return await self._read(partial(bundles.read_bundle, owner=owner, session_id=session_id))
+        return await self._read(partial(bundles.read_bundle, owner=owner, session_id=session_id), owner)
 
     async def import_session(self, bundle: Bundle) -> Session:
-        return await self._write(partial(bundles.insert_bundle, bundle=bundle))
+        keys: list[int] = []
+        insert = partial(bundles.insert_bundle, bundle=bundle, keys=keys)
+        try:
+            imported = await self.database.write_in_slices(insert)
+        except BaseException:
+            if keys:
+                await self._delete_hidden(keys)
+            raise
+        assert imported is not None
+        return imported
 
     async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         def job(db: sqlite3.Connection) -> SweepCounts:
             expired = turns.expire_forgotten(db, ended_before, self._clock.now())
             steps = continuations.drop_old_steps(db, ended_before)
             spent_rows.drop_before(db, idle_before)
-            messages.index_messages(db)
-            messages.merge_index(db)
             return SweepCounts(sessions.expire_idle_sessions(db, idle_before), expired, steps)
 
-        return await self._write(job)
+        counts = await self._write(job)
+        await self.database.write_in_slices(messages.index_messages)
+        await self._write(messages.merge_index)
+        return counts
 
     def _keep_costs(self, db: sqlite3.Connection, owner: str, session_id: str | None = None) -> None:
         """Keep what the turns cost that will be deleted, with the costs so far of running turns."""
         turns.interrupt_running(db, owner, session_id, self._clock.now())
         spent_rows.keep_costs(db, owner, session_id)
 
-    def _note_dead_workers(self, db: sqlite3.Connection) -> None:
-        """Note the dead workers: they hold a lease, but no other process has the file open."""
+    def _clean_up(self, db: sqlite3.Connection) -> None:
+        """Note the dead workers: they hold a lease, but no other process has the file open.
+
+        Delete the sessions that a dead process has imported or deleted in part.
+        """
         self._dead_workers = continuations.list_workers(db)
+        hidden = hidden_sessions.list_hidden(db)
+        if hidden:
+            db.execute("BEGIN IMMEDIATE")
+            for _ in hidden_sessions.delete_hidden(db, hidden, is_indexed=True):
+                pass
+            db.execute("COMMIT")

@@ -30,7 +30,10 @@ def begin(
     existing = continuations.find_by_key(db, key, new.request.idempotency_key)
     known = claim.known if claim.knows(state.version) else None
     session = known or sessions.get_session(db, new.owner, new.session_id)
-    begun = rules.begin(session, state, existing, new, claim, enqueue=enqueue, now=now)
+    waiting = continuations.count_pending(db, new.owner) if enqueue else 0
+    begun = rules.begin(
+        session, state, existing, new, claim, enqueue=enqueue, owner_pending_count=waiting, now=now
+    )
     if begun.created:
         continuations.insert_continuation(db, key, begun.continuation, state.cursor, begun.lease)
     turn = None

@@ -2,11 +2,19 @@
 
 import sqlite3
 from collections.abc import Sequence
+from time import monotonic
 
+from sash.errors import InvalidInput
 from sash.memory.words import normalize, split_words
 from sash.ports.store import StoredMessage
 from sash.stores.sqlite.message_rows import read_message
 from sash.stores.sqlite.queries import SQL
+
+MAX_SEARCH_S = 5.0
+MAX_FOUND_CHARS = 4 << 20
+_BODY = 3
+# SQLite's virtual machine executes this many instructions between two checks of the time.
+STEPS_PER_CHECK = 1000
 
 # The number of matches to read at once. Most often there are not more.
 _BATCH = 32
@@ -28,10 +36,39 @@ class _Match:
 
 
 def quote_words(query: str) -> str:
-    """Return a full-text query for messages with all words of `query`; empty if it has no word."""
+    """Return a full-text query for texts with all words of `query`; empty if it has no word."""
     quoted = query.replace("\0", " ").replace('"', '""')
-    terms = " ".join(f'"{word}"' for word in quoted.split())
-    return terms and f"text : ({terms})"
+    return " ".join(f'"{word}"' for word in quoted.split())
+
+
+def search_messages(
+    db: sqlite3.Connection, owner: str, words: str, session_id: str | None, limit: int
+) -> list[StoredMessage]:
+    """Find messages by their words, best first. Raise `InvalidInput` if the search takes too long."""
+    match = f"text : ({words})"
+    if session_id is not None:
+        row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
+        if row is None:
+            return []
+        match = f"place : {_quote_place(row[0])} AND {match}"
+    until = monotonic() + MAX_SEARCH_S
+    db.set_progress_handler(lambda: monotonic() >= until, STEPS_PER_CHECK)
+    try:
+        found, chars = [], 0
+        for row in db.execute(SQL["search"], {"words": match, "owner": owner, "limit": limit}):
+            found.append(read_message(*row))
+            chars += len(row[_BODY])
+            if chars > MAX_FOUND_CHARS:
+                break
+        return found
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+            raise
+        raise InvalidInput(
+            f"the search took longer than {MAX_SEARCH_S:.0f} seconds: search for fewer or rarer words"
+        ) from error
+    finally:
+        db.set_progress_handler(None, 0)
 
 
 def recall_messages(
@@ -88,10 +125,15 @@ def _read_unindexed(db: sqlite3.Connection, key: int, skip_tools: bool) -> list[
     return found
 
 
+def _quote_place(key: int) -> str:
+    """Return a full-text query for all messages of a session."""
+    return f'("{key}said" OR "{key}tool")'
+
+
 def _query_index(
     db: sqlite3.Connection, key: int, prefixes: Sequence[str], limit: int, skip_tools: bool
 ) -> list[_Match]:
-    place = f'"{key}said"' if skip_tools else f'("{key}said" OR "{key}tool")'
+    place = f'"{key}said"' if skip_tools else _quote_place(key)
     letters = dict.fromkeys(normalize(prefix)[:_PREFIX_LENGTH].replace('"', "") for prefix in prefixes)
     any_of = " OR ".join(f'"{first}" *' for first in letters)
     where = {"session": key, "words": f"place : {place} AND text : ({any_of})", "limit": limit}

@@ -58,11 +58,26 @@ WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 -- name: touch_session
 UPDATE sessions SET updated_at = ?, version = ? WHERE key = ?;
 
--- name: delete_session
-DELETE FROM sessions WHERE id = :session_id AND owner = :owner;
+-- name: hide_sessions
+-- No query shows the sessions of the owner ''. Such a session is being imported or deleted.
+UPDATE sessions SET owner = '', status = 'ended'
+WHERE owner = :owner AND (:session_id IS NULL OR id = :session_id) RETURNING key;
 
--- name: erase
-DELETE FROM sessions WHERE owner = :owner;
+-- name: hidden_sessions
+SELECT key FROM sessions WHERE owner = '';
+
+-- name: drop_open_turns
+DELETE FROM continuations WHERE session = ?
+    AND status IN ('pending', 'running', 'interrupted', 'awaiting_approval');
+
+-- name: has_indexed_messages
+SELECT EXISTS (SELECT 1 FROM messages WHERE session = ? AND row <= (SELECT row FROM indexed));
+
+-- name: delete_session
+DELETE FROM sessions WHERE key = ?;
+
+-- name: show_session
+UPDATE sessions SET owner = :owner, name = :name, status = :status, body = :body WHERE id = :id;
 
 -- name: session_state
 -- The key of a session, then the fields of `rules.SessionState`. A swept step keeps its cursor.
@@ -70,9 +85,12 @@ SELECT s.key, s.version, s.positions,
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT id FROM continuations INDEXED BY one_holder
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
-    EXISTS (SELECT 1 FROM continuations INDEXED BY waiting WHERE session = s.key
+    (SELECT count(*) FROM continuations INDEXED BY waiting WHERE session = s.key
         AND status IN ('pending', 'interrupted') AND status = 'pending')
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
+
+-- name: count_pending
+SELECT count(*) FROM continuations INDEXED BY pending_of_owner WHERE owner = :owner AND status = 'pending';
 
 -- name: last_cursor
 SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0))
@@ -97,7 +115,8 @@ SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
 FROM continuations AS c JOIN sessions AS s ON s.key = c.session WHERE c.id = ?;
 
 -- name: continuation
-SELECT body, status, updated_at, ending FROM continuations WHERE id = :id AND owner = :owner;
+SELECT body, status, updated_at, ending FROM continuations
+WHERE id = :id AND owner = :owner AND session NOT IN (SELECT key FROM sessions WHERE owner = '');
 
 -- name: continuations
 SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id;
@@ -273,12 +292,15 @@ WHERE session = :session;
 -- name: indexed
 SELECT row FROM indexed;
 
+-- name: unindexed
+SELECT row, length(body) FROM messages WHERE row > (SELECT row FROM indexed) ORDER BY row LIMIT 64;
+
 -- name: index_messages
 INSERT INTO said (rowid, place, text) SELECT row, place, text FROM messages_as_text
-WHERE row > (SELECT row FROM indexed);
+WHERE row > (SELECT row FROM indexed) AND row <= ?;
 
--- name: all_indexed
-UPDATE indexed SET row = (SELECT max(row) FROM messages) WHERE row < (SELECT max(row) FROM messages);
+-- name: set_indexed
+UPDATE indexed SET row = ?;
 
 -- name: evicted_messages
 -- Newest first. The reader stops at the first message that the index contains.
@@ -292,19 +314,15 @@ ORDER BY m.position DESC;
 UPDATE indexed SET row = min(row, ifnull((SELECT max(row) FROM messages), 0));
 
 -- name: merge_index
--- A search is faster in an index of few segments. This merges some of them.
-INSERT INTO said (said, rank) VALUES ('merge', 500);
-
--- name: optimize_index
--- The index keeps the words of deleted messages until all of it is merged.
-INSERT INTO said (said) VALUES ('optimize');
+-- Merges some segments of the index. A negative number of pages begins to merge all segments into one.
+INSERT INTO said (said, rank) VALUES ('merge', ?);
 
 -- name: search
 SELECT s.id, m.position, m.continuation_id, m.body, m.position >= c.window_from
     OR EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
 FROM said JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
     JOIN cuts AS c ON c.session = m.session
-WHERE said MATCH :words AND s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id)
+WHERE said MATCH :words AND rank MATCH 'bm25(0.0, 1.0)' AND s.owner = :owner
 ORDER BY rank LIMIT :limit;
 
 -- name: recall
@@ -318,6 +336,7 @@ ORDER BY said.rowid DESC LIMIT :limit;
 -- name: turn_stats
 SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
 WHERE id >= :first AND owner = :owner AND updated_at >= :since AND json_extract(ending, '$.stats') IS NOT NULL
+    AND session NOT IN (SELECT key FROM sessions WHERE owner = '')
 ORDER BY updated_at;
 
 -- name: costs
@@ -358,7 +377,7 @@ INSERT INTO artifacts (id, session, owner, ref, data) VALUES (:id, :session, :ow
 
 -- name: artifact
 SELECT a.ref, s.id, a.owner, a.data FROM artifacts AS a JOIN sessions AS s ON s.key = a.session
-WHERE a.id = :id AND a.owner = :owner;
+WHERE a.id = :id AND a.owner = :owner AND s.owner = :owner;
 
 -- name: artifacts
 SELECT a.ref, s.id, a.owner, a.data FROM artifacts AS a JOIN sessions AS s ON s.key = a.session
