@@ -10,7 +10,7 @@ import pytest
 
 from sash import Runtime
 from sash.app.owner_shares import SHARES
-from sash.errors import SessionExists, SessionNotFound, StoreUnavailable
+from sash.errors import ContinuationNotFound, SessionExists, SessionNotFound, StoreUnavailable
 from sash.stores.sqlite import bundles, database, hidden_sessions
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
@@ -127,6 +127,33 @@ async def test_a_crash_during_a_deletion_hides_the_session_and_the_next_start_de
     await again.open()
     await again.close()
     assert b"secret" not in (tmp_path / "sash.db").read_bytes()
+
+
+async def test_a_caller_that_goes_away_does_not_stop_a_deletion(store, tmp_path):
+    bundle = await make_bundle(store)
+    await store.import_session(bundle)
+    deleting = asyncio.create_task(store.delete_session("ann", bundle.session.id))
+    await asyncio.sleep(0)
+    async with asyncio.timeout(WAIT_S):
+        while (await store.list_sessions("ann")).items:
+            await asyncio.sleep(0)
+    deleting.cancel()
+    with suppress(asyncio.CancelledError):
+        await deleting
+    await store.close()
+    assert b"secret" not in (tmp_path / "sash.db").read_bytes()
+
+
+async def test_turns_and_artifacts_of_a_hidden_session_are_not_shown(store, monkeypatch):
+    bundle = await make_bundle(store)
+    await store.import_session(bundle)
+    monkeypatch.setattr(hidden_sessions, "delete_hidden", stop_after(hidden_sessions.delete_hidden, 0))
+    with suppress(Stop):
+        await store.delete_session("ann", bundle.session.id)
+    for continuation in bundle.continuations:
+        with pytest.raises(ContinuationNotFound):
+            await store.get_continuation("ann", continuation.id)
+    assert await store.turn_stats("ann", bundle.session.created_at) == []
 
 
 async def test_an_import_with_a_taken_id_leaves_the_other_session_as_it_was(store):

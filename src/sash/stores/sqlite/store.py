@@ -28,6 +28,7 @@ from sash.ports.store import (
 )
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
+from sash.stores.run_to_end import run_to_end
 from sash.stores.sqlite import bundles, hidden_sessions, spent_rows, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
@@ -137,8 +138,11 @@ class SqliteStore:
         return len(keys)
 
     async def _delete_hidden(self, keys: Sequence[int]) -> None:
-        await self.database.write_in_slices(partial(hidden_sessions.delete_hidden, keys=keys))
-        await self.database.empty_log()
+        async def delete() -> None:
+            await self.database.write_in_slices(partial(hidden_sessions.delete_hidden, keys=keys))
+            await self.database.empty_log()
+
+        await run_to_end(delete())
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         return await self._write(lambda db: turns.begin(db, new, claim, enqueue, self._clock.now()))
