@@ -228,7 +228,7 @@ async def test_rest_and_mcp_show_the_action(tmp_path):
     model = ScriptedModel(TURN_ON)
     policy = {"allow_actuation": True, "allowlisted_services": ["*"]}
     async with (
-        serving(tmp_path, model=model, home=slow.home, allow_actuation=True) as served,
+        serving(tmp_path, model=model, home=slow.home, **policy) as served,
         asyncio.timeout(WAIT_S),
     ):
         await served.runtime.home.wait_until_ready()

@@ -243,10 +243,11 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         running = self._running.get(continuation_id)
-        if running is not None and running.turn.continuation.owner == owner:
-            end = await running.runner.cut_off()
+        is_own = running is not None and running.turn.continuation.owner == owner
+        if running is not None and is_own and not running.runner.is_settled:
             running.runner.is_settled = True
-        else:
+            end = await running.runner.cut_off()
+        else:  # It runs elsewhere, or another caller cancels it at the same time.
             end = await self._read_cut_off(owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), end=end)
         self._hub.end_turn(cancelled.session_id, continuation_id)
