@@ -16,8 +16,7 @@ from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.recorder import Recorder
-from sash.engine.turn.runner import TurnRunner, end_cut_off
-from sash.engine.turn.tool_calls import list_cut_off
+from sash.engine.turn.runner import TurnRunner, read_cut_off
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,
@@ -78,6 +77,7 @@ class _Running:
     turn: Turn
     task: asyncio.Task[None] | None
     ended: asyncio.Event = field(default_factory=asyncio.Event)
+    cancel_lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     result: ContinuationResult | None = None
 
 
@@ -242,13 +242,21 @@ class Worker:
                 await self.cancel_all(new.owner, new.session_id, "interrupted by a new message")
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
+        """Cancel a turn. A second cancel waits for the first one, and raises `ContinuationFinal` then."""
         running = self._running.get(continuation_id)
-        is_own = running is not None and running.turn.continuation.owner == owner
-        if running is not None and is_own and not running.runner.is_settled:
-            running.runner.is_settled = True
+        if running is None or running.turn.continuation.owner != owner:
+            return await self._cancel(owner, continuation_id, reason, None)
+        async with running.cancel_lock:
+            return await self._cancel(owner, continuation_id, reason, running)
+
+    async def _cancel(
+        self, owner: str, continuation_id: str, reason: str, running: _Running | None
+    ) -> Continuation:
+        if running is not None and not running.runner.is_settled:
             end = await running.runner.cut_off()
-        else:  # It runs elsewhere, or another caller cancels it at the same time.
-            end = await self._read_cut_off(owner, continuation_id)
+            running.runner.is_settled = True
+        else:
+            end = await read_cut_off(self._parts, owner, continuation_id)
         cancelled = await self._store.cancel(owner, continuation_id, redact(reason), end=end)
         self._hub.end_turn(cancelled.session_id, continuation_id)
         if running is not None:
@@ -264,20 +272,6 @@ class Worker:
             self._on_turn(result)
         except Exception as error:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
-
-    async def _read_cut_off(self, owner: str, continuation_id: str) -> TurnEnd:
-        """Return the end of a turn that does not run in this process, computed from its journal.
-
-        An open call of the turn may be under way in another process, or was when a process died.
-        """
-        continuation, steps = await self._store.journal(owner, continuation_id)
-        progress = Progress.from_steps(continuation.request.message, steps)
-        if continuation.status in ("running", "interrupted"):
-            progress.mark_begun()
-        results = list_cut_off(self._parts.tools, progress)
-        for result in results:
-            progress.apply(result)
-        return end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1))
 
     async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
         """Cancel the turns of a session: first the queued ones, so that they do not start."""

@@ -16,7 +16,7 @@ from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
-from sash.engine.turn.tool_calls import ToolCalls
+from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import DIGEST_TOKENS, build_digest
@@ -92,7 +92,7 @@ class TurnRunner:
         """
         self._tool_calls.cut_off()
         stats = self._stats(cancelled_turns=1) + self._budget.running_stats()
-        return end_cut_off(self._progress, await self.journal.close(), stats)
+        return _end_cut_off(self._progress, await self.journal.close(), stats)
 
     async def spend_unwritten(self) -> None:
         """Write the money that no stored step has. The turn was deleted or taken over."""
@@ -223,7 +223,22 @@ class TurnRunner:
         )
 
 
-def end_cut_off(progress: Progress, steps: Sequence[StepBody], stats: Stats) -> TurnEnd:
+async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> TurnEnd:
+    """Return the end of a cancelled turn that does not run in this process, computed from its journal.
+
+    An open call of the turn may be under way in another process, or was when a process died.
+    """
+    continuation, steps = await parts.store.journal(owner, continuation_id)
+    progress = Progress.from_steps(continuation.request.message, steps)
+    if continuation.status in ("running", "interrupted"):
+        progress.mark_begun()
+    results = list_cut_off(parts.tools, progress)
+    for result in results:
+        progress.apply(result)
+    return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1))
+
+
+def _end_cut_off(progress: Progress, steps: Sequence[StepBody], stats: Stats) -> TurnEnd:
     """Return the end of a cancelled turn, without its last step. `steps` are not written yet.
 
     The turn has a response only if it has actions.
