@@ -133,7 +133,8 @@ async def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterat
     """A server with the demo home, Sash's tools, and the tools that the suite needs for its tasks."""
     monkeypatch.setattr(agent_tools, "AGENT_TOOLS", (*agent_tools.AGENT_TOOLS, *SUITED_TOOLS))
     home = demo_home(SystemClock())
-    async with serving(tmp_path, model=ObedientModel(), tools=[DELETE], home=home) as served:
+    allowed = {"allow_actuation": True, "allowlisted_services": ("delete",)}
+    async with serving(tmp_path, model=ObedientModel(), tools=[DELETE], home=home, **allowed) as served:
         yield served
 
 
