@@ -140,9 +140,9 @@ async def test_what_was_erased_is_in_no_later_prompt(run):
     for stored in export["messages"]:
         stored["message"]["content"] = "edited"
     await runtime.erase()
-    await runtime.import_session(export, owner="bob")
-    sent = await runtime.send_message(session.id, "hi", owner="bob")
-    await runtime.await_continuation(sent.id, owner="bob", timeout_s=WAIT_S)
+    await runtime.import_session(export)
+    sent = await runtime.send_message(session.id, "hi")
+    await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
     request = runtime.model.requests[-1]
     assert "secret plan" not in json.dumps(request.messages)
     assert "edited" in json.dumps(request.messages)

@@ -24,8 +24,12 @@ def make_runtime(
     on_turn: Callable[[ContinuationResult], None] | None = None,
     clock: Clock | None = None,
     partial_interval_s: float = PARTIAL_INTERVAL_S,
+    limits: OperatorLimits | None = None,
 ) -> Runtime:
-    """Return a runtime that is not open yet, with the store, the model and the home of the settings."""
+    """Return a runtime that is not open yet, with the store, the model and the home of the settings.
+
+    Without `limits`, no session passes the policy and the budgets of the settings.
+    """
     clock = clock or SystemClock()
     home = make_home(settings, clock)
     vocabulary = None
@@ -33,7 +37,6 @@ def make_runtime(
         from sash.intents.vocabulary import Vocabulary
 
         vocabulary = Vocabulary.load(settings.vocabulary)
-    defaults = make_defaults(settings)
     return Runtime(
         make_store(make_store_settings(settings, clock)),
         create_model(settings),
@@ -41,8 +44,8 @@ def make_runtime(
         vocabulary=vocabulary,
         summaries=settings.summaries,
         allow_image_urls=settings.allow_image_urls,
-        defaults=defaults,
-        operator=OperatorLimits(defaults.policy, defaults.budgets),
+        defaults=make_defaults(settings),
+        operator=limits or make_limits(settings),
         on_turn=on_turn,
         clock=clock,
         partial_interval_s=partial_interval_s,
@@ -70,6 +73,12 @@ def make_home(settings: Settings, clock: Clock) -> Home | None:
             option="home",
         ) from error
     return RemoteHome(settings.home_url, settings.home_token or "")
+
+
+def make_limits(settings: Settings) -> OperatorLimits:
+    """Return the most that any session may do and spend."""
+    defaults = make_defaults(settings)
+    return OperatorLimits(defaults.policy, defaults.budgets)
 
 
 def make_defaults(settings: Settings) -> Defaults:

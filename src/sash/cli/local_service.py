@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from sash.app.access import Caller
-from sash.app.assembly import make_runtime
+from sash.app.assembly import make_limits, make_runtime
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.log_setup import log_if_configured
@@ -27,9 +27,17 @@ Work = Callable[[AgentService, Caller], Awaitable[T]]
 
 
 @asynccontextmanager
-async def open_for_turns(settings: Settings) -> AsyncIterator[AgentService]:
-    """Open a service that runs its own turns, and does not resume turns of other processes."""
-    runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S)
+async def open_for_turns(settings: Settings, *, is_operator: bool = False) -> AsyncIterator[AgentService]:
+    """Open a service that runs its own turns, and does not resume turns of other processes.
+
+    If the operator talks to the agent, each session's own allowlist decides. The denylist, the confirmations
+    and the budgets of the settings hold as well.
+    """
+    limits = make_limits(settings)
+    if is_operator:
+        policy = replace(limits.policy, allow_actuation=True, allowlisted_services=("*",))
+        limits = replace(limits, policy=policy)
+    runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S, limits=limits)
     await _explain_locked_store(settings, runtime.open(recover=False))
     try:
         yield AgentService(runtime)

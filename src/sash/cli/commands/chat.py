@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Annotated
 
 import typer
@@ -43,15 +42,11 @@ def chat(
     from sash.cli.terminal.chat_loop import ChatLoop
     from sash.cli.terminal.portal import call
 
-    if services:  # The user of this command is the operator.
-        allowed = (*loaded.settings.allowlisted_services, *services)
-        settings = replace(loaded.settings, allow_actuation=True, allowlisted_services=allowed)
-        loaded = replace(loaded, settings=settings)
     settings, caller = log_if_configured(loaded), Caller(options.owner)
     choice = SessionChoice(session, name, new, area, language, services)
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_for_turns(settings)) as service,
+        portal.wrap_async_context_manager(open_for_turns(settings, is_operator=True)) as service,
     ):
         call(portal, wait_for_home(service))
         if area is not None:

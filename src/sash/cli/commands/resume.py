@@ -33,7 +33,9 @@ def resume(
     lines, view = LineInput(err), TurnView(err, shows_text=False)
     with (
         start_blocking_portal() as portal,
-        portal.wrap_async_context_manager(open_for_turns(log_if_configured(loaded))) as service,
+        portal.wrap_async_context_manager(
+            open_for_turns(log_if_configured(loaded), is_operator=True)
+        ) as service,
     ):
         call(portal, wait_for_home(service))
         follower = TurnFollower(
