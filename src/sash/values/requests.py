@@ -68,7 +68,7 @@ Attachment = Annotated[
     kw_only=True,
     example={
         "preferences": {"language": "en"},
-        "policy": {"allow_actuation": True, "allowlisted_services": ["light"]},
+        "policy": {"dry_run": True},
     },
 )
 class StartSession:
