@@ -1,14 +1,16 @@
 """One owner cannot take the event streams of all others."""
 
+import asyncio
 from contextlib import AsyncExitStack, aclosing
 
-from tests.surfaces.serving import problem, serving
+from tests.surfaces.serving import WAIT_S, problem, serving
 
 
 async def test_one_owner_cannot_open_every_stream(tmp_path):
     async with (
         serving(tmp_path, max_subscribers=3, max_subscribers_per_owner=2) as served,
         AsyncExitStack() as open_streams,
+        asyncio.timeout(WAIT_S),
     ):
         greedy, victim = served.token("greedy"), served.token("victim")
 
