@@ -27,6 +27,7 @@ WORDS += [chr(code) for code in range(0x561, 0x587)]
 WORDS += [chr(code) for code in range(0x10D0, 0x10F1)]
 QUERY_WORDS = WORDS[:128]
 
+MAX_MESSAGE_CHARS = 1 << 20
 PAUSE_S = 0.05
 MAX_RESPONSE_S = 120.0
 
@@ -226,6 +227,21 @@ async def converse(attacker: Attacker) -> None:
     await asyncio.gather(*(run_client() for _ in range(50)))
 
 
+async def send_long(attacker: Attacker) -> None:
+    """Send messages of 1 MiB that are hard to redact or to count, from three clients, and read the answers."""
+    texts = cycle(part * (MAX_MESSAGE_CHARS // len(part)) for part in ("eyJaaaaaaaa-", " ", "a@", "lamp on ", "é"))
+
+    async def work() -> None:
+        _, started = await attacker.send("POST", "/v1/sessions")
+        path = f"/v1/sessions/{json.loads(started)['session_id']}/messages"
+        status, sent = await attacker.send("POST", path, json.dumps({"message": next(texts)}).encode())
+        if status == "202":
+            turn = json.loads(sent)["continuation_id"]
+            await attacker.send("GET", f"/v1/continuations/{turn}?wait_ms=30000")
+
+    await attacker.repeat(work, 3)
+
+
 async def list_large(attacker: Attacker) -> None:
     """Read pages of 500 messages, from eight clients."""
     path = f"/v1/sessions/{attacker.plan.session_id}/messages?limit=500"
@@ -256,6 +272,7 @@ ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     "streams": open_streams,
     "queued turns": enqueue,
     "turns": converse,
+    "long messages": send_long,
     "pages": list_large,
 }
 

@@ -19,8 +19,9 @@ from sash.server.metrics import Metrics
 from sash.server.tracing import Tracing
 from sash.stores.registry import find_backend
 
-# A thread that computes gives way to the event loop after this time. Python's default is 5 ms.
-SWITCH_INTERVAL_S = 0.001
+# A busy thread gives way to a waiting one after this time. Python's default is 5 ms. The event loop waits for
+# threads that compute, and the threads of the store wait for a busy event loop at each SQL statement.
+SWITCH_INTERVAL_S = 0.0002
 GENERATIONS_PER_FULL_COLLECTION = 1000
 
 
