@@ -24,7 +24,7 @@ def in_loop(monkeypatch):
     """Return a list of the functions that work on a long text in the thread of the event loop."""
     found, loop_thread = [], threading.get_ident()
     for module, name in (
-        (redaction, "_may_have_secrets"),
+        (redaction, "_has_hint"),
         (tokens, "_count_tokens"),
         (runner, "_extend_digest"),
     ):

@@ -64,7 +64,9 @@ def main() -> int:
     for verdict in failed:
         for line in (*verdict.lost[:MAX_SHOWN], *verdict.doubled[:MAX_SHOWN], *verdict.wrong[:MAX_SHOWN]):
             console.print(f"  {line}", markup=False)
-    console.print("[red]something was lost or doubled[/]" if failed else "[green]nothing lost, nothing doubled[/]")
+    console.print(
+        "[red]something was lost or doubled[/]" if failed else "[green]nothing lost, nothing doubled[/]"
+    )
     return 1 if failed else 0
 
 

@@ -103,9 +103,7 @@ class SimulatedModel:
         return response
 
     @staticmethod
-    async def _send(
-        request: web.Request, response: web.StreamResponse, deltas: list[dict[str, Any]]
-    ) -> None:
+    async def _send(request: web.Request, response: web.StreamResponse, deltas: list[dict[str, Any]]) -> None:
         await response.prepare(request)
         for delta in [*deltas, {}]:
             finish = None if delta else "tool_calls" if "tool_calls" in deltas[0] else "stop"
@@ -127,4 +125,6 @@ class SimulatedModel:
             data = {"brightness": brightness_of(int(number))}
             arguments = {"service": "light.turn_on", "entity_ids": [light_of(int(session))], "data": data}
         function = {"name": "call_service", "arguments": json.dumps(arguments)}
-        return [{"tool_calls": [{"index": 0, "id": f"call-{job_id}", "type": "function", "function": function}]}]
+        return [
+            {"tool_calls": [{"index": 0, "id": f"call-{job_id}", "type": "function", "function": function}]}
+        ]

@@ -2,11 +2,12 @@
 
 import json
 import re
+import string
 from dataclasses import replace
 from typing import Any
 
 from sash.errors import InvalidInput
-from sash.values.long_text import PIECE_CHARS, iterate_matches
+from sash.values.long_text import iterate_matches
 from sash.values.step_codec import decode_body, encode_body
 from sash.values.steps import Plan, StepBody, ToolCall, ToolResult
 from sash.values.validation import check_size
@@ -24,8 +25,8 @@ _secret = re.compile(
         (
             r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----END)[\s\S]){0,8192}"
             r"(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
-            # A web token. The lookbehind lets a match start only once in a run of letters: linear time.
-            r"(?<![\w-])[\w-]{11,}+\.eyJ[\w-]{8,}+\.[\w-]{8,}+",
+            # A web token without its header, which `_find_start` adds.
+            r"(?<=[\w-])\.eyJ[\w-]{8,}+(?:\.[\w-]{8,}+)?",
             r"\bsk-(?:[a-z]+-)?[\w-]{20,}",
             r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})",
             r"\bAKIA[0-9A-Z]{16}\b",
@@ -41,20 +42,31 @@ _secret = re.compile(
         )
     )
 )
+_HEADER_CHARS = string.ascii_letters + string.digits + "_-"
 _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secret[_-]?key|private[_-]?key)$")
 
 
 def redact(text: str) -> str:
     """Return the text with `[redacted]` in place of each secret."""
-    if not text or not _may_have_secrets(text):
+    if not _has_hint(text):
         return text
-    if len(text) <= PIECE_CHARS:
-        return _secret.sub(_mark, text)
     clean, copied = "", 0
     for found in iterate_matches(_secret, text):
-        clean += text[copied : found.start()] + _mark(found)
+        clean += text[copied : _find_start(found, copied)] + _mark(found)
         copied = found.end()
     return clean + text[copied:] if clean else text
+
+
+def _has_hint(text: str) -> bool:
+    return next(iterate_matches(_hint, text.lower()), None) is not None
+
+
+def _find_start(found: re.Match[str], earliest: int) -> int:
+    """Return where a secret starts. The header of a web token is in front of what the pattern finds."""
+    start = found.start()
+    if not found.group().startswith("."):
+        return start
+    return earliest + len(found.string[earliest:start].rstrip(_HEADER_CHARS))
 
 
 def _mark(found: re.Match[str]) -> str:
@@ -62,15 +74,9 @@ def _mark(found: re.Match[str]) -> str:
     return f"{found['name'] or found['told'] or ''}{quote}{MARK}{quote}"
 
 
-def _may_have_secrets(text: str) -> bool:
-    if len(text) <= PIECE_CHARS:
-        return _hint.search(text.lower()) is not None
-    return next(iterate_matches(_hint, text.lower()), None) is not None
-
-
 def redact_json(value: Any) -> Any:
     """Return JSON values without secrets. Values under keys such as `password` are secrets, too."""
-    return _redact_json(value) if value and _may_have_secrets(json.dumps(value)) else value
+    return _redact_json(value) if value and _has_hint(json.dumps(value)) else value
 
 
 def clean_object(value: dict[str, Any]) -> dict[str, Any]:
@@ -157,7 +163,7 @@ def _redact_item(key: str, item: Any) -> Any:
 
 def _redact_arguments(text: str) -> str:
     """Return the arguments of a tool call without secrets: JSON text, which stays valid JSON."""
-    if not _may_have_secrets(text) and "\\" not in text:  # JSON may write any letter as an escape
+    if not _has_hint(text) and "\\" not in text:  # JSON may write any letter as an escape
         return text
     try:
         arguments = json.loads(text)

@@ -7,13 +7,16 @@ threads run in between.
 import re
 from collections.abc import Iterator
 
-PIECE_CHARS = 32 << 10
+PIECE_CHARS = 1 << 10
 # A search reads this much of the next piece, because a match may begin in one piece and end in the next.
-_OVERLAP_CHARS = 10 << 10
+_OVERLAP_CHARS = 1 << 10
 
 
 def iterate_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern, as its `finditer` does. No match may be empty."""
+    """Yield the matches of a pattern, as its `finditer` does. No match may be empty.
+
+    A match longer than `_OVERLAP_CHARS` is found if each of its beginnings of that length matches, too.
+    """
     at = 0
     while at < len(text):
         end, limit = at + PIECE_CHARS, at + PIECE_CHARS + _OVERLAP_CHARS
