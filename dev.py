@@ -113,6 +113,12 @@ def bench(arguments: list[str]) -> int:
     return _run(BIN / "python", "-m", f"benchmarks.{arguments[0]}", *arguments[1:])
 
 
+def soak(arguments: list[str]) -> int:
+    """Kill the server again and again while clients use it, and check its stores: soak [--minutes 10]."""
+    _install("dev")
+    return _run(BIN / "python", "-m", "tests.soak", *arguments)
+
+
 def _read_stamp() -> dict[str, Any]:
     """Return the fingerprint and extras of the last setup; an interrupted setup counts as none."""
     try:
@@ -180,7 +186,7 @@ def main() -> int:
     return COMMANDS[name](arguments)
 
 
-COMMANDS = {"setup": setup, "run": run, "test": test, "check": check, "bench": bench}
+COMMANDS = {"setup": setup, "run": run, "test": test, "check": check, "bench": bench, "soak": soak}
 
 
 if __name__ == "__main__":

@@ -68,36 +68,54 @@ def runtime(store, effects, calls, wait=at_once):
     return Runtime(store, PacedModel(ScriptedModel(script(calls)), wait), tools)
 
 
-class KillingStore:
-    """A store that kills its process at one of its commits. All earlier commits are on the disk."""
+class SerialStore:
+    """A store that makes one write at a time. Subclasses act before and after each of its `writes`."""
 
-    def __init__(self, store, commit, when):
-        self.store, self.commit, self.when, self.count = store, commit, when, 0
-        self.one_at_a_time = asyncio.Lock()
+    writes = frozenset({"begin", "append", "finish"})
+
+    def __init__(self, store):
+        self.store = store
+        self._one_at_a_time = asyncio.Lock()
 
     async def idle(self):
         """Wait until all pending writes are on the disk."""
         for _ in range(3):
             await asyncio.sleep(0)
-        async with self.one_at_a_time:
+        async with self._one_at_a_time:
             return
 
     def __getattr__(self, verb):
         method = getattr(self.store, verb)
-        if verb not in ("begin", "append", "finish"):
+        if verb not in self.writes:
             return method
 
-        async def counted(*args, **kwargs):
-            async with self.one_at_a_time:
-                self.count += 1
-                if (self.count, self.when) == (self.commit, "before"):
-                    os.kill(os.getpid(), signal.SIGKILL)
+        async def write(*args, **kwargs):
+            async with self._one_at_a_time:
+                self.before(verb)
                 result = await method(*args, **kwargs)
-                if (self.count, self.when) == (self.commit, "after"):
-                    os.kill(os.getpid(), signal.SIGKILL)
+                self.after(verb)
                 return result
 
-        return counted
+        return write
+
+
+class KillingStore(SerialStore):
+    """A store that kills its process at one of its commits. All earlier commits are on the disk."""
+
+    def __init__(self, store, commit, when):
+        super().__init__(store)
+        self.commit, self.when, self.count = commit, when, 0
+
+    def before(self, verb):
+        self.count += 1
+        self._kill("before")
+
+    def after(self, verb):
+        self._kill("after")
+
+    def _kill(self, moment):
+        if (self.count, self.when) == (self.commit, moment):
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 async def main(kind, folder, effects, pace, calls, commit, when):

@@ -96,9 +96,9 @@ class SimulatedModel:
         await self._runner.cleanup()
 
     async def _complete(self, request: web.Request) -> web.StreamResponse:
-        deltas = self._plan((await request.json())["messages"])
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         with suppress(ConnectionError):  # The server was killed.
+            deltas = self._plan((await request.json())["messages"])
             await self._send(request, response, deltas)
         return response
 
@@ -117,7 +117,10 @@ class SimulatedModel:
     def _plan(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """Return the chunks of the next message."""
         last = max(n for n, message in enumerate(messages) if message["role"] == "user")
-        job_id, session, number, kind = JOB.findall(str(messages[last]["content"]))[-1]
+        jobs = JOB.findall(str(messages[last]["content"]))
+        if not jobs:  # `sash doctor` tries the model with a question of its own.
+            return [{"content": "Yes."}]
+        job_id, session, number, kind = jobs[-1]
         if kind == TALK or any(message["role"] == "tool" for message in messages[last:]):
             return [{"content": word + " "} for word in make_answer(job_id).split()]
         arguments: dict[str, Any] = {"service": "notify.phone", "data": {"message": job_id}}

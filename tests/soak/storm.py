@@ -56,11 +56,19 @@ class Server:
             unused.bind(("127.0.0.1", 0))
             port = unused.getsockname()[1]
         self.address = f"http://127.0.0.1:{port}"
-        self._process: asyncio.subprocess.Process | None = None
         self._folder = folder
         self._log = folder / "server.log"
-        data = folder / "data"
-        self._command = [sys.executable, "-m", "sash", "serve", "--port", str(port), "--data", str(data)]
+        self._data = folder / "data"
+        self._command = [
+            sys.executable,
+            "-m",
+            "sash",
+            "serve",
+            "--port",
+            str(port),
+            "--data",
+            str(self._data),
+        ]
         self._environment = {
             "HOME": str(folder),
             "PATH": os.environ["PATH"],
@@ -104,18 +112,28 @@ class Server:
 
     async def stop(self) -> None:
         """Stop the process as Ctrl-C does."""
-        if self._process.returncode is None:
-            self._process.send_signal(signal.SIGINT)
+        self._process.send_signal(signal.SIGINT)
         async with asyncio.timeout(START_S):
             await self._process.wait()
+
+    async def examine_store(self) -> str:
+        """Return what `sash doctor` prints if it finds something wrong, otherwise an empty text."""
+        doctor = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "sash", "doctor", "--data", str(self._data)),
+            cwd=self._folder,
+            env=self._environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.STDOUT,
+        )
+        async with asyncio.timeout(START_S):
+            printed, _ = await doctor.communicate()
+        return printed.decode() if doctor.returncode else ""
 
 
 async def run_storm(plan: Plan, show: Callable[[Progress], None]) -> tuple[Verdict, Progress]:
     """Run a storm on a new store, and return what was found. `show` is called after every kill."""
     progress, random = Progress(), Random(plan.seed)
     async with _open_world(plan) as (server, home, http):
-        await server.start(resumes=False)
-        await server.wait_until_ready(http)
         clients = [Client(http, server.address, n, plan.seed) for n in range(plan.sessions)]
         await asyncio.gather(*(client.start() for client in clients))
         workers = [asyncio.create_task(client.work()) for client in clients]
@@ -143,6 +161,8 @@ async def run_storm(plan: Plan, show: Callable[[Progress], None]) -> tuple[Verdi
             await asyncio.gather(*workers)
         verdict = await _check(clients, home)
         await server.stop()
+        if found := await server.examine_store():
+            verdict.wrong.append(f"sash doctor: {found}")
     return verdict, progress
 
 
@@ -156,7 +176,9 @@ async def _open_world(plan: Plan) -> AsyncIterator[tuple[Server, SimulatedHome, 
             aiohttp.ClientSession(connector=connector) as http,
         ):
             server = Server(Path(folder), plan.store, home.url, model.url)
+            await server.start(resumes=False)
             try:
+                await server.wait_until_ready(http)
                 yield server, home, http
             finally:
                 await server.kill()
