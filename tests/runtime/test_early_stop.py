@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from sash.errors import ModelUnreachable, SessionNotFound
+from sash.errors import ContinuationFinal, ModelUnreachable, SessionNotFound
 from sash.ports.tools import ToolSpec
 from sash.testing import calling
 from tests.runtime.talk import WAIT_S, turn
@@ -42,12 +42,13 @@ async def test_waiting_for_a_turn_ends_if_the_runtime_drains_while_it_is_resumed
 async def test_waiting_for_a_turn_ends_if_it_is_cancelled_before_its_first_step(interrupt):
     runtime, continuation = await interrupt()
     # On the store in memory, the cancellation comes in the same pass of the event loop as the start.
-    await asyncio.gather(
+    _, cancelled = await asyncio.gather(
         runtime.resume(continuation.id), runtime.cancel(continuation.id), return_exceptions=True
     )
     async with asyncio.timeout(WAIT_S):
         result = await runtime.await_continuation(continuation.id)
-    assert result.status == "cancelled"
+    # On a slow disk, the turn may end before the cancellation.
+    assert result.status == ("completed" if isinstance(cancelled, ContinuationFinal) else "cancelled")
     assert runtime.running_turns == 0
 
 

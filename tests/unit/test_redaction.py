@@ -6,8 +6,11 @@ import sys
 from datetime import date
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from sash.engine.redaction import MARK, redact, redact_json, redact_result, redact_step
+from sash.engine import redaction
+from sash.engine.redaction import MARK, GrowingText, redact, redact_json, redact_result, redact_step
 from sash.values.continuations import Action
 from sash.values.step_codec import encode_body
 from sash.values.steps import (
@@ -172,3 +175,33 @@ def test_the_id_of_a_tool_call_stays():
 def test_arguments_that_are_nested_too_deep_are_redacted_as_text():
     arguments = f'{{"password": "{SECRET}", "rooms": {"[" * 5_000}{"]" * 5_000}}}'
     assert SECRET not in redact_step(ToolCall("call", "look", arguments)).arguments
+
+
+@given(st.data())
+def test_a_growing_text_is_redacted_like_the_whole_text(data):
+    """The text grows at spaces, because the last word of a partial text is not shown."""
+    filler = st.sampled_from(["word " * 300, "x" * 2500 + " ", "a-b.c ", "Bearer ", "password: ", "\n"])
+    words = data.draw(
+        st.lists(st.one_of(filler, st.sampled_from(SECRETS).map(lambda s: f"{s} ")), max_size=12)
+    )
+    growing, text = GrowingText(), ""
+    for word in words:
+        text += word
+        assert growing.redact(text) == redact(text)
+
+
+def test_only_the_end_of_a_growing_text_is_read_again(monkeypatch):
+    read = []
+    original = redaction.iterate_matches
+
+    def watch(pattern, text, start=0):
+        read.append(len(text) - start)
+        return original(pattern, text, start)
+
+    monkeypatch.setattr(redaction, "iterate_matches", watch)
+    growing, text = GrowingText(), ""
+    for n in range(200):
+        text += f"the key of room {n} hangs on the wall, and its token: abcdef{n} is old. " * 10
+        growing.redact(text)
+    assert max(read) < 4_000
+    assert len(text) > 100_000

@@ -9,10 +9,11 @@ before the step that the call produced. A tool's progress comes between the call
 import asyncio
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from sash.engine.redaction import GrowingText, redact
 from sash.values.events import FinalEvent, PartialEvent, ProgressEvent, StepEvent
 from sash.values.validation import well_formed
 
@@ -49,14 +50,15 @@ class PartialText:
     written: str = ""
     is_ended: bool = False
     is_complete: bool = False
-    redacted: str | None = None
+    clean: str | None = None
+    _growing: GrowingText = field(default_factory=GrowingText)
 
-    def show(self, redact: Callable[[str], str]) -> str:
+    def show(self) -> str:
         """Return the text without secrets. It is redacted once for all subscribers."""
-        if self.redacted is None:
+        if self.clean is None:
             text = self.written if self.is_complete else _whole_words(self.written)
-            self.redacted = redact(well_formed(text))
-        return self.redacted
+            self.clean = self._growing.redact(well_formed(text))
+        return self.clean
 
 
 @dataclass(slots=True)
@@ -74,9 +76,8 @@ class Subscriber:
     With `reads_store_only` it gets no events that are not stored.
     """
 
-    def __init__(self, redact: Callable[[str], str], reads_store_only: bool) -> None:
+    def __init__(self, reads_store_only: bool) -> None:
         self.news = asyncio.Event()
-        self._redact = redact
         self._reads_store_only = reads_store_only
         self._unread: list[_Unread] = []
         self._last_steps: dict[str, int] = {}
@@ -123,7 +124,7 @@ class Subscriber:
         if isinstance(item, ProgressEvent):
             yield item
             return
-        text = item.show(self._redact)
+        text = item.show()
         new = text[_count_equal(unread.shown, text) :]
         unread.shown = text
         if new:
@@ -131,14 +132,10 @@ class Subscriber:
 
 
 class EventHub:
-    """Wakes the subscribers of a session, and keeps running texts for subscribers that join later.
+    """Wakes the subscribers of a session, and keeps running texts for subscribers that join later."""
 
-    `redact` removes secrets from a text before a subscriber sees it.
-    """
-
-    def __init__(self, interval_s: float, redact: Callable[[str], str]) -> None:
+    def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
-        self._redact = redact
         self._subscribers: defaultdict[str, set[Subscriber]] = defaultdict(set)
         self._texts: dict[str, dict[str, PartialText]] = {}
         self._due: set[str] = set()
@@ -146,7 +143,7 @@ class EventHub:
     @contextmanager
     def subscribe(self, session_id: str, *, reads_store_only: bool = False) -> Iterator[Subscriber]:
         """Subscribe to a session until the context ends."""
-        subscriber = Subscriber(self._redact, reads_store_only)
+        subscriber = Subscriber(reads_store_only)
         for text in self._texts.get(session_id, {}).values():
             subscriber.add(text, text.place)
         self._subscribers[session_id].add(subscriber)
@@ -176,7 +173,7 @@ class EventHub:
         """Send a progress message to the current subscribers of a session. Later ones do not get it."""
         if session_id not in self._subscribers:
             return
-        event = ProgressEvent(session_id, continuation_id, self._redact(message))
+        event = ProgressEvent(session_id, continuation_id, redact(message))
         for subscriber in self._subscribers[session_id]:
             subscriber.add(event, place)
         self.wake(session_id)
@@ -190,7 +187,7 @@ class EventHub:
             self._texts.setdefault(session_id, {})[text.continuation_id] = text
             for subscriber in self._subscribers.get(session_id, ()):
                 subscriber.add(text, text.place)
-        text.written, text.redacted = written, None
+        text.written, text.clean = written, None
         if session_id not in self._due and session_id in self._subscribers:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
@@ -199,7 +196,7 @@ class EventHub:
         """End the text of a model call. A second call changes nothing."""
         if text.is_ended:
             return
-        text.is_ended, text.is_complete, text.redacted = True, is_complete, None
+        text.is_ended, text.is_complete, text.clean = True, is_complete, None
         texts = self._texts.get(text.session_id, {})
         if texts.get(text.continuation_id) is text:
             del texts[text.continuation_id]

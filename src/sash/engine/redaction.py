@@ -3,6 +3,7 @@
 import json
 import re
 import string
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,8 @@ from sash.values.validation import check_size
 
 MARK = "[redacted]"
 MAX_OBJECT_BYTES = 16 << 10
+# No secret without spaces is longer, except one that the pattern finds from its first characters on.
+MAX_SECRET_CHARS = 2 << 10
 
 # A text without any of these has no secret. Most texts have none, and this test is much cheaper.
 _hint = re.compile(
@@ -25,7 +28,7 @@ _secret = re.compile(
         (
             r"-----BEGIN [A-Z ]{0,30}PRIVATE KEY-----(?:(?!-----END)[\s\S]){0,8192}"
             r"(?:-----END [A-Z ]{0,30}PRIVATE KEY-----)?",
-            # A web token without its header, which `_find_start` adds.
+            # A web token without its header, which `_iterate_secrets` adds.
             r"(?<=[\w-])\.eyJ[\w-]{8,}+(?:\.[\w-]{8,}+)?",
             r"\bsk-(?:[a-z]+-)?[\w-]{20,}",
             r"\b(?:gh[pousr]_\w{30,}|github_pat_\w{30,}|glpat-[\w-]{20,}|xox[abprs]-[\w-]{10,})",
@@ -48,25 +51,43 @@ _SECRET_KEYS = re.compile(r"(?i)(?:password|passwd|api[_-]?key|token|secret|secr
 
 def redact(text: str) -> str:
     """Return the text with `[redacted]` in place of each secret."""
-    if not _has_hint(text):
-        return text
-    clean, copied = "", 0
-    for found in iterate_matches(_secret, text):
-        clean += text[copied : _find_start(found, copied)] + _mark(found)
-        copied = found.end()
-    return clean + text[copied:] if clean else text
+    return GrowingText().redact(text) if _has_hint(text) else text
+
+
+class GrowingText:
+    """Redacts a text that grows. Only its end is read again, where new text can complete a secret."""
+
+    def __init__(self) -> None:
+        self._settled = 0
+        self._clean = ""
+
+    def redact(self, text: str) -> str:
+        """Return the whole text without secrets. It must start with the text of the last call."""
+        clean, at = self._clean, self._settled
+        limit = len(text) - MAX_SECRET_CHARS
+        for start, end, mark in _iterate_secrets(text, at):
+            if at < limit <= start:
+                self._settled, self._clean = limit, clean + text[at:limit]
+            clean, at = clean + text[at:start] + mark, end
+            if end <= limit:
+                self._settled, self._clean = end, clean
+        if at < limit:
+            self._settled, self._clean = limit, clean + text[at:limit]
+        return clean + text[at:]
 
 
 def _has_hint(text: str) -> bool:
     return next(iterate_matches(_hint, text.lower()), None) is not None
 
 
-def _find_start(found: re.Match[str], earliest: int) -> int:
-    """Return where a secret starts. The header of a web token is in front of what the pattern finds."""
-    start = found.start()
-    if not found.group().startswith("."):
-        return start
-    return earliest + len(found.string[earliest:start].rstrip(_HEADER_CHARS))
+def _iterate_secrets(text: str, at: int) -> Iterator[tuple[int, int, str]]:
+    """Yield the start and the end of each secret after `at`, and the text in its place."""
+    for found in iterate_matches(_secret, text, at):
+        start = found.start()
+        if found.group().startswith("."):  # The header of a web token is in front of what the pattern finds.
+            start = at + len(text[at:start].rstrip(_HEADER_CHARS))
+        at = found.end()
+        yield start, at, _mark(found)
 
 
 def _mark(found: re.Match[str]) -> str:

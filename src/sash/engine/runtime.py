@@ -19,7 +19,6 @@ from sash.engine.notes import Notes
 from sash.engine.parts import Parts
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
-from sash.engine.redaction import redact
 from sash.engine.rendering import MessageRenderer
 from sash.engine.report_verbs import ReportVerbs
 from sash.engine.turn_verbs import TurnVerbs
@@ -321,7 +320,7 @@ def _make_parts(
         renderer=MessageRenderer(zone),
         contexts=ContextBuilder(counter, options.get("system_prompt", SYSTEM_PROMPT)),
         windows=WindowCache(),
-        hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S), redact),
+        hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S)),
         spending=spending,
         rate_limiter=ActionRateLimiter(clock),
         maintenance=Maintenance(

@@ -12,12 +12,12 @@ PIECE_CHARS = 1 << 10
 _OVERLAP_CHARS = 1 << 10
 
 
-def iterate_matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
-    """Yield the matches of a pattern, as its `finditer` does. No match may be empty.
+def iterate_matches(pattern: re.Pattern[str], text: str, start: int = 0) -> Iterator[re.Match[str]]:
+    """Yield the matches of a pattern from `start` on, as its `finditer` does. No match may be empty.
 
     A match longer than `_OVERLAP_CHARS` is found if each of its beginnings of that length matches, too.
     """
-    at = 0
+    at = start
     while at < len(text):
         end, limit = at + PIECE_CHARS, at + PIECE_CHARS + _OVERLAP_CHARS
         at = end
