@@ -31,7 +31,7 @@ from sash.memory.digest import build_digest
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Eviction, Limits, Window
 from sash.memory.words import extract_stems
-from sash.ports.store import ClaimRequest, Cut, Evicted, Turn, TurnEnd
+from sash.ports.turns import ClaimRequest, Cut, Evicted, Turn, TurnEnd
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel
 from sash.values.continuations import Continuation, ContinuationRequest

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sash.ports.store import ClaimRequest
+from sash.ports.turns import ClaimRequest
 from sash.stores import disk
 from sash.stores.files.store import FilesStore
 from sash.testing import FakeClock

@@ -6,7 +6,7 @@ import pytest
 
 from sash.errors import TooManyTurns
 from sash.ports.session_rules import MAX_PENDING_PER_OWNER, MAX_PENDING_PER_SESSION
-from sash.ports.store import ClaimRequest
+from sash.ports.turns import ClaimRequest
 from sash.testing import FakeClock
 from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.ids import new_id

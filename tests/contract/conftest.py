@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sash.ports.store import ClaimRequest
+from sash.ports.turns import ClaimRequest
 from sash.testing import FakeClock
 from sash.values.continuations import Continuation, ContinuationRequest, ContinuationResponse
 from sash.values.ids import new_id

@@ -1,6 +1,6 @@
 """Steps, messages and ends of turns for the tests of the contract."""
 
-from sash.ports.store import Cut, Evicted, TurnEnd
+from sash.ports.turns import Cut, Evicted, TurnEnd
 from sash.values.continuations import ContinuationResponse
 from sash.values.messages import MessageEntry
 from sash.values.steps import (

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from sash.ports.store import Cut, Evicted
+from sash.ports.turns import Cut, Evicted
 from sash.values.stats import Stats
 from tests.contract.sample_values import PLAN, completed, said
 

@@ -11,7 +11,8 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ports.store import Artifact, Bundle, ClaimRequest
+from sash.ports.store import Artifact, Bundle
+from sash.ports.turns import ClaimRequest
 from sash.values.continuations import ArtifactRef
 from sash.values.ids import new_id
 from sash.values.steps import (

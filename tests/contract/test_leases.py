@@ -8,7 +8,7 @@ from sash.errors import (
     LeaseLost,
     SessionBusy,
 )
-from sash.ports.store import ClaimRequest
+from sash.ports.turns import ClaimRequest
 from sash.values.steps import (
     ApprovalGiven,
     HomeChanged,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from sash.ports.store import ClaimRequest
+from sash.ports.turns import ClaimRequest
 from tests.backends import DURABLE
 from tests.contract.sample_values import completed
 

@@ -13,7 +13,8 @@ from sash.errors import (
     SessionExists,
     SessionNotFound,
 )
-from sash.ports.store import Artifact, ClaimRequest
+from sash.ports.store import Artifact
+from sash.ports.turns import ClaimRequest
 from sash.values.continuations import ArtifactRef
 from sash.values.ids import new_id
 from sash.values.sessions import Pin, SessionMemory

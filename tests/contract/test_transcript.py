@@ -7,7 +7,8 @@ import pytest
 from sash.errors import (
     SessionNotFound,
 )
-from sash.ports.store import TurnEnd, Vector
+from sash.ports.store import Vector
+from sash.ports.turns import TurnEnd
 from sash.values.messages import MessageEntry
 from sash.values.steps import (
     Failed,

@@ -12,7 +12,7 @@ from sash.errors import (
     SessionBusy,
     SessionNotFound,
 )
-from sash.ports.store import ClaimRequest, TurnEnd
+from sash.ports.turns import ClaimRequest, TurnEnd
 from sash.values.stats import Stats
 from sash.values.steps import (
     Failed,

@@ -20,6 +20,7 @@ from sash.testing import ScriptedModel, both, calling
 
 TURN_KEY = "the turn"
 QUESTION = "Read the meter and ring the bell."
+WAIT_S = 30
 ANSWER = "I read the meter and rang the bell."
 METER, BELL = calling("read_meter", "c1"), calling("ring_bell", "c2")
 PLANS = {"in_turn": [METER, BELL], "at_once": [both(METER, BELL)]}
@@ -66,6 +67,20 @@ def runtime(store, effects, calls, wait=at_once):
 
     tools = [tool("read_meter", "idempotent"), tool("ring_bell", "unsafe")]
     return Runtime(store, PacedModel(ScriptedModel(script(calls)), wait), tools)
+
+
+async def ask(sash):
+    """Act as a user, perhaps after a crash: resume interrupted turns, and send the message, again if need be.
+
+    Return the session and the result.
+    """
+    sessions = (await sash.list_sessions()).items
+    session = sessions[0] if sessions else await sash.start_session()
+    for continuation in await sash.store.list_continuations("local", session.id):
+        if continuation.status == "interrupted":
+            await sash.resume(continuation.id)
+    sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY, busy="enqueue")
+    return session, await sash.await_continuation(sent.id, timeout_s=WAIT_S)
 
 
 class SerialStore:
@@ -122,9 +137,7 @@ async def main(kind, folder, effects, pace, calls, commit, when):
     store = KillingStore(open_store(kind, folder), int(commit), when)
     wait = store.idle if pace == "slow" else at_once
     async with runtime(store, effects, calls, wait) as sash:
-        session = await sash.start_session()
-        sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY)
-        await sash.await_continuation(sent.id, timeout_s=30)
+        await ask(sash)
     sys.stdout.write(f"{store.count}\n")
 
 

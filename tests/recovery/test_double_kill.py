@@ -8,9 +8,8 @@ from itertools import count
 
 import pytest
 
-from tests.recovery.house import ANSWER, QUESTION, TURN_KEY, SerialStore, at_once, open_store, runtime
+from tests.recovery.house import ANSWER, QUESTION, SerialStore, ask, at_once, open_store, runtime
 
-WAIT_S = 30
 EFFECTS = "effects"
 
 
@@ -52,19 +51,10 @@ class CopyingStore(SerialStore):
 
 
 async def live(kind, folder, calls, pace="fast", copies=None):
-    """Act as a user: start Sash, resume an interrupted turn, and send the message, again if need be.
-
-    A `slow` turn waits after every step until it is on the disk.
-    """
+    """Start Sash and run the turn. A `slow` turn waits after every step until it is on the disk."""
     store = CopyingStore(open_store(kind, folder), folder, copies) if copies else open_store(kind, folder)
     async with runtime(store, folder / EFFECTS, calls, store.idle if pace == "slow" else at_once) as sash:
-        sessions = (await sash.list_sessions()).items
-        session = sessions[0] if sessions else await sash.start_session()
-        for continuation in await sash.store.list_continuations("local", session.id):
-            if continuation.status == "interrupted":
-                await sash.resume(continuation.id)
-        sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY, busy="enqueue")
-        result = await sash.await_continuation(sent.id, timeout_s=WAIT_S)
+        session, result = await ask(sash)
         transcript = await sash.store.messages("local", session.id)
         events = await sash.store.events("local", session.id)
     return result, [(m.message.role, m.message.text) for m in transcript], events

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.recovery.house import ANSWER, QUESTION, TURN_KEY, open_store, runtime
+from tests.recovery.house import ANSWER, QUESTION, ask, open_store, runtime
 
 ROOT = Path(__file__).parents[2]
-WAIT_S = 30
 COMMITS = {("slow", "in_turn"): 6, ("fast", "in_turn"): 4, ("slow", "at_once"): 5, ("fast", "at_once"): 4}
 
 
@@ -32,14 +31,9 @@ async def written(kind, folder):
 
 
 async def take_over(kind, folder, effects, calls):
-    """Act as a user after a crash: start again, resume the interrupted turn, send the message again."""
+    """Start again in the folder of a dead process."""
     async with runtime(open_store(kind, folder), effects, calls) as sash:
-        [session] = (await sash.list_sessions()).items
-        for continuation in await sash.store.list_continuations("local", session.id):
-            if continuation.status == "interrupted":
-                await sash.resume(continuation.id)
-        sent = await sash.send_message(session.id, QUESTION, idempotency_key=TURN_KEY, busy="enqueue")
-        result = await sash.await_continuation(sent.id, timeout_s=WAIT_S)
+        session, result = await ask(sash)
         transcript = await sash.store.messages("local", session.id)
         window = await sash.store.window("local", session.id)
         return result, transcript, window

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from sash.errors import InvalidInput, StoreUnavailable
-from sash.ports.store import TurnEnd
+from sash.ports.turns import TurnEnd
 from sash.stores.files.records import Commit, SessionFile
 from sash.values.codec import decode, encode
 from sash.values.continuations import Action, ArtifactRef, Continuation, ContinuationRequest

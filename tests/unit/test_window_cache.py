@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.memory.window import Limits, Window
-from sash.ports.store import Lease, Turn
+from sash.ports.turns import Lease, Turn
 from sash.values.continuations import Continuation, ContinuationRequest
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session

@@ -8,7 +8,8 @@ from sash.engine.turn.progress import Progress
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.ports.model import Answer, Usage
-from sash.ports.store import Store, Turn
+from sash.ports.store import Store
+from sash.ports.turns import Turn
 from sash.values.sessions import Budgets, ModelConfig
 from sash.values.stats import NO_STATS, Bill, Stats, sum_bills
 

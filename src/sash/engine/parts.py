@@ -20,8 +20,9 @@ from sash.models.catalog import Catalog
 from sash.ports.embedder import Embedder
 from sash.ports.intents import Intents
 from sash.ports.model import Model, check_options
-from sash.ports.store import Store, Turn
+from sash.ports.store import Store
 from sash.ports.tools import ToolRegistry
+from sash.ports.turns import Turn
 from sash.values.clock import Clock
 from sash.values.ids import Ulids
 from sash.values.sessions import ModelConfig, OperatorLimits, Session

@@ -35,8 +35,9 @@ from sash.ports.embedder import Embedder
 from sash.ports.home import Home
 from sash.ports.intents import Intents
 from sash.ports.model import Model, complete_model
-from sash.ports.store import LEASE_S, Store, SweepCounts
+from sash.ports.store import Store, SweepCounts
 from sash.ports.tools import ToolRegistry, ToolSpec
+from sash.ports.turns import LEASE_S
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.ids import Ulids

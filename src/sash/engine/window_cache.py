@@ -7,7 +7,7 @@ from typing import Any
 from sash.home.briefing import HomeBriefing
 from sash.memory.window import Eviction, Window
 from sash.memory.words import normalize
-from sash.ports.store import Turn
+from sash.ports.turns import Turn
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 

@@ -30,7 +30,7 @@ from sash.errors import (
     StoreUnavailable,
     WriteRefused,
 )
-from sash.ports.store import BegunTurn, ClaimRequest, Turn, TurnEnd
+from sash.ports.turns import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
 from sash.values.requests import BusyPolicy
 from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody, bill_steps

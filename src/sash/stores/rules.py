@@ -24,7 +24,7 @@ from sash.errors import (
     SessionNotFound,
 )
 from sash.ports.session_rules import check_active, check_queue
-from sash.ports.store import ClaimRequest, Cut, Lease, SessionTotals, TurnEnd, WaitingStatus
+from sash.ports.turns import ClaimRequest, Cut, Lease, SessionTotals, TurnEnd, WaitingStatus
 from sash.stores.states import (
     NO_LEASE,
     AmendChange,

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
-from sash.ports.store import SessionTotals, WaitingStatus
+from sash.ports.turns import SessionTotals, WaitingStatus
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session

@@ -13,7 +13,8 @@ from sash.engine.offload import offload
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.errors import LeaseLost
-from sash.ports.store import Artifact, EndWritten, Store, Turn, TurnEnd, WaitingStatus
+from sash.ports.store import Artifact, Store
+from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody, ToolResult

@@ -25,7 +25,7 @@ from sash.engine.window_cache import CachedWindow
 from sash.errors import AnswerCutOff, ModelError
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
-from sash.ports.store import Turn
+from sash.ports.turns import Turn
 from sash.values.sessions import ModelConfig
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall

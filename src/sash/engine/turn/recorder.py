@@ -8,7 +8,7 @@ from sash.engine.parts import Parts
 from sash.engine.turn.runner import add_messages, cache_window
 from sash.engine.window_cache import CachedWindow
 from sash.ports.session_rules import retry_on_change
-from sash.ports.store import TurnEnd
+from sash.ports.turns import TurnEnd
 from sash.values.continuations import Continuation, ContinuationResponse
 from sash.values.sessions import Session
 from sash.values.stats import Stats

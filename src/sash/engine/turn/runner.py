@@ -20,7 +20,7 @@ from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import DIGEST_TOKENS, build_digest
-from sash.ports.store import Cut, Evicted, Turn, TurnEnd
+from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session

@@ -20,8 +20,8 @@ from sash.engine.redaction import MARK, redact, redact_result
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import OpenCall, Progress
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
-from sash.ports.store import Turn
 from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolRegistry, ToolSpec, as_text
+from sash.ports.turns import Turn
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.steps import ApprovalRequested, ToolResult
 

@@ -13,7 +13,7 @@ from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import extract_stems
-from sash.ports.store import Turn
+from sash.ports.turns import Turn
 from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
 

@@ -10,19 +10,8 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
-from sash.ports.store import (
-    CANCELLED,
-    Artifact,
-    BegunTurn,
-    Bundle,
-    ClaimRequest,
-    EndWritten,
-    Lease,
-    SweepCounts,
-    Turn,
-    TurnEnd,
-    Vector,
-)
+from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
+from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport

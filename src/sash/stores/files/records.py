@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sash.ports.store import Evicted, TurnEnd, Vector
+from sash.ports.store import Vector
+from sash.ports.turns import Evicted, TurnEnd
 from sash.values.bounds import Natural
 from sash.values.codec import adapter, decode
 from sash.values.continuations import Continuation

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from sash.errors import SashError
-from sash.ports.store import TurnEnd, Vector
+from sash.ports.store import Vector
+from sash.ports.turns import TurnEnd
 from sash.stores import rules
 from sash.stores.files.damage import DamageReport
 from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line

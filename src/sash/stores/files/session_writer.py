@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from sash.ports.store import TurnEnd
+from sash.ports.turns import TurnEnd
 from sash.stores import disk
 from sash.stores.files.records import (
     Commit,

@@ -6,23 +6,17 @@ from dataclasses import replace
 from datetime import datetime
 
 from sash.memory.words import split_words
-from sash.ports.store import (
+from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
+from sash.ports.turns import (
     CANCELLED,
     LEASE_S,
-    Artifact,
     BegunTurn,
-    Bundle,
     ClaimRequest,
     EndWritten,
     Evicted,
     Lease,
-    Page,
-    StoredMessage,
-    StoredStep,
-    SweepCounts,
     Turn,
     TurnEnd,
-    Vector,
     WaitingStatus,
 )
 from sash.stores import rules

@@ -8,19 +8,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from sash.ports.store import (
-    BegunTurn,
-    ClaimRequest,
-    EndWritten,
-    Evicted,
-    Lease,
-    SessionTotals,
-    StoredMessage,
-    StoredStep,
-    Turn,
-    TurnEnd,
-    Vector,
-)
+from sash.ports.store import StoredMessage, StoredStep, Vector
+from sash.ports.turns import BegunTurn, ClaimRequest, EndWritten, Evicted, Lease, SessionTotals, Turn, TurnEnd
 from sash.stores import rules
 from sash.stores.ledger.word_index import WordIndex
 from sash.stores.states import (

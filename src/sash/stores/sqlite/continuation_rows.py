@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from sash.ports.store import SessionTotals, StoredStep
+from sash.ports.store import StoredStep
+from sash.ports.turns import SessionTotals
 from sash.stores import rules
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL

@@ -7,7 +7,8 @@ from datetime import datetime
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from sash.ports.store import Artifact, Cut, Evicted, StoredMessage, Vector
+from sash.ports.store import Artifact, StoredMessage, Vector
+from sash.ports.turns import Cut, Evicted
 from sash.stores import rules
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import find_key, write_digest

@@ -7,23 +7,17 @@ from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
-from sash.ports.store import (
+from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
+from sash.ports.turns import (
     CANCELLED,
     LEASE_S,
-    Artifact,
     BegunTurn,
-    Bundle,
     ClaimRequest,
     EndWritten,
     Evicted,
     Lease,
-    Page,
-    StoredMessage,
-    StoredStep,
-    SweepCounts,
     Turn,
     TurnEnd,
-    Vector,
     WaitingStatus,
 )
 from sash.stores import rules

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sash.ports.store import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
+from sash.ports.turns import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import rules
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
