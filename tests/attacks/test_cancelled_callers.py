@@ -82,13 +82,19 @@ async def cancel_waiting(world, call):
     return {"completed", "cancelled"}
 
 
-async def resume(world, call):
+async def hang_and_die(world):
+    """Start a turn whose process seems to die, and return it."""
     await world.hang()
     [turn] = await world.runtime.open_continuations(world.session.id)
     await world.runtime.abandon_turns()
     world.clock.advance(60)
     await world.store.interrupt_lost()
     world.release.set()
+    return turn
+
+
+async def resume(world, call):
+    turn = await hang_and_die(world)
     await call(world.runtime.resume(turn.id))
     await world.runtime.wait_for_turns()
     with suppress(ContinuationFinal):
@@ -97,12 +103,7 @@ async def resume(world, call):
 
 
 async def retry(world, call):
-    await world.hang()
-    [turn] = await world.runtime.open_continuations(world.session.id)
-    await world.runtime.abandon_turns()
-    world.clock.advance(60)
-    await world.store.interrupt_lost()
-    world.release.set()
+    turn = await hang_and_die(world)
     await call(world.runtime.retry(turn.id))
     await world.runtime.wait_for_turns()
     old = await world.store.get_continuation("local", turn.id)

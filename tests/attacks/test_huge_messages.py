@@ -1,4 +1,4 @@
-"""A huge message does not stop the event loop: the work on it runs in other threads."""
+"""A huge text does not stop the event loop: the work on it runs in other threads."""
 
 import threading
 
@@ -8,7 +8,9 @@ from sash import Runtime
 from sash.engine import redaction
 from sash.engine.turn import runner
 from sash.memory import tokens
-from sash.testing import ScriptedModel
+from sash.ports.tools import ToolSpec
+from sash.stores.memory import MemoryStore
+from sash.testing import ScriptedModel, calling
 
 HUGE = {
     "web tokens": "eyJaaaaaaaa-" * 87_000,
@@ -53,4 +55,20 @@ async def test_a_huge_message_is_handled_outside_of_the_event_loop(make_store, i
             assert ended.status == "completed"
         recorded = await runtime.record_turn(session.id, text, text)
         await runtime.amend_turn(recorded.id, f"{text}.")
+    assert in_loop == []
+
+
+@pytest.mark.parametrize("text", [HUGE["web tokens"], HUGE["passwords"]], ids=["web tokens", "passwords"])
+@pytest.mark.parametrize("wrap", [str, lambda text: {"page": text}], ids=["text", "JSON"])
+async def test_a_huge_result_of_a_tool_is_handled_outside_of_the_event_loop(in_loop, text, wrap):
+    async def read(arguments, context):
+        return wrap(text)
+
+    tools = [ToolSpec("read", "Read a page.", {"type": "object"}, read, safety="idempotent", direct=True)]
+    async with Runtime(MemoryStore(), ScriptedModel(calling("read"), "Done."), tools) as runtime:
+        session = await runtime.start_session()
+        sent = await runtime.send_message(session.id, "Read the page to me.")
+        ended = await runtime.await_continuation(sent.id, timeout_s=60)
+        assert ended.status == "completed"
+        await runtime.call_tool("read", {})
     assert in_loop == []

@@ -54,7 +54,7 @@ class DirectToolCall:
         except Exception as error:
             raise ToolFailed(redact(f"{name} failed: {type(error).__name__}: {error}")) from error
         parts.tools.check_output(spec, result)
-        return redact_result(result)
+        return await redact_result(result)
 
     async def _session(self) -> Session:
         if self.session_id is not None:

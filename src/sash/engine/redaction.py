@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.offload import offload
 from sash.errors import InvalidInput
 from sash.values.long_text import iterate_matches
 from sash.values.step_codec import decode_body, encode_body
@@ -125,8 +126,20 @@ def redact_attachment(part: dict[str, Any]) -> dict[str, Any]:
     return clean
 
 
-def redact_result(result: Any) -> Any:
+async def redact_result(result: Any) -> Any:
     """Return the result of a tool as JSON values without secrets; other objects become text."""
+    return await offload(_measure(result), _redact_result, result)
+
+
+def _measure(result: Any) -> int:
+    """Return the number of characters of a result; 0 if it cannot be written as JSON."""
+    try:
+        return len(result) if isinstance(result, str) else len(json.dumps(result, default=str))
+    except (TypeError, ValueError, RecursionError):
+        return 0
+
+
+def _redact_result(result: Any) -> Any:
     if isinstance(result, str):
         return redact(result)
     try:

@@ -216,7 +216,7 @@ def append(
 ) -> AppendChange:
     """Number new steps, and return them with the state of the lease after the write.
 
-    With `release`, the worker gives the lease back.
+    With `release`, the worker gives the lease back. Raise `LeaseLost` if the worker does not hold it.
     """
     held = check_lease(lease, turn)
     numbered = number_steps(held, steps, now)

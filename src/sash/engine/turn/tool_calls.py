@@ -258,7 +258,7 @@ class ToolCalls:
         if call.is_suspect and not outcome_of.before:
             outcome_of = replace(outcome_of, before=_observe(call).before)
         self._tools.check_output(spec, outcome_of.result)
-        text = await as_text(redact_result(outcome_of.result), context)
+        text = await as_text(await redact_result(outcome_of.result), context)
         self._write_result(call, text, checked.action("done", outcome_of), checked.artifacts, spec.cost)
 
     async def _preview(self, checked: "_CheckedCall") -> None:
@@ -268,13 +268,13 @@ class ToolCalls:
         except Exception as error:
             would = redact(_describe(error))
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
-        text = await as_text(redact_result(shown), checked.context)
+        text = await as_text(await redact_result(shown), checked.context)
         self._write_result(checked.call, text, checked.action("dry_run"))
 
     async def _describe_effect(self, checked: "_CheckedCall") -> Any:
         """Return the effect of a call as JSON values. Raise the error of the tool's preview."""
         preview = checked.spec.preview
-        return redact_result(
+        return await redact_result(
             await run_foreign(preview(checked.arguments, checked.context)) if preview else checked.arguments
         )
 

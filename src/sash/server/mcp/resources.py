@@ -35,7 +35,8 @@ GUIDE = """\
 * To read the house without the agent: `search_index`, `get_states`, `get_history`, `get_logbook`,
   `diagnose_entity`, `analyze_errors`. They change nothing.
 * The agent changes nothing in the house unless the session's `policy` allows it: `allow_actuation`, and the
-  services in `allowlisted_services`. Each of `response.actions` says whether it was `verified`.
+  services in `allowlisted_services`. A policy beyond the operator's settings is refused
+  (`policy_exceeds_operator`). Each of `response.actions` says whether it was `verified`.
 * An error has a stable `code`, and a `message` with the remedy.
 """
 

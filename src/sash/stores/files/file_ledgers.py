@@ -219,7 +219,7 @@ class FileLedgers(Ledgers):
                 turn = entry.continuation
                 if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
                     self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
-        self._writer.update_files(ledgers)
+        self._writer.write_outdated_sessions(ledgers)
         before = {key: (ledger.session, _final_turns(ledger)) for key, ledger in self._ledgers.items()}
         swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
         for key, ledger in self._ledgers.items():
@@ -228,7 +228,7 @@ class FileLedgers(Ledgers):
                 self._writer.outdated.add(key)
             for continuation_id in _final_turns(ledger) - final_turns:
                 self._writer.log(ledger, ledger.entry(continuation_id), 1)
-        self._writer.update_files(ledgers)
+        self._writer.write_outdated_sessions(ledgers)
         self._writer.drop_swept_logs(ledgers)
         self._deleted.write(self._spent)
         return swept

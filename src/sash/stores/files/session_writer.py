@@ -98,7 +98,7 @@ class SessionWriter:
                 disk.append(self._log_path(ledger, entry), lines, new=True)
         self.write_session(ledger)
 
-    def update_files(self, ledgers: Iterable[Ledger]) -> None:
+    def write_outdated_sessions(self, ledgers: Iterable[Ledger]) -> None:
         """Write `session.json` of all sessions whose logs are newer than it."""
         for ledger in ledgers:
             if ledger.session.id in self.outdated:
