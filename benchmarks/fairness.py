@@ -145,7 +145,7 @@ async def make_data(folder: Path, message_count: int) -> str:
         for n in range(1, message_count + 1)
     )
     bundle = Bundle(session, messages=messages, evicted_count=message_count - 20)
-    imported = replace(bundle, messages=messages[: message_count * 6 // 10], evicted_count=0)
+    imported = replace(bundle, messages=messages[: message_count * 88 // 100], evicted_count=0)
     store = SqliteStore(folder / "sash.db")
     await store.open()
     await store.import_session(bundle)
