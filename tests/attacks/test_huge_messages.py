@@ -1,12 +1,15 @@
 """A huge text does not stop the event loop: the work on it runs in other threads."""
 
+import asyncio
 import threading
+from contextlib import aclosing
 
 import pytest
 
 from sash import Runtime
-from sash.engine import redaction
+from sash.engine import redaction, turn_verbs
 from sash.engine.turn import runner
+from sash.errors import InvalidInput
 from sash.memory import tokens
 from sash.ports.tools import ToolSpec
 from sash.stores.memory import MemoryStore
@@ -27,6 +30,7 @@ def in_loop(monkeypatch):
     found, loop_thread = [], threading.get_ident()
     for module, name in (
         (redaction, "_has_hint"),
+        (redaction, "_iterate_secrets"),
         (tokens, "_count_tokens"),
         (runner, "_extend_digest"),
     ):
@@ -56,6 +60,81 @@ async def test_a_huge_message_is_handled_outside_of_the_event_loop(make_store, i
         recorded = await runtime.record_turn(session.id, text, text)
         await runtime.amend_turn(recorded.id, f"{text}.")
     assert in_loop == []
+
+
+SECRETIVE = HUGE["passwords"]
+
+
+async def test_huge_attachments_are_redacted_outside_of_the_event_loop(in_loop):
+    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": SECRETIVE[:900_000]}}
+    async with Runtime(MemoryStore(), ScriptedModel("Done.")) as runtime:
+        session = await runtime.start_session()
+        sent = await runtime.send_message(session.id, "Listen.", attachments=[sound])
+        await runtime.await_continuation(sent.id, timeout_s=60)
+    assert in_loop == []
+
+
+async def test_the_long_texts_of_one_owner_do_not_delay_another_owner(monkeypatch):
+    may_end, redact = threading.Event(), turn_verbs.redact
+
+    def redact_slowly(text):
+        if text.startswith("greedy"):
+            may_end.wait(60)
+        return redact(text)
+
+    monkeypatch.setattr(turn_verbs, "redact", redact_slowly)
+    async with Runtime(MemoryStore(), ScriptedModel(lambda request: "Done.")) as runtime:
+        greedy = [await runtime.start_session(owner="greedy") for _ in range(40)]
+        victim = await runtime.start_session(owner="victim")
+        text = "word " * 10_000
+        floods = [
+            asyncio.create_task(runtime.send_message(session.id, f"greedy {text}", owner="greedy"))
+            for session in greedy
+        ]
+        await asyncio.sleep(0)
+        sent = await runtime.send_message(victim.id, text, owner="victim")
+        ended = await runtime.await_continuation(sent.id, owner="victim", timeout_s=60)
+        assert ended.status == "completed"
+        assert not any(flood.done() for flood in floods)
+        may_end.set()
+        await asyncio.gather(*floods)
+
+
+async def test_a_huge_image_url_is_refused_before_it_is_redacted(in_loop):
+    image = {"type": "image_url", "image_url": {"url": "https://a.example/x.png", "detail": SECRETIVE}}
+    async with Runtime(MemoryStore(), ScriptedModel("Done.")) as runtime:
+        session = await runtime.start_session()
+        with pytest.raises(InvalidInput):
+            await runtime.send_message(session.id, "Look.", attachments=[image])
+    assert in_loop == []
+
+
+async def test_a_huge_answer_is_redacted_outside_of_the_event_loop(in_loop):
+    model = ScriptedModel(lambda request: "password:hunter22" * 60_000)
+    async with Runtime(MemoryStore(), model) as runtime:
+        session = await runtime.start_session()
+        sent = await runtime.send_message(session.id, "Tell me.")
+        async with asyncio.timeout(60), aclosing(runtime.events(session.id)) as events:
+            async for event in events:
+                if event.type == "final":
+                    break
+        ended = await runtime.await_continuation(sent.id, timeout_s=60)
+        assert ended.status == "completed"
+    # The model of this test reports no tokens, so the budget counts them.
+    assert set(in_loop) <= {"_count_tokens"}
+
+
+async def test_huge_arguments_of_a_tool_call_are_redacted_outside_of_the_event_loop(in_loop):
+    async def note(arguments, context):
+        return "noted"
+
+    tools = [ToolSpec("note", "Note.", {"type": "object"}, note, safety="idempotent")]
+    call = calling("note", text=SECRETIVE)
+    async with Runtime(MemoryStore(), ScriptedModel(call, "Done."), tools) as runtime:
+        session = await runtime.start_session()
+        sent = await runtime.send_message(session.id, "Note that.")
+        assert (await runtime.await_continuation(sent.id, timeout_s=60)).status == "completed"
+    assert set(in_loop) <= {"_count_tokens"}
 
 
 @pytest.mark.parametrize("text", [HUGE["web tokens"], HUGE["passwords"]], ids=["web tokens", "passwords"])

@@ -1,6 +1,6 @@
 """Fair shares: how many expensive requests of one owner run at a time, so that other owners are not delayed.
 
-A request past its owner's share waits in the owner's line. A request past the line is refused at once.
+A request past its owner's share waits in the owner's queue. A request past the queue is refused at once.
 """
 
 import asyncio
@@ -37,7 +37,7 @@ class OwnerShares:
 
     def __init__(self) -> None:
         self._running: Counter[tuple[str, Work]] = Counter()
-        self._lines: dict[tuple[str, Work], deque[asyncio.Future[None]]] = {}
+        self._queues: dict[tuple[str, Work], deque[asyncio.Future[None]]] = {}
 
     @asynccontextmanager
     async def use(self, owner: str, work: Work) -> AsyncIterator[None]:
@@ -46,40 +46,40 @@ class OwnerShares:
         if self._running[key] < share.running:
             self._running[key] += 1
         else:
-            await self._wait_in_line(key, share)
+            await self._wait_in_queue(key, share)
         try:
             yield
         finally:
             self._pass_on(key)
 
-    async def _wait_in_line(self, key: tuple[str, Work], share: Share) -> None:
-        line = self._lines.setdefault(key, deque())
-        if len(line) >= share.waiting:
+    async def _wait_in_queue(self, key: tuple[str, Work], share: Share) -> None:
+        queue = self._queues.setdefault(key, deque())
+        if len(queue) >= share.waiting:
             raise TooManyRequests(
                 f"you have {share.running + share.waiting} requests of this kind ({key[1]}) under way, the "
                 "maximum: try again when one of them has ended",
                 limit=share.running + share.waiting,
             )
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        line.append(turn)
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        queue.append(place)
         try:
-            await turn
+            await place
         except asyncio.CancelledError:
-            if turn.done() and not turn.cancelled():
+            if place.done() and not place.cancelled():
                 self._pass_on(key)  # The place was given to this request at the same moment.
-            elif turn in line:
-                line.remove(turn)
+            elif place in queue:
+                queue.remove(place)
             raise
 
     def _pass_on(self, key: tuple[str, Work]) -> None:
-        """Give a free place to the first request in line."""
-        line = self._lines.get(key)
-        while line:
-            turn = line.popleft()
-            if not turn.done():
-                turn.set_result(None)
+        """Give a free place to the first request in the queue."""
+        queue = self._queues.get(key)
+        while queue:
+            place = queue.popleft()
+            if not place.done():
+                place.set_result(None)
                 return
-        self._lines.pop(key, None)
+        self._queues.pop(key, None)
         self._running[key] -= 1
         if not self._running[key]:
             del self._running[key]

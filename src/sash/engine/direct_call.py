@@ -8,7 +8,7 @@ from typing import Any
 
 from sash.engine.foreign_code import run_foreign
 from sash.engine.parts import Parts
-from sash.engine.redaction import redact, redact_result
+from sash.engine.redaction import redact
 from sash.engine.turn.journal import keep_artifact
 from sash.errors import InvalidInput, SashError, ToolFailed, ToolNotFound
 from sash.ports.tools import ToolContext
@@ -54,7 +54,7 @@ class DirectToolCall:
         except Exception as error:
             raise ToolFailed(redact(f"{name} failed: {type(error).__name__}: {error}")) from error
         parts.tools.check_output(spec, result)
-        return await redact_result(result)
+        return await parts.clean_result(self.owner, result)
 
     async def _session(self) -> Session:
         if self.session_id is not None:
@@ -65,9 +65,7 @@ class DirectToolCall:
     async def _keep(self, data: bytes, kind: str, name: str) -> ArtifactRef:
         if self.session_id is None:
             raise InvalidInput("the tool stores its result in a session: pass a session_id")
-        return await keep_artifact(
-            self.parts.store, self.parts.new_id(), self.owner, self.session_id, data, kind, name
-        )
+        return await keep_artifact(self.parts, self.owner, self.session_id, data, kind, name)
 
 
 def _ignore_progress(message: str) -> None:

@@ -20,6 +20,8 @@ from sash.values.validation import well_formed
 PARTIAL_INTERVAL_S = 0.5
 # A subscriber that reads slowly loses its oldest events that are not stored.
 MAX_UNREAD = 100
+# Redaction of more characters at once would stop the event loop for too long.
+MAX_NEW_CHARS = 32 << 10
 # A subscriber knows the last step that it has read of this many turns.
 MAX_TURNS = 16
 _END = sys.maxsize
@@ -50,14 +52,20 @@ class PartialText:
     written: str = ""
     is_ended: bool = False
     is_complete: bool = False
-    clean: str | None = None
+    is_new: bool = False
+    clean: str = ""
     _growing: GrowingText = field(default_factory=GrowingText)
 
     def show(self) -> str:
-        """Return the text without secrets. It is redacted once for all subscribers."""
-        if self.clean is None:
-            text = self.written if self.is_complete else _whole_words(self.written)
-            self.clean = self._growing.redact(well_formed(text))
+        """Return the text without secrets. It is redacted once for all subscribers.
+
+        A text that has grown too much at once is not shown any further. The end of its turn has all of it.
+        """
+        if self.is_new:
+            self.is_new = False
+            text = well_formed(self.written if self.is_complete else _whole_words(self.written))
+            if self._growing.count_unsettled(text) <= MAX_NEW_CHARS:
+                self.clean = self._growing.redact(text)
         return self.clean
 
 
@@ -187,7 +195,7 @@ class EventHub:
             self._texts.setdefault(session_id, {})[text.continuation_id] = text
             for subscriber in self._subscribers.get(session_id, ()):
                 subscriber.add(text, text.place)
-        text.written, text.clean = written, None
+        text.written, text.is_new = written, True
         if session_id not in self._due and session_id in self._subscribers:
             self._due.add(session_id)
             asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
@@ -196,7 +204,7 @@ class EventHub:
         """End the text of a model call. A second call changes nothing."""
         if text.is_ended:
             return
-        text.is_ended, text.is_complete, text.clean = True, is_complete, None
+        text.is_ended, text.is_complete, text.is_new = True, is_complete, True
         texts = self._texts.get(text.session_id, {})
         if texts.get(text.continuation_id) is text:
             del texts[text.continuation_id]

@@ -1,15 +1,17 @@
 """The parts that all turns of one runtime share."""
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from sash.engine.budget import Spending
 from sash.engine.context import ContextBuilder
 from sash.engine.event_hub import EventHub
 from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.local_time import LocalTime
+from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
 from sash.engine.policy import ActionRateLimiter
-from sash.engine.redaction import redact_json
+from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
@@ -47,6 +49,7 @@ class Parts:
     contexts: ContextBuilder
     windows: WindowCache
     hub: EventHub
+    long_work: LongWork
     spending: Spending
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance
@@ -70,6 +73,10 @@ class Parts:
         max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         now = self.local_time.format(self.clock.now())
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
+
+    async def clean_result(self, owner: str, result: Any) -> Any:
+        """Return the result of a tool as JSON values without secrets; other objects become text."""
+        return await self.long_work.run(owner, measure_result(result), redact_result, result)
 
     def clean_model(self, config: ModelConfig) -> ModelConfig:
         """Return a configuration without secrets. Raise `InvalidInput` if it has reserved options."""

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.offload import offload
 from sash.errors import InvalidInput
 from sash.values.long_text import iterate_matches
 from sash.values.step_codec import decode_body, encode_body
@@ -61,6 +60,10 @@ class GrowingText:
     def __init__(self) -> None:
         self._settled = 0
         self._clean = ""
+
+    def count_unsettled(self, text: str) -> int:
+        """Return the number of characters that `redact` would read."""
+        return len(text) - self._settled
 
     def redact(self, text: str) -> str:
         """Return the whole text without secrets. It must start with the text of the last call."""
@@ -126,12 +129,7 @@ def redact_attachment(part: dict[str, Any]) -> dict[str, Any]:
     return clean
 
 
-async def redact_result(result: Any) -> Any:
-    """Return the result of a tool as JSON values without secrets; other objects become text."""
-    return await offload(_measure(result), _redact_result, result)
-
-
-def _measure(result: Any) -> int:
+def measure_result(result: Any) -> int:
     """Return the number of characters of a result; 0 if it cannot be written as JSON."""
     try:
         return len(result) if isinstance(result, str) else len(json.dumps(result, default=str))
@@ -139,7 +137,8 @@ def _measure(result: Any) -> int:
         return 0
 
 
-def _redact_result(result: Any) -> Any:
+def redact_result(result: Any) -> Any:
+    """Return the result of a tool as JSON values without secrets; other objects become text."""
     if isinstance(result, str):
         return redact(result)
     try:

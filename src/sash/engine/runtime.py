@@ -12,6 +12,7 @@ from sash.engine.detached import detached
 from sash.engine.event_feed import EventFeeds
 from sash.engine.event_hub import PARTIAL_INTERVAL_S, EventHub
 from sash.engine.local_time import LocalTime
+from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
 from sash.engine.memory_tools import memory_tools as make_memory_tools
 from sash.engine.note_verbs import NoteVerbs
@@ -322,6 +323,7 @@ def _make_parts(
         contexts=ContextBuilder(counter, options.get("system_prompt", SYSTEM_PROMPT)),
         windows=WindowCache(),
         hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S)),
+        long_work=LongWork(),
         spending=spending,
         rate_limiter=ActionRateLimiter(clock),
         maintenance=Maintenance(

@@ -11,7 +11,7 @@ from sash.engine.detached import detached
 from sash.engine.direct_call import DirectToolCall
 from sash.engine.event_feed import EventFeeds
 from sash.engine.fixed_model import check_fixed_model
-from sash.engine.offload import offload
+from sash.engine.long_work import MAX_INLINE_CHARS
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
@@ -78,11 +78,17 @@ class TurnVerbs(SessionVerbs):
 
     async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Start the turn that a request describes. The turn is in the store when this returns."""
-        request = await offload(len(sent.message), self._clean, sent)
+        check_images(sent.attachments, allow_remote=self._allow_image_urls)
+        request = await self._clean(owner, sent)
         return await self._begin(check_label("session_id", session_id), owner, request, sent.busy)
 
-    def _clean(self, sent: SendMessage) -> ContinuationRequest:
+    async def _clean(self, owner: str, sent: SendMessage) -> ContinuationRequest:
         """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""
+        has_only_text = not (sent.attachments or sent.metadata or sent.planner_hints or sent.model)
+        size = len(sent.message) if has_only_text else MAX_INLINE_CHARS + 1
+        return await self._parts.long_work.run(owner, size, self._redact, sent)
+
+    def _redact(self, sent: SendMessage) -> ContinuationRequest:
         check_size(len(sent.message.encode()), self._max_message_bytes)
         if sent.attachments:
             check_size(len(json.dumps(sent.attachments)), self._max_message_bytes)
@@ -107,7 +113,6 @@ class TurnVerbs(SessionVerbs):
         busy: BusyPolicy = "reject",
         retry_of: str | None = None,
     ) -> Continuation:
-        check_images(request.attachments, allow_remote=self._allow_image_urls)
         if request.model is not None:
             await self._check_model(owner, session_id, request.model)
         new = self._make_continuation(session_id, owner, request, retry_of)
@@ -140,8 +145,8 @@ class TurnVerbs(SessionVerbs):
     ) -> Continuation:
         """Add a turn that another agent answered. `amend_turn` can set a missing `ai_response` later."""
         sent = SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
-        request = await offload(len(sent.message), self._clean, sent)
-        answer = None if ai_response is None else await self._clean_answer(ai_response)
+        request = await self._clean(owner, sent)
+        answer = None if ai_response is None else await self._clean_answer(owner, ai_response)
         new = self._make_continuation(session_id, owner, request)
         return _check_key(new, await self._worker.record(new, answer))
 
@@ -149,13 +154,13 @@ class TurnVerbs(SessionVerbs):
         self, continuation_id: str, ai_response: str, *, owner: str = DEFAULT_OWNER
     ) -> Continuation:
         """Set or replace the answer of a completed turn, in the window and in the transcript."""
-        return await amend(self._parts, owner, continuation_id, await self._clean_answer(ai_response))
+        return await amend(self._parts, owner, continuation_id, await self._clean_answer(owner, ai_response))
 
-    async def _clean_answer(self, answer: Any) -> str:
+    async def _clean_answer(self, owner: str, answer: Any) -> str:
         if not isinstance(answer, str):
             raise InvalidInput(f"ai_response must be a string, got {type(answer).__name__}")
         check_size(len(check_text(answer).encode()), self._max_message_bytes)
-        return await offload(len(answer), redact, answer)
+        return await self._parts.long_work.run(owner, len(answer), redact, answer)
 
     async def list_turns(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, limit: int | None = None
@@ -211,6 +216,7 @@ class TurnVerbs(SessionVerbs):
         if old.status not in FINAL and old.status != "interrupted":
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
         request = replace(old.request, idempotency_key=None)
+        check_images(request.attachments, allow_remote=self._allow_image_urls)
         again = await self._begin(old.session_id, owner, request, retry_of=old.id)
         if old.status == "interrupted":
             with suppress(ContinuationFinal):

@@ -25,13 +25,6 @@ BACKLOG = 2048
 MAX_HEAD_BYTES = 32 * 1024
 
 
-class _CancelledRequestFilter(logging.Filter):
-    """Removes the tracebacks of requests that the server cancels when it stops."""
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
-
-
 class HttpServer(uvicorn.Server):
     """Serves an app. Before it stops, it drains the runtime: running turns end or are marked interrupted."""
 
@@ -53,9 +46,6 @@ class HttpServer(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         await self._runtime.drain(grace_s=self._drain_s)
         await super().shutdown(sockets)
-
-
-_CANCELLED_REQUESTS = _CancelledRequestFilter()
 
 
 @asynccontextmanager
@@ -85,8 +75,7 @@ async def listen(
         timeout_graceful_shutdown=timeouts.close_s,
     )
     server = HttpServer(config, runtime, timeouts.drain_s)
-    logging.getLogger("uvicorn.error").addFilter(_CANCELLED_REQUESTS)
-    with _bind_socket(settings, timeouts.unread_ms) as bound:
+    with _hide_cancelled_requests(), _bind_socket(settings, timeouts.unread_ms) as bound:
         serving = asyncio.create_task(server.serve([bound]))
         serving.add_done_callback(lambda _: server.is_listening.set())
         try:
@@ -97,6 +86,21 @@ async def listen(
         finally:
             server.should_exit = True
             await serving
+
+
+@contextmanager
+def _hide_cancelled_requests() -> Iterator[None]:
+    """Log no tracebacks of requests that the server cancels when it stops."""
+
+    def is_shown(record: logging.LogRecord) -> bool:
+        return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+
+    logger = logging.getLogger("uvicorn.error")
+    logger.addFilter(is_shown)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_shown)
 
 
 @contextmanager

@@ -11,6 +11,9 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from sash.errors import InvalidInput
+from sash.values.validation import ATTACHMENTS
+
+PART_TYPES = ("text", *ATTACHMENTS)
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
 # Spaces, control characters and backslashes are read in different ways by different programs.
@@ -28,11 +31,16 @@ _EMBEDDED_V4 = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
 
 
 def check_images(parts: Iterable[Mapping[str, Any]], *, allow_remote: bool) -> None:
-    """Raise `InvalidInput` if a content part has an image URL that is not allowed.
+    """Raise `InvalidInput` if a content part is of another type than text, image and recording.
 
-    `data:` images are always allowed, public `http:` and `https:` images with `allow_remote`.
+    The same if it has an image URL that is not allowed. `data:` images are always allowed, public `http:` and
+    `https:` images with `allow_remote`.
     """
     for part in parts:
+        if part.get("type") not in PART_TYPES:
+            _refuse(
+                f"a part of a message must be one of {', '.join(PART_TYPES)}, got {part.get('type')!r:.80}"
+            )
         image = part.get("image_url")
         url = image.get("url") if isinstance(image, Mapping) else image
         if url is not None:
@@ -49,7 +57,8 @@ def check_image_url(url: Any, *, allow_remote: bool) -> None:
         _refuse("an image URL may not contain spaces, control characters or backslashes")
     try:
         parsed = urlsplit(url)
-        host, _ = (parsed.hostname or "").lower(), parsed.port
+        host = (parsed.hostname or "").lower()
+        parsed.port  # noqa: B018  It raises ValueError if the port is invalid.
     except ValueError:
         _refuse("the image URL is invalid")
     if parsed.scheme not in ("http", "https"):

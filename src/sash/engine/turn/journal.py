@@ -6,14 +6,14 @@ journal, without gaps. `flush` waits until all steps are on the disk.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
-from sash.engine.event_hub import EventHub, PartialText, Place
-from sash.engine.offload import offload
+from sash.engine.event_hub import PartialText, Place
+from sash.engine.parts import Parts
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.errors import LeaseLost
-from sash.ports.store import Artifact, Store
+from sash.ports.store import Artifact
 from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
@@ -29,15 +29,13 @@ class Journal:
     Events that are not stored get their place after the last step that was written or queued.
     """
 
-    def __init__(
-        self, store: Store, turn: Turn, progress: Progress, hub: EventHub, new_id: Callable[[], str]
-    ) -> None:
+    def __init__(self, parts: Parts, turn: Turn, progress: Progress) -> None:
         self.steps = list(turn.steps)
-        self._store = store
+        self._parts = parts
+        self._store = parts.store
+        self._hub = parts.hub
         self._turn = turn
         self._progress = progress
-        self._hub = hub
-        self._new_id = new_id
         self._unwritten: list[tuple[StepBody, Place]] = []
         self._place = Place(turn.steps[-1].n if turn.steps else 0, turn.cursor)
         self._ending: list[Place] = []
@@ -45,8 +43,17 @@ class Journal:
         self._is_closed = False
 
     def write(self, *steps: StepBody) -> None:
-        """Apply steps to the progress, and write them in the background."""
-        for step in self._queue(steps):
+        """Remove the secrets of steps, apply the steps to the progress, and write them in the background."""
+        self._write_clean(_redact_steps(steps))
+
+    async def write_long(self, size: int, *steps: StepBody) -> None:
+        """Do the same as `write` for steps whose texts together may be long: `size` characters."""
+        owner = self._turn.session.owner
+        self._write_clean(await self._parts.long_work.run(owner, size, _redact_steps, steps))
+
+    def _write_clean(self, steps: Sequence[StepBody]) -> None:
+        self._queue(steps)
+        for step in steps:
             self._progress.apply(step)
 
     async def close(self) -> list[StepBody]:
@@ -74,7 +81,7 @@ class Journal:
         """Write the remaining steps and release the lease. The continuation then waits with this status."""
         if self._flushing is not None:
             await self.flush()
-        self._queue(steps)
+        self._queue(_redact_steps(steps))
         await self._append(status, stats)
 
     async def take_unwritten(self) -> list[StepBody]:
@@ -105,9 +112,7 @@ class Journal:
     async def keep(self, data: bytes, media_type: str, name: str) -> ArtifactRef:
         """Store a large result as an artifact, and return the reference to it."""
         session = self._turn.session
-        return await keep_artifact(
-            self._store, self._new_id(), session.owner, session.id, data, media_type, name
-        )
+        return await keep_artifact(self._parts, session.owner, session.id, data, media_type, name)
 
     async def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
         """Yield the actions of the session, newest first, each with the key of its tool call."""
@@ -128,16 +133,13 @@ class Journal:
         """Return the text of a new model call, for `EventHub.write`."""
         return PartialText(self._turn.session.id, self._turn.continuation.id, self._place)
 
-    def _queue(self, steps: Sequence[StepBody]) -> list[StepBody]:
-        """Put steps into the write queue without their secrets, and return the queued steps."""
+    def _queue(self, steps: Sequence[StepBody]) -> None:
         self._check_open()
-        clean = [redact_step(step) for step in steps]
         if not self._unwritten:
             asyncio.get_running_loop().call_soon(self._start_flush)
-        for step in clean:
+        for step in steps:
             self._place = Place(self._place.n + 1)
             self._unwritten.append((step, self._place))
-        return clean
 
     def _check_open(self) -> None:
         if self._is_closed:
@@ -168,14 +170,18 @@ class Journal:
 
 
 async def keep_artifact(
-    store: Store, new_id: str, owner: str, session_id: str, data: bytes, media_type: str, name: str
+    parts: Parts, owner: str, session_id: str, data: bytes, media_type: str, name: str
 ) -> ArtifactRef:
     """Store an artifact of a session, and return the reference to it. Text is stored without its secrets."""
     is_text = media_type.startswith(("text/", "application/json"))
-    clean = await offload(len(data), _redact_bytes, data) if is_text else data
-    ref = ArtifactRef(new_id, media_type, len(clean), redact(name))
-    await store.put_artifact(Artifact(ref, session_id, owner, clean))
+    clean = await parts.long_work.run(owner, len(data), _redact_bytes, data) if is_text else data
+    ref = ArtifactRef(parts.new_id(), media_type, len(clean), redact(name))
+    await parts.store.put_artifact(Artifact(ref, session_id, owner, clean))
     return ref
+
+
+def _redact_steps(steps: Sequence[StepBody]) -> list[StepBody]:
+    return [redact_step(step) for step in steps]
 
 
 def _redact_bytes(data: bytes) -> bytes:

@@ -14,7 +14,6 @@ from sash.engine.ceiling import get_budgets
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
-from sash.engine.offload import offload
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -32,6 +31,7 @@ from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
 # A message accepts an id of at most 256 characters, and a number may follow this one.
 MAX_CALL_ID_CHARS = 240
+MAX_NAME_CHARS = 128
 MAX_SENTENCE_CHARS = 1000
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
@@ -106,13 +106,13 @@ class Loop:
             except BudgetReached as passed:
                 return self._stop(passed.budget)
             if answer.tool_calls:
-                self._plan(answer, bill)
+                await self._plan(answer, bill)
                 continue
             if not answer.content.strip():
                 answer = replace(answer, content=EMPTY_ANSWER)
             correction = self._correct(answer)
             if correction is not None and self._progress.sent_back is None:
-                self._journal.write(AnswerSentBack(answer.content, bill))
+                await self._journal.write_long(len(answer.content), AnswerSentBack(answer.content, bill))
                 continue
             self._progress.add_bill(bill)
             if correction is not None:
@@ -129,7 +129,8 @@ class Loop:
             self._context = await self._turn_context.build()
         context, messages = self._context, self._progress.prompt()
         size = sum([len(message["content"]) for message in messages])
-        counted = context.tokens + await offload(size, self._parts.contexts.count_messages, messages)
+        count, run_long = self._parts.contexts.count_messages, self._parts.long_work.run
+        counted = context.tokens + await run_long(self._session.owner, size, count, messages)
         config = await self._budget.reserve(counted, self._config)
         request = ModelRequest([*context.messages, *messages], context.tools, config)
         if not self._turn_context.is_for_other_model and self._request.allow_tools:
@@ -180,7 +181,7 @@ class Loop:
                 _logger.warning("%s failed: %s", type(intents).__name__, redact(str(error)))
         return None
 
-    def _plan(self, answer: Answer, bill: Bill | None) -> None:
+    async def _plan(self, answer: Answer, bill: Bill | None) -> None:
         """Write the answer as a `Plan` step, and a `ToolCall` step for each of its tool calls.
 
         Call ids are made unique within the turn, because some models give the same id again.
@@ -197,7 +198,8 @@ class Loop:
             named = function | {"name": _choose_name(function["name"])}
             calls.append(call | {"id": call_id, "function": named})
         steps = [ToolCall(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
-        self._journal.write(Plan(answer.content, tuple(calls), bill), *steps)
+        size = len(answer.content) + sum([len(step.arguments) for step in steps])
+        await self._journal.write_long(size, Plan(answer.content, tuple(calls), bill), *steps)
         for step in steps:
             # The tool gets the arguments as the model wrote them; the journal has them without secrets.
             self._progress.open_calls[step.call_id].arguments = step.arguments
@@ -251,8 +253,9 @@ def _choose_call_id(given: str) -> str:
 
 
 def _choose_name(given: str) -> str:
-    """Return the tool name that a model gave, or "unnamed" if it is empty or looks like a secret."""
-    return given if given and redact(given) == given else "unnamed"
+    """Return the tool name that a model gave, or "unnamed" if it is empty, long, or looks like a secret."""
+    is_storable = 0 < len(given) <= MAX_NAME_CHARS and redact(given) == given
+    return given if is_storable else "unnamed"
 
 
 def _least(requested: int | None, budget: int) -> int:

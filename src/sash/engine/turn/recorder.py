@@ -3,7 +3,6 @@
 import asyncio
 from weakref import WeakValueDictionary
 
-from sash.engine.offload import offload
 from sash.engine.parts import Parts
 from sash.engine.turn.runner import add_messages, cache_window
 from sash.engine.window_cache import CachedWindow
@@ -67,7 +66,7 @@ class Recorder:
 async def amend(parts: Parts, owner: str, continuation_id: str, answer: str) -> Continuation:
     """Set or replace the answer of a turn."""
     shown = parts.renderer.fill_empty({"role": "assistant", "content": answer})
-    tokens = await offload(len(answer), parts.counter.count_message, shown["content"])
+    tokens = await parts.long_work.run(owner, len(answer), parts.counter.count_message, shown["content"])
     amended = await parts.store.amend(owner, continuation_id, answer, tokens)
     parts.hub.wake(amended.session_id)
     return amended

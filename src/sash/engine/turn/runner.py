@@ -10,7 +10,6 @@ from typing import Any
 
 from sash.engine.budget import TurnBudget
 from sash.engine.ceiling import get_budgets
-from sash.engine.offload import offload
 from sash.engine.parts import Parts, choose_model
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -52,7 +51,7 @@ class TurnRunner:
         names = (parts.model_name(self._config), *parts.model.names[1:])
         budgets = get_budgets(turn.session, parts.operator)
         self._budget = TurnBudget(parts.spending, turn, budgets, self._progress, names)
-        self.journal = Journal(parts.store, turn, self._progress, parts.hub, parts.new_id)
+        self.journal = Journal(parts, turn, self._progress)
         self._tool_calls = ToolCalls(parts, turn, self._progress, self.journal, self._budget)
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
@@ -144,9 +143,11 @@ class TurnRunner:
     async def _complete(self, answered: Answered, window: CachedWindow) -> None:
         """End the turn: its messages join the window and may evict others."""
         parts, turn, progress = self._parts, self._turn, self._progress
-        text = await offload(len(answered.answer.content), redact, answered.answer.content)
+        answer, run_long = answered.answer, parts.long_work.run
+        text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
+        reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tag = LOCAL_TAG if answered.answer.local else frozenset()
+        tag = LOCAL_TAG if answer.local else frozenset()
         change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
@@ -154,7 +155,7 @@ class TurnRunner:
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
-                reasoning_summary=redact(answered.answer.reasoning) or None,
+                reasoning_summary=reasoning or None,
                 actions=tuple(progress.actions),
                 stopped_by=answered.stopped_by,
             ),
@@ -266,7 +267,9 @@ async def add_messages(
 ) -> WindowChange:
     """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
     size = sum([len(message["content"]) for message in messages])
-    entries = await offload(size, _make_entries, parts, continuation, messages, tag)
+    entries = await parts.long_work.run(
+        session.owner, size, _make_entries, parts, continuation, messages, tag
+    )
     evictions = [
         eviction
         for entry, message in zip(entries, messages, strict=True)
@@ -275,7 +278,8 @@ async def add_messages(
     if not evictions:
         return WindowChange(entries)
     evicted = tuple(eviction.message for eviction in evictions)
-    digest = await offload(sum(len(m.text) for m in evicted), _extend_digest, parts, session, evicted)
+    size = sum(len(message.text) for message in evicted)
+    digest = await parts.long_work.run(session.owner, size, _extend_digest, parts, session, evicted)
     cut = Cut(
         tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions),
         tuple(window.window.find_turn_starts()),

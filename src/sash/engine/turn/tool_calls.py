@@ -16,7 +16,7 @@ from sash.engine.ceiling import get_budgets, least
 from sash.engine.foreign_code import run_foreign
 from sash.engine.parts import Parts
 from sash.engine.policy import Verdict, judge
-from sash.engine.redaction import MARK, redact, redact_result
+from sash.engine.redaction import MARK, redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import OpenCall, Progress
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
@@ -48,6 +48,7 @@ class ToolCalls:
     def __init__(
         self, parts: Parts, turn: Turn, progress: Progress, journal: Journal, budget: TurnBudget
     ) -> None:
+        self._parts = parts
         self._tools = parts.tools
         self._rate_limiter = parts.rate_limiter
         self._operator = None if parts.operator is None else parts.operator.policy
@@ -258,7 +259,7 @@ class ToolCalls:
         if call.is_suspect and not outcome_of.before:
             outcome_of = replace(outcome_of, before=_observe(call).before)
         self._tools.check_output(spec, outcome_of.result)
-        text = await as_text(await redact_result(outcome_of.result), context)
+        text = await as_text(await self._clean_result(outcome_of.result), context)
         self._write_result(call, text, checked.action("done", outcome_of), checked.artifacts, spec.cost)
 
     async def _preview(self, checked: "_CheckedCall") -> None:
@@ -268,15 +269,18 @@ class ToolCalls:
         except Exception as error:
             would = redact(_describe(error))
         shown = {"dry_run": True, "note": "nothing was done: the session is in a dry run", "would": would}
-        text = await as_text(await redact_result(shown), checked.context)
+        text = await as_text(await self._clean_result(shown), checked.context)
         self._write_result(checked.call, text, checked.action("dry_run"))
 
     async def _describe_effect(self, checked: "_CheckedCall") -> Any:
         """Return the effect of a call as JSON values. Raise the error of the tool's preview."""
         preview = checked.spec.preview
-        return await redact_result(
+        return await self._clean_result(
             await run_foreign(preview(checked.arguments, checked.context)) if preview else checked.arguments
         )
+
+    async def _clean_result(self, result: Any) -> Any:
+        return await self._parts.clean_result(self._session.owner, result)
 
     def _write_result(
         self,
