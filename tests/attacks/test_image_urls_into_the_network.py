@@ -114,13 +114,16 @@ async def test_an_import_brings_no_such_urls_in(run):  # noqa: F811
         for forged in (in_message, in_turn):
             with pytest.raises(InvalidInput):
                 await runtime.import_session(forged)
+    for part in ("messages", "continuations"):
+        with pytest.raises(InvalidInput):
+            await runtime.import_session(json_with(export, "video_url", part, "image_url"))
     await runtime.import_session(export)
 
 
-def json_with(export, url, part):
+def json_with(export, new, part, old=DATA):
     text = json.dumps(export[part])
-    assert DATA in text
-    return export | {part: json.loads(text.replace(DATA, url))}
+    assert old in text
+    return export | {part: json.loads(text.replace(old, new))}
 
 
 async def test_a_retry_obeys_the_setting_of_today(tmp_path):
