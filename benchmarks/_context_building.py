@@ -64,7 +64,7 @@ class WaitingTurn:
         request = ContinuationRequest(message)
         turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
         progress, parts = Progress.from_steps(message, ()), self.parts
-        journal = Journal(parts.store, turn, progress, parts.hub, parts.new_id)
+        journal = Journal(parts, turn, progress)
         context = TurnContext(parts, turn, self.window, progress, journal, choose_model(turn, parts.operator))
         started = time.perf_counter()
         await context.build()

@@ -73,7 +73,8 @@ def test_the_two_commands_are_those_of_dev_py():
     done = subprocess.run(
         [sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
-    assert re.findall(r"^  (\w+)", done.stdout, re.MULTILINE) == ["setup", "run", "test", "check", "bench"]
+    commands = re.findall(r"^  (\w+)", done.stdout, re.MULTILINE)
+    assert commands == ["setup", "run", "test", "check", "bench", "soak"]
     assert "python3 dev.py test" in (ROOT / ".ci" / "run").read_text()
 
 
