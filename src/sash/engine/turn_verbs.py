@@ -29,6 +29,7 @@ from sash.errors import (
     SessionNotFound,
     StoreUnavailable,
 )
+from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
 from sash.values.events import Event
@@ -111,19 +112,26 @@ class TurnVerbs(SessionVerbs):
         owner: str,
         request: ContinuationRequest,
         busy: BusyPolicy = "reject",
-        retry_of: str | None = None,
+        retry_of: Continuation | None = None,
     ) -> Continuation:
         if request.model is not None:
             await self._check_model(owner, session_id, request.model)
+        if retry_of is not None and retry_of.status == "interrupted":
+            # First, because a client repeats a retry that fails, and the message must not run twice.
+            await self._cancel_interrupted(retry_of)
         new = self._make_continuation(session_id, owner, request, retry_of)
         return _check_key(new, await self._worker.begin(new, busy))
 
     def _make_continuation(
-        self, session_id: str, owner: str, request: ContinuationRequest, retry_of: str | None = None
+        self,
+        session_id: str,
+        owner: str,
+        request: ContinuationRequest,
+        retry_of: Continuation | None = None,
     ) -> Continuation:
-        now = self._parts.clock.now()
+        now, old_id = self._parts.clock.now(), None if retry_of is None else retry_of.id
         return Continuation(
-            self._parts.new_id(), session_id, owner, "running", now, now, request, retry_of=retry_of
+            self._parts.new_id(), session_id, owner, "running", now, now, request, retry_of=old_id
         )
 
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
@@ -211,17 +219,23 @@ class TurnVerbs(SessionVerbs):
 
     @detached
     async def retry(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> Continuation:
-        """Run the message of an ended or interrupted turn again, as a new continuation."""
+        """Run the message of an ended or interrupted turn again, as a new continuation.
+
+        An interrupted turn is cancelled first.
+        """
         old = await self._parts.store.get_continuation(owner, continuation_id)
         if old.status not in FINAL and old.status != "interrupted":
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
         request = replace(old.request, idempotency_key=None)
         check_images(request.attachments, allow_remote=self._allow_image_urls)
-        again = await self._begin(old.session_id, owner, request, retry_of=old.id)
-        if old.status == "interrupted":
-            with suppress(ContinuationFinal):
-                await self._worker.cancel(owner, continuation_id, "retried")
-        return again
+        return await self._begin(old.session_id, owner, request, retry_of=old)
+
+    async def _cancel_interrupted(self, old: Continuation) -> None:
+        """Cancel a turn that will be retried. Raise if its session accepts no new turn now."""
+        check_active(await self.get_session(old.session_id, owner=old.owner))
+        with suppress(ContinuationFinal):
+            await self._worker.claim(old)
+            await self._worker.cancel(old.owner, old.id, "retried")
 
     @detached
     async def approve(

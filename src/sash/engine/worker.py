@@ -151,11 +151,15 @@ class Worker:
         """Claim a waiting continuation, run it and return it. `steps` are written with the claim."""
         if continuation.id in self._running and not steps:
             return continuation
-        self.check_open()
-        claim = self._claim_request(continuation.session_id)
-        turn = await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
+        turn = await self.claim(continuation, steps)
         await self.run(turn)
         return turn.continuation
+
+    async def claim(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Turn:
+        """Claim a waiting continuation without running it. Raise `SessionBusy` if another turn runs."""
+        self.check_open()
+        claim = self._claim_request(continuation.session_id)
+        return await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
         """Add a turn that the agent does not run, and return it."""

@@ -161,7 +161,7 @@ class ToolRegistry:
             raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
         except InvalidText as error:
             raise InvalidInput(f"wrong arguments for {spec.name}: {error.message}") from error
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InvalidInput(f"the arguments for {spec.name} are not JSON: {error}") from error
         if not isinstance(arguments, dict):
             raise InvalidInput(f"the arguments for {spec.name} must be a JSON object")

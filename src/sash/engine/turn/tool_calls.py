@@ -112,7 +112,11 @@ class ToolCalls:
                 raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
             arguments = self._tools.arguments(spec, call.arguments)
         except InvalidInput as error:
-            self._write_result(call, OUTCOME_UNKNOWN if call.is_suspect else error.message)
+            if call.is_suspect:
+                action = _make_action(spec, call, {}, "unknown", _observe(call)) if spec else None
+                self._write_result(call, OUTCOME_UNKNOWN, action)
+            else:
+                self._write_result(call, error.message)
             return
         artifacts: list[ArtifactRef] = []
         checked = _CheckedCall(call, spec, arguments, self._make_context(call, artifacts), artifacts)
@@ -317,7 +321,11 @@ def list_cut_off(tools: ToolRegistry, progress: Progress, text: str = CUT_OFF) -
     for call in progress.open_calls.values():
         spec = tools.specs.get(call.name)
         if spec is not None and call.is_begun and _runs_once(spec):
-            known, arguments = _observe(call), tools.arguments(spec, call.arguments)
+            known = _observe(call)
+            try:
+                arguments = tools.arguments(spec, call.arguments)
+            except InvalidInput:
+                arguments = {}
             outcome: Outcome = "done" if known.verified else "unknown"
             action = _make_action(spec, call, arguments, outcome, known)
             content = CUT_OFF_DONE if known.verified else text
