@@ -21,7 +21,8 @@ from benchmarks._conversations import STARTED_AT, generate_turns
 from benchmarks._prompt_cache import Message
 from benchmarks._report import Row
 from sash import Runtime
-from sash.engine.parts import Parts, choose_model
+from sash.engine.ceiling import find_limits
+from sash.engine.parts import Parts
 from sash.engine.recall import find_missing
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
@@ -65,7 +66,8 @@ class WaitingTurn:
         turn = replace(self.turn, continuation=replace(self.turn.continuation, request=request))
         progress, parts = Progress.from_steps(message, ()), self.parts
         journal = Journal(parts, turn, progress)
-        context = TurnContext(parts, turn, self.window, progress, journal, choose_model(turn, parts.operator))
+        config = find_limits(turn.session, parts.operator, turn.continuation.request).model
+        context = TurnContext(parts, turn, self.window, progress, journal, config)
         started = time.perf_counter()
         await context.build()
         took = time.perf_counter() - started

@@ -4,7 +4,7 @@ import pytest
 
 from sash.errors import ModelFixed
 from sash.testing import ScriptedModel
-from sash.values.sessions import Defaults, ModelConfig, SessionPolicy
+from sash.values.sessions import Budgets, Defaults, ModelConfig, OperatorLimits, SessionPolicy, WindowLimits
 from tests.runtime.conftest import clock, make_store, run  # noqa: F401
 from tests.runtime.talk import answer, turn
 from tests.surfaces.serving import problem, serving
@@ -18,12 +18,13 @@ class Named(ScriptedModel):
     name = "small"
 
 
-@pytest.fixture
-def open_fixed(run):  # noqa: F811
-    """Return a function that opens a runtime whose operator has fixed the model."""
+@pytest.fixture(params=["operator", "defaults"])
+def open_fixed(request, run):  # noqa: F811
+    """Return a function that opens a runtime whose operator, or whose defaults, fix the model."""
+    fixed = {"operator": OperatorLimits(FIXED, Budgets()), "defaults": Defaults(policy=FIXED)}
 
     async def open_fixed(**options):
-        return await run(model=Named("ok"), defaults=Defaults(policy=FIXED), **options)
+        return await run(model=Named("ok"), **{request.param: fixed[request.param]}, **options)
 
     return open_fixed
 
@@ -98,3 +99,18 @@ async def test_the_server_refuses_such_options(tmp_path):
             refused = await served.client.post(f"/v1/sessions/{session_id}/messages", json=body)
             problem(refused, 409, "model_fixed")
         assert not served.runtime.model.requests
+
+
+async def test_a_summary_is_written_by_the_fixed_model(run, make_store):  # noqa: F811
+    store, model = make_store(), Named("word " * 300)
+    before = await run(model=Named("ok"), store=store)
+    large = ModelConfig(name="large", options={"service_tier": "priority"})
+    session = await before.start_session(model=large, window=WindowLimits(max_tokens=400))
+    await before.close()
+    operator = OperatorLimits(FIXED, Budgets())
+    runtime = await run(model=model, store=store, summaries=True, operator=operator)
+    for _ in range(4):
+        await turn(runtime, session)
+        await runtime.wait_for_background()
+    assert any("Summarise" in request.messages[0]["content"] for request in model.requests)
+    assert {(request.config.name, *request.config.options) for request in model.requests} == {(None,)}

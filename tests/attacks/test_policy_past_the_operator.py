@@ -16,6 +16,7 @@ OFF = replace(OPEN, allow_actuation=False)
 DENIED = replace(OPEN, denylisted_services=("switch",))
 OTHER_LIST = replace(OPEN, allowlisted_services=("light",))
 DRY = replace(OPEN, dry_run=True)
+READING = SessionPolicy()
 
 
 class Switch:
@@ -86,9 +87,11 @@ async def test_an_old_approval_does_not_pass_the_operator_of_today(restart):
         (None, Budgets(max_steps=10**12)),
         (None, Budgets(max_tokens_per_turn=10**9)),
         (None, Budgets(max_cost_per_day_usd=5.0)),
+        (replace(READING, max_actions_per_minute=10**12), None),
+        (replace(READING, max_actions_per_minute=None), None),
     ],
 )
-async def test_a_wish_that_exceeds_the_operator_is_refused(restart, policy, budgets):
+async def test_a_request_that_exceeds_the_operator_is_refused(restart, policy, budgets):
     operator = SessionPolicy(allow_actuation=True, allowlisted_services=("switch",))
     async with restart(Switch(), operator, Budgets(max_cost_per_day_usd=1.0)) as runtime:
         with pytest.raises(PolicyExceedsOperator):
@@ -111,7 +114,15 @@ async def test_the_rate_limit_of_the_operator_binds_every_session(restart):
     switch = Switch()
     operator = replace(OPEN, max_actions_per_minute=1)
     async with restart(switch, operator) as runtime:
-        session = await runtime.start_session(policy=replace(OPEN, max_actions_per_minute=None))
+        session = await runtime.start_session(policy=OPEN)
         await turn(runtime, session, "switch it on")
         await turn(runtime, session, "switch it on")
     assert switch.count == 1
+
+
+async def test_a_limit_that_is_left_out_is_lowered_to_the_operators(restart):
+    operator = replace(OPEN, max_actions_per_minute=1)
+    async with restart(Switch(), operator, Budgets(max_steps=2)) as runtime:
+        session = await runtime.start_session(policy=OPEN, budgets=Budgets(max_tool_calls=1))
+    assert (session.policy.max_actions_per_minute, session.budgets.max_steps) == (1, 2)
+    assert session.budgets.max_tool_calls == 1

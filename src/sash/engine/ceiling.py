@@ -1,26 +1,54 @@
 """The operator's limits as the ceiling of every session: of new ones, old ones, forks and imports."""
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
+from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.policy import covers
 from sash.errors import PolicyExceedsOperator
-from sash.values.sessions import Budgets, OperatorLimits, Session, SessionPolicy
+from sash.values.continuations import ContinuationRequest
+from sash.values.sessions import Budgets, ModelConfig, OperatorLimits, Session, SessionPolicy
 
 T = TypeVar("T", int, float)
 
 
-def get_budgets(session: Session, operator: OperatorLimits | None) -> Budgets:
-    """Return the budgets of the session, each at most as high as the operator's."""
-    return session.budgets if operator is None else _take_least(session.budgets, operator.budgets)
+@dataclass(frozen=True, slots=True)
+class LimitsInForce:
+    """The limits in force: those of a session, restricted by the operator. `model` may be fixed."""
+
+    budgets: Budgets
+    policy: SessionPolicy
+    model: ModelConfig
 
 
-def restrict(session: Session, operator: OperatorLimits | None) -> Session:
+def find_limits(
+    session: Session, operator: OperatorLimits, request: ContinuationRequest | None = None
+) -> LimitsInForce:
+    """Return the limits in force for the work of a session, or for one turn with its request.
+
+    The session and the turn may be older than the operator's decision. A request may ask for less than the
+    budgets, not for more. Fields of the model that it leaves out come from the session.
+    """
+    policy, config = add_restrictions(session.policy, operator.policy), session.model
+    budgets = _take_least(session.budgets, operator.budgets)
+    if operator.policy.enforce_fixed_model:
+        config = keep_fixed_model(config)
+    if request is None:
+        return LimitsInForce(budgets, policy, config)
+    for name, limit in (("max_steps", request.max_steps), ("max_duration_ms", request.time_budget_ms)):
+        if limit is not None:
+            lower: dict[str, Any] = {name: min(limit, getattr(budgets, name))}
+            budgets = replace(budgets, **lower)
+    if request.model is not None:
+        asked = keep_fixed_model(request.model) if policy.enforce_fixed_model else request.model
+        config = _merge_models(config, asked)
+    return LimitsInForce(budgets, policy, config)
+
+
+def restrict(session: Session, operator: OperatorLimits) -> Session:
     """Return the session with the operator's restrictions in its policy and budgets."""
-    if operator is None:
-        return session
-    policy = add_restrictions(session.policy, operator.policy)
-    return replace(session, policy=policy, budgets=get_budgets(session, operator))
+    limits = find_limits(session, operator)
+    return replace(session, policy=limits.policy, budgets=limits.budgets)
 
 
 def add_restrictions(policy: SessionPolicy, operator: SessionPolicy) -> SessionPolicy:
@@ -37,20 +65,18 @@ def add_restrictions(policy: SessionPolicy, operator: SessionPolicy) -> SessionP
     )
 
 
-def check_wishes(
-    policy: SessionPolicy | None, budgets: Budgets | None, operator: OperatorLimits | None
-) -> None:
-    """Raise `PolicyExceedsOperator` if a client asks for more than the operator allows."""
-    if operator is None:
-        return
-    if policy is not None and policy.allow_actuation:
-        _check_actions(policy, operator.policy)
-    for limit in fields(Budgets) if budgets is not None else ():
-        wish, ceiling = getattr(budgets, limit.name), getattr(operator.budgets, limit.name)
-        if wish is not None and ceiling is not None and wish > ceiling:
-            raise PolicyExceedsOperator(
-                f"{limit.name} may be at most {ceiling:,} on this server, not {wish:,}: ask for less"
-            )
+def check_request(policy: SessionPolicy | None, budgets: Budgets | None, operator: OperatorLimits) -> None:
+    """Raise `PolicyExceedsOperator` if a client asks for more than the operator allows.
+
+    A field with its default value counts as left out: it is lowered to the operator's limit instead.
+    """
+    if policy is not None:
+        if policy.allow_actuation:
+            _check_actions(policy, operator.policy)
+        _check_limit("max_actions_per_minute", policy, operator.policy)
+    if budgets is not None:
+        for limit in fields(Budgets):
+            _check_limit(limit.name, budgets, operator.budgets)
 
 
 def least(one: T | None, other: T | None) -> T | None:
@@ -70,6 +96,26 @@ def _check_actions(policy: SessionPolicy, operator: SessionPolicy) -> None:
                 f"{service!r:.80} is not on the allowlist of this server: leave it out, or ask the operator "
                 "to add it to allowlisted_services"
             )
+
+
+def _check_limit(name: str, asked: SessionPolicy | Budgets, operator: SessionPolicy | Budgets) -> None:
+    limit, maximum = getattr(asked, name), getattr(operator, name)
+    if limit == getattr(type(asked)(), name) or maximum is None:
+        return
+    if limit is None or limit > maximum:
+        given = "null, which means no limit" if limit is None else f"{limit:,}"
+        raise PolicyExceedsOperator(
+            f"{name} may be at most {maximum:,} on this server, not {given}: ask for less"
+        )
+
+
+def _merge_models(config: ModelConfig, asked: ModelConfig) -> ModelConfig:
+    return ModelConfig(
+        asked.name or config.name,
+        config.temperature if asked.temperature is None else asked.temperature,
+        config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
+        config.options | asked.options,
+    )
 
 
 def _take_least(budgets: Budgets, ceiling: Budgets) -> Budgets:

@@ -11,7 +11,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from sash.engine.budget import Spending
-from sash.engine.ceiling import get_budgets
+from sash.engine.ceiling import find_limits
 from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
@@ -52,7 +52,7 @@ class Maintenance:
         *,
         embedder: Embedder | None,
         summaries: bool,
-        operator: OperatorLimits | None = None,
+        operator: OperatorLimits,
     ) -> None:
         self._store = store
         self._model = model
@@ -134,14 +134,14 @@ class Maintenance:
 
     async def _can_spend(self, session: Session, usd: float) -> bool:
         """Return True if the session's budget of the day allows `usd` dollars more."""
-        budget = get_budgets(session, self._operator).max_cost_per_day_usd
+        budget = find_limits(session, self._operator).budgets.max_cost_per_day_usd
         return budget is None or await self._spending.spent_today(session.owner) + usd <= budget
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
         """Replace the summary and the digest by a new summary of both and of the evicted messages."""
         session = await self._store.get_session(stale.owner, stale.id)
         messages = _ask_for_summary(session, evicted)
-        config = replace(session.model, max_output_tokens=SUMMARY_TOKENS)
+        config = replace(find_limits(session, self._operator).model, max_output_tokens=SUMMARY_TOKENS)
         name = config.name or self._model.name
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
         cost = self._spending.catalog.price(Usage(counted, SUMMARY_TOKENS), name) or 0.0

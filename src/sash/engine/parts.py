@@ -6,7 +6,6 @@ from typing import Any
 from sash.engine.budget import Spending
 from sash.engine.context import ContextBuilder
 from sash.engine.event_hub import EventHub
-from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.local_time import LocalTime
 from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
@@ -24,7 +23,6 @@ from sash.ports.intents import Intents
 from sash.ports.model import Model, check_options
 from sash.ports.store import Store
 from sash.ports.tools import ToolRegistry
-from sash.ports.turns import Turn
 from sash.values.clock import Clock
 from sash.values.ids import Ulids
 from sash.values.sessions import ModelConfig, OperatorLimits, Session
@@ -53,7 +51,7 @@ class Parts:
     spending: Spending
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance
-    operator: OperatorLimits | None
+    operator: OperatorLimits
 
     def new_id(self) -> str:
         return self.ids.new(self.clock.now())
@@ -86,23 +84,3 @@ class Parts:
     def model_name(self, config: ModelConfig) -> str | None:
         """Return the name of the model that a configuration selects, or None if the default has no name."""
         return config.name or self.model.name
-
-
-def choose_model(turn: Turn, operator: OperatorLimits | None) -> ModelConfig:
-    """Return the model configuration of a turn. Fields that its message leaves out come from the session.
-
-    The session and the turn may be older than the operator's decision to fix the model.
-    """
-    asked, config = turn.continuation.request.model, turn.session.model
-    if operator is not None and operator.policy.enforce_fixed_model:
-        config = keep_fixed_model(config)
-    if asked is None:
-        return config
-    if turn.session.policy.enforce_fixed_model or (operator and operator.policy.enforce_fixed_model):
-        asked = keep_fixed_model(asked)
-    return ModelConfig(
-        asked.name or config.name,
-        config.temperature if asked.temperature is None else asked.temperature,
-        config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
-        config.options | asked.options,
-    )

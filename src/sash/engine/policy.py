@@ -44,18 +44,15 @@ class ActionRateLimiter:
         return True
 
 
-def judge(
-    uses: Iterable[ServiceUse], policy: SessionPolicy, operator: SessionPolicy | None = None
-) -> Verdict:
+def judge(uses: Iterable[ServiceUse], policy: SessionPolicy, operator: SessionPolicy) -> Verdict:
     """Judge an action by all services that it uses; one denied service denies the action.
 
-    With the policy of the operator, the stricter of both decides.
+    The stricter of the session's and the operator's policy decides.
     """
     services = list(uses)
     verdicts = [_judge(service, within, policy, "session") for service, within in services]
-    if operator is not None:
-        verdicts += [_judge(service, within, operator, "server") for service, within in services]
-    is_dry = policy.dry_run or (operator is not None and operator.dry_run)
+    verdicts += [_judge(service, within, operator, "server") for service, within in services]
+    is_dry = policy.dry_run or operator.dry_run
     for what in ("deny", "confirm"):
         for verdict in verdicts:
             if verdict.what == what:

@@ -42,7 +42,13 @@ from sash.ports.turns import LEASE_S
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.ids import Ulids
-from sash.values.sessions import CONTINUATION_RETENTION_HOURS, SESSION_IDLE_DAYS, Defaults, OperatorLimits
+from sash.values.sessions import (
+    CONTINUATION_RETENTION_HOURS,
+    SESSION_IDLE_DAYS,
+    UNLIMITED,
+    Defaults,
+    OperatorLimits,
+)
 from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords
 
 if TYPE_CHECKING:
@@ -306,7 +312,7 @@ def _make_parts(
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
     spending = Spending(store, catalog, counter, local_time.today)
-    summaries, operator = options.get("summaries", False), options.get("operator")
+    summaries, operator = options.get("summaries", False), options.get("operator") or UNLIMITED
     return Parts(
         store=store,
         model=model,

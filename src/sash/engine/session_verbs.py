@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.ceiling import check_wishes, restrict
+from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import check_fixed_model
 from sash.engine.notes import clean_preferences
@@ -107,7 +107,7 @@ class SessionVerbs:
 
     def _make_session(self, request: StartSession, owner: str) -> Session:
         parts, defaults = self._parts, self.defaults
-        check_wishes(request.policy, request.budgets, parts.operator)
+        check_request(request.policy, request.budgets, parts.operator)
         model = parts.clean_model(request.model or ModelConfig())
         self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
@@ -128,9 +128,14 @@ class SessionVerbs:
         )
         return restrict(session, parts.operator)
 
+    @property
+    def _is_model_fixed(self) -> bool:
+        """Return True if the operator or the defaults fix the model of every session."""
+        return self._parts.operator.policy.enforce_fixed_model or self.defaults.policy.enforce_fixed_model
+
     def _check_own_model(self, model: ModelConfig) -> None:
         """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one."""
-        if self.defaults.policy.enforce_fixed_model:
+        if self._is_model_fixed:
             check_fixed_model(model, self._parts.model.name)
 
     async def _check_room(self, owner: str) -> None:

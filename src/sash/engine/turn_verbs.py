@@ -137,7 +137,7 @@ class TurnVerbs(SessionVerbs):
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
         """Raise `ModelFixed` if the session has a fixed model and `model` is another one."""
         session = await self._parts.store.get_session(owner, session_id)
-        if session.policy.enforce_fixed_model or self.defaults.policy.enforce_fixed_model:
+        if session.policy.enforce_fixed_model or self._is_model_fixed:
             check_fixed_model(model, self._parts.model_name(session.model))
 
     @detached

@@ -175,6 +175,26 @@ class OperatorLimits:
     budgets: Budgets
 
 
+# For a runtime without an operator: each session's own policy and budgets decide.
+UNLIMITED = OperatorLimits(
+    SessionPolicy(
+        allow_actuation=True,
+        allowlisted_services=("*",),
+        denylisted_services=(),
+        require_confirmation=(),
+        max_actions_per_minute=None,
+        resume_interrupted=True,
+        grounded_answers=False,
+    ),
+    Budgets(
+        max_steps=MAX_COUNT,
+        max_tool_calls=MAX_COUNT,
+        max_duration_ms=MAX_COUNT,
+        max_tokens_per_turn=MAX_COUNT,
+    ),
+)
+
+
 def window_for(context_window: int | None) -> WindowLimits:
     """Return the window limits for a model that reads `context_window` tokens at once. None means unknown."""
     default = WindowLimits().max_tokens or 0

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from sash.engine.budget import BudgetReached, TurnBudget
-from sash.engine.ceiling import get_budgets
+from sash.engine.ceiling import LimitsInForce
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
@@ -25,7 +25,6 @@ from sash.errors import AnswerCutOff, ModelError
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.turns import Turn
-from sash.values.sessions import ModelConfig
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
@@ -60,12 +59,12 @@ class Loop:
         self,
         parts: Parts,
         turn: Turn,
+        limits: LimitsInForce,
         window: CachedWindow,
         progress: Progress,
         journal: Journal,
         budget: TurnBudget,
         tool_calls: ToolCalls,
-        config: ModelConfig,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -75,16 +74,14 @@ class Loop:
         self._progress = progress
         self._journal = journal
         self._budget = budget
-        self._config = config
-        self._budgets = get_budgets(turn.session, parts.operator)
-        self._turn_context = TurnContext(parts, turn, window, progress, journal, config)
+        self._limits = limits
+        self._turn_context = TurnContext(parts, turn, window, progress, journal, limits.model)
         self._tool_calls = tool_calls
         self._context: Context | None = None
 
     async def run(self) -> Answered | None:
         """Return the answer, or None if the turn waits for an approval."""
-        limit_ms = _least(self._request.time_budget_ms, self._budgets.max_duration_ms)
-        timeout = asyncio.timeout(limit_ms / 1000)
+        timeout = asyncio.timeout(self._limits.budgets.max_duration_ms / 1000)
         try:
             async with timeout:
                 return await self._run()
@@ -131,7 +128,7 @@ class Loop:
         size = sum([len(message["content"]) for message in messages])
         count, run_long = self._parts.contexts.count_messages, self._parts.long_work.run
         counted = context.tokens + await run_long(self._session.owner, size, count, messages)
-        config = await self._budget.reserve(counted, self._config)
+        config = await self._budget.reserve(counted, self._limits.model)
         request = ModelRequest([*context.messages, *messages], context.tools, config)
         if not self._turn_context.is_for_other_model and self._request.allow_tools:
             self._window.last_prompt = request.messages
@@ -158,7 +155,7 @@ class Loop:
                     raise
                 retries += 1
                 _logger.warning("%s: the model is asked again", error.message)
-                await self._budget.reserve(counted, self._config)
+                await self._budget.reserve(counted, self._limits.model)
             finally:
                 hub.end_text(text)
 
@@ -205,8 +202,8 @@ class Loop:
             self._progress.open_calls[step.call_id].arguments = step.arguments
 
     def _reached_budget(self) -> str | None:
-        budgets, progress = self._budgets, self._progress
-        if progress.plans >= _least(self._request.max_steps, budgets.max_steps):
+        budgets, progress = self._limits.budgets, self._progress
+        if progress.plans >= budgets.max_steps:
             return "max_steps"
         if progress.tool_calls > budgets.max_tool_calls:
             return "max_tool_calls"
@@ -219,9 +216,7 @@ class Loop:
 
         If the runtime has no tool that acts, no answer is corrected.
         """
-        operator = self._parts.operator
-        is_wanted = self._session.policy.grounded_answers or (operator and operator.policy.grounded_answers)
-        is_checked = is_wanted and self._parts.tools.can_act and not answer.local
+        is_checked = self._limits.policy.grounded_answers and self._parts.tools.can_act and not answer.local
         if not is_checked or self._progress.has_acted or is_question(self._request.message):
             return None
         correction = claim(answer.content, looked=self._progress.tool_calls > 0)
@@ -256,8 +251,3 @@ def _choose_name(given: str) -> str:
     """Return the tool name that a model gave, or "unnamed" if it is empty, long, or looks like a secret."""
     is_storable = 0 < len(given) <= MAX_NAME_CHARS and redact(given) == given
     return given if is_storable else "unnamed"
-
-
-def _least(requested: int | None, budget: int) -> int:
-    """Return the smaller limit: a request may ask for less than the session's budget, not for more."""
-    return budget if requested is None else min(requested, budget)

@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from sash.engine.budget import TurnBudget
-from sash.engine.ceiling import get_budgets
-from sash.engine.parts import Parts, choose_model
+from sash.engine.ceiling import find_limits
+from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
@@ -47,12 +47,11 @@ class TurnRunner:
         continuation = turn.continuation
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
-        self._config = choose_model(turn, parts.operator)
-        names = (parts.model_name(self._config), *parts.model.names[1:])
-        budgets = get_budgets(turn.session, parts.operator)
-        self._budget = TurnBudget(parts.spending, turn, budgets, self._progress, names)
+        self._limits = find_limits(turn.session, parts.operator, continuation.request)
+        names = (parts.model_name(self._limits.model), *parts.model.names[1:])
+        self._budget = TurnBudget(parts.spending, turn, self._limits.budgets, self._progress, names)
         self.journal = Journal(parts, turn, self._progress)
-        self._tool_calls = ToolCalls(parts, turn, self._progress, self.journal, self._budget)
+        self._tool_calls = ToolCalls(parts, turn, self._limits, self._progress, self.journal, self._budget)
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
         self.has_next = False
@@ -132,7 +131,7 @@ class TurnRunner:
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
         loop = Loop(
-            parts, turn, window, self._progress, self.journal, self._budget, self._tool_calls, self._config
+            parts, turn, self._limits, window, self._progress, self.journal, self._budget, self._tool_calls
         )
         answered = await loop.run()
         if answered is None:

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass, replace
 from typing import Any, Literal
 
 from sash.engine.budget import TurnBudget
-from sash.engine.ceiling import get_budgets, least
+from sash.engine.ceiling import LimitsInForce
 from sash.engine.foreign_code import run_foreign
 from sash.engine.parts import Parts
 from sash.engine.policy import Verdict, judge
@@ -46,13 +46,19 @@ class ToolCalls:
     """Runs the open tool calls of one turn."""
 
     def __init__(
-        self, parts: Parts, turn: Turn, progress: Progress, journal: Journal, budget: TurnBudget
+        self,
+        parts: Parts,
+        turn: Turn,
+        limits: LimitsInForce,
+        progress: Progress,
+        journal: Journal,
+        budget: TurnBudget,
     ) -> None:
         self._parts = parts
         self._tools = parts.tools
         self._rate_limiter = parts.rate_limiter
-        self._operator = None if parts.operator is None else parts.operator.policy
-        self._max_tool_calls = get_budgets(turn.session, parts.operator).max_tool_calls
+        self._operator = parts.operator.policy
+        self._limits = limits
         self._session = turn.session
         self._continuation = turn.continuation
         self._progress = progress
@@ -193,7 +199,7 @@ class ToolCalls:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
         if call.approved is False:
             return Verdict("deny", "the user said no")
-        if call.n > self._max_tool_calls:
+        if call.n > self._limits.budgets.max_tool_calls:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
             return Verdict("deny", SECRET_LOST)
@@ -205,18 +211,16 @@ class ToolCalls:
         return await self._judge_action(checked) if spec.action else Verdict("allow")
 
     async def _judge_action(self, checked: "_CheckedCall") -> Verdict:
-        call, spec, policy = checked.call, checked.spec, self._session.policy
+        call, spec = checked.call, checked.spec
         uses: Iterable[ServiceUse] = (ServiceUse(spec.name),)
         try:
             if spec.uses:
                 uses = await run_foreign(spec.uses(checked.arguments, checked.context))
         except Exception as error:
             return Verdict("fail", redact(_describe(error)))
-        verdict = judge(uses, policy, self._operator)
+        verdict = judge(uses, self._session.policy, self._operator)
         runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
-        limit = policy.max_actions_per_minute
-        if self._operator is not None:
-            limit = least(limit, self._operator.max_actions_per_minute)
+        limit = self._limits.policy.max_actions_per_minute
         if runs and not call.is_suspect and not self._rate_limiter.take(self._session.owner, limit):
             return Verdict(
                 "deny",
