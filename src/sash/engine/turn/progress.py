@@ -178,7 +178,8 @@ class Progress:
                 for bill in bills:
                     self.add_bill(bill)
                 for call in self.open_calls.values():
-                    call.is_suspect = call.is_suspect or not call.awaits_approval
+                    if not call.awaits_approval:
+                        call.is_suspect, call.approval = True, None
                 for action in begun:
                     self.open_calls[action.call_id].observe = partial(
                         ActionOutcome, None, before=action.before, undoes=action.undoes
@@ -190,8 +191,7 @@ class Progress:
                 call = self.open_calls[call_id]
                 call.approval, call.is_approval_written = body, True
             case ApprovalGiven(call_id, approved):
-                call = self.open_calls[call_id]
-                call.approved, call.is_suspect = approved, False
+                self.open_calls[call_id].approved = approved
 
     def mark_begun(self) -> None:
         """Mark the open calls as begun, except those that wait for an approval or were denied."""

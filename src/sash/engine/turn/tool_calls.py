@@ -119,33 +119,40 @@ class ToolCalls:
             arguments = self._tools.arguments(spec, call.arguments)
         except InvalidInput as error:
             if call.is_suspect:
-                action = _make_action(spec, call, {}, "unknown", _observe(call)) if spec else None
-                self._write_result(call, OUTCOME_UNKNOWN, action)
+                self._write_unknown(call, spec)
             else:
                 self._write_result(call, error.message)
             return
         artifacts: list[ArtifactRef] = []
         checked = _CheckedCall(call, spec, arguments, self._make_context(call, artifacts), artifacts)
         verdict = await self._judge(checked)
-        if call.is_suspect and (verdict.what in ("deny", "fail") or spec.safety == "unsafe"):
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
-        elif verdict.what == "fail":
-            self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
-        elif verdict.what == "deny":
-            if spec.action:
-                _logger.warning(
-                    "session %s: %s was not done: %s", self._session.id, spec.name, verdict.reason
-                )
-            self._write_result(call, f"not done: {verdict.reason}", checked.action("denied"))
+        if call.is_suspect and (verdict.what not in ("allow", "confirm") or spec.safety == "unsafe"):
+            self._write_unknown(call, spec, arguments)
+        elif verdict.what in ("deny", "fail"):
+            self._refuse(checked, verdict)
         elif verdict.what == "preview":
             await self._preview(checked)
-        elif call.approved and not await self._is_as_approved(checked):
-            reason = "the house has changed since the approval, so the effect would be another one: ask again"
-            self._write_result(call, f"not done: {reason}", checked.action("denied"))
         elif verdict.what == "allow" or call.approved:
             await self._invoke(checked)
         else:
             await self._request_approval(checked, verdict.reason)
+
+    def _refuse(self, checked: "_CheckedCall", verdict: Verdict) -> None:
+        """End a call that was not made, because it is denied or its services could not be found out."""
+        call, spec = checked.call, checked.spec
+        if verdict.what == "fail":
+            self._write_result(call, f"failed: {verdict.reason}", checked.action("failed"))
+            return
+        if spec.action:
+            _logger.warning("session %s: %s was not done: %s", self._session.id, spec.name, verdict.reason)
+        self._write_result(call, f"not done: {verdict.reason}", checked.action("denied"))
+
+    def _write_unknown(
+        self, call: OpenCall, spec: ToolSpec | None, arguments: dict[str, Any] | None = None
+    ) -> None:
+        """End a call that may have been made before a crash, with the states that were seen before it."""
+        action = _make_action(spec, call, arguments or {}, "unknown", _observe(call)) if spec else None
+        self._write_result(call, OUTCOME_UNKNOWN, action)
 
     async def _request_approval(self, checked: "_CheckedCall", reason: str) -> None:
         """Prepare the approval request of a call. If its effect cannot be described, the call fails."""
@@ -153,19 +160,25 @@ class ToolCalls:
         try:
             would = await self._describe_effect(checked)
         except Exception as error:
-            text = f"failed: no approval was requested, because the preview failed: {_describe(error)}"
-            self._write_result(call, redact(text), checked.action("failed"))
+            text = redact(
+                f"failed: no approval was requested, because the preview failed: {_describe(error)}"
+            )
+            if call.is_suspect:
+                _logger.warning("session %s: %s %s", self._session.id, call.name, text)
+                self._write_unknown(call, checked.spec, checked.arguments)
+            else:
+                self._write_result(call, text, checked.action("failed"))
         else:
             call.approval = ApprovalRequested(call.id, call.name, reason, would)
 
     async def _is_as_approved(self, checked: "_CheckedCall") -> bool:
         """Return True if the effect of the call is still the approved effect.
 
-        A suspect call counts as approved: it may have changed the home already. If the preview fails, the
-        effect is unknown, so it is not the approved one.
+        After a crash an older approval is not compared: the call may have changed the home already. If the
+        preview fails, the effect is unknown, so it is not the approved one.
         """
         approval = checked.call.approval
-        if checked.call.is_suspect or approval is None:
+        if approval is None:
             return True
         try:
             return bool(approval.would == await self._describe_effect(checked))
@@ -221,6 +234,11 @@ class ToolCalls:
         verdict = judge(uses, self._session.policy, self._operator)
         runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
         limit = self._limits.policy.max_actions_per_minute
+        if runs and not await self._is_as_approved(checked):
+            return Verdict(
+                "deny",
+                "the house has changed since the approval, so the effect would be another one: ask again",
+            )
         if runs and not call.is_suspect and not self._rate_limiter.take(self._session.owner, limit):
             return Verdict(
                 "deny",
@@ -251,7 +269,7 @@ class ToolCalls:
         except Exception as error:
             reason = redact(_describe(error))
             _logger.warning("it is unknown whether %s was done before a crash: %s", spec.name, reason)
-            self._write_result(call, OUTCOME_UNKNOWN, checked.action("unknown", _observe(call)))
+            self._write_unknown(call, spec, checked.arguments)
             return
         try:
             call.is_begun = True
@@ -319,12 +337,13 @@ class _CheckedCall:
 def list_cut_off(tools: ToolRegistry, progress: Progress, text: str = CUT_OFF) -> list[ToolResult]:
     """Return results for the calls under way that must not run twice, when their turn is stopped.
 
-    Their outcome is unknown, and `text` says so, unless the tool can observe the effect.
+    A call that a crash cut off counts as under way. The outcome is unknown, and `text` says so, unless the
+    tool can observe the effect.
     """
     results = []
     for call in progress.open_calls.values():
         spec = tools.specs.get(call.name)
-        if spec is not None and call.is_begun and _runs_once(spec):
+        if spec is not None and (call.is_begun or call.is_suspect) and _runs_once(spec):
             known = _observe(call)
             try:
                 arguments = tools.arguments(spec, call.arguments)
