@@ -80,8 +80,9 @@ class ToolSpec:
     `safety` decides about a call whose outcome is unknown after a crash: `idempotent` runs it again, `verify`
     calls the tool's `verify` (which returns the result, or None if the call did not happen), `unsafe` never
     runs it again. `action` is True for a tool that changes the home: the policy judges the services that
-    `uses` returns, or the tool's name. In a dry run `preview` describes the effect. An action may return an
-    `ActionOutcome`. `direct` allows calls outside of a turn. `cost` is the price of a call in US dollars.
+    `uses` returns, or the tool's name if there are none. In a dry run `preview` describes the effect. An
+    action may return an `ActionOutcome`. `direct` allows calls outside of a turn. `cost` is the price of a
+    call in US dollars.
     """
 
     name: str

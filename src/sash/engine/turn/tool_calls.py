@@ -225,13 +225,13 @@ class ToolCalls:
 
     async def _judge_action(self, checked: "_CheckedCall") -> Verdict:
         call, spec = checked.call, checked.spec
-        uses: Iterable[ServiceUse] = (ServiceUse(spec.name),)
+        uses: Iterable[ServiceUse] = ()
         try:
             if spec.uses:
-                uses = await run_foreign(spec.uses(checked.arguments, checked.context))
+                uses = tuple(await run_foreign(spec.uses(checked.arguments, checked.context)))
         except Exception as error:
             return Verdict("fail", redact(_describe(error)))
-        verdict = judge(uses, self._session.policy, self._operator)
+        verdict = judge(uses or (ServiceUse(spec.name),), self._session.policy, self._operator)
         runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
         limit = self._limits.policy.max_actions_per_minute
         if runs and not await self._is_as_approved(checked):
