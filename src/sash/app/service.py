@@ -46,12 +46,14 @@ class AgentService:
         With `reopen`, an expired session of that name becomes active again instead.
         """
         caller.need("converse")
+        await self._check_act_in_named(caller, request.name, reopen=reopen)
         return await self.runtime.open_session(
             self._limit(caller, request), owner=caller.owner, reopen=reopen
         )
 
     async def reopen_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("converse")
+        await self._check_act(caller, session_id)
         return await self.runtime.reopen_session(session_id, owner=caller.owner)
 
     async def list_sessions(
@@ -155,6 +157,7 @@ class AgentService:
 
     async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Continuation:
         caller.need("converse")
+        await self._check_act_in(caller, continuation_id)
         return await self.runtime.cancel(continuation_id, owner=caller.owner, reason=reason)
 
     async def resume(self, caller: Caller, continuation_id: str) -> Continuation:
@@ -190,6 +193,7 @@ class AgentService:
         caller.need("read")
         if session_id is not None:
             caller.need("converse")  # The tool may store an artifact in the session.
+            await self._check_act(caller, session_id)
         return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
@@ -299,3 +303,11 @@ class AgentService:
         if "act" not in caller.scopes:
             continuation = await self.runtime.store.get_continuation(caller.owner, continuation_id)
             await self._check_act(caller, continuation.session_id)
+
+    async def _check_act_in_named(self, caller: Caller, name: str | None, *, reopen: bool) -> None:
+        """Raise Forbidden if a session of this name would be opened, allows actions, and needs `act`."""
+        if name is None or "act" in caller.scopes:
+            return
+        named = await self.runtime.find_session(name, owner=caller.owner)
+        if named is not None and (named.status == "active" or (reopen and named.status == "expired")):
+            await self._check_act(caller, named.id)
