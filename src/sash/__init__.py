@@ -8,7 +8,7 @@ from sash.errors import SashError
 if TYPE_CHECKING:
     from sash.demo.demo_home import demo_home
     from sash.engine.runtime import Runtime
-    from sash.engine.worker import ContinuationResult
+    from sash.engine.turn.continuation_result import ContinuationResult
     from sash.home.remote import RemoteHome
     from sash.intents.vocabulary import Vocabulary
     from sash.memory.conversation import ConversationManager

@@ -6,7 +6,7 @@ from dataclasses import replace
 from sash.app.settings import Settings
 from sash.engine.event_hub import PARTIAL_INTERVAL_S
 from sash.engine.runtime import Runtime
-from sash.engine.worker import ContinuationResult
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.models.registry import create_model
 from sash.ports.home import Home

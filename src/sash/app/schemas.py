@@ -12,7 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict
 
 from sash.app.effect_text import describe_effect
-from sash.engine.worker import ContinuationResult
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
 from sash.ports.store import Page, StoredMessage
 from sash.values.codec import adapter

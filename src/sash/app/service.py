@@ -14,7 +14,7 @@ from sash.app.owner_shares import OwnerShares
 from sash.app.schemas import MAX_PAGE_CHARS, count_chars
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
-from sash.engine.worker import ContinuationResult
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import Forbidden
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import Continuation

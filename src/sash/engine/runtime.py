@@ -22,9 +22,10 @@ from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
 from sash.engine.rendering import MessageRenderer
 from sash.engine.report_verbs import ReportVerbs
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.engine.turn_verbs import TurnVerbs
 from sash.engine.window_cache import WindowCache
-from sash.engine.worker import ContinuationResult, Worker
+from sash.engine.worker import Worker
 from sash.errors import InvalidConfig
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents

@@ -14,9 +14,9 @@ from sash.engine.fixed_model import check_fixed_model
 from sash.engine.long_work import MAX_INLINE_CHARS
 from sash.engine.redaction import clean_label, clean_object, redact, redact_attachment
 from sash.engine.session_verbs import SessionVerbs
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.recorder import amend
-from sash.engine.worker import ContinuationResult
 from sash.errors import (
     ContinuationFinal,
     ContinuationNotFound,

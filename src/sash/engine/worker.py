@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
-from sash.engine.turn.progress import Progress
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.engine.turn.recorder import Recorder
 from sash.engine.turn.runner import TurnRunner, read_cut_off
 from sash.errors import (
@@ -31,9 +31,9 @@ from sash.errors import (
     WriteRefused,
 )
 from sash.ports.turns import BegunTurn, ClaimRequest, Turn, TurnEnd
-from sash.values.continuations import FINAL, HOLDING, Continuation, ContinuationResponse
+from sash.values.continuations import FINAL, HOLDING, Continuation
 from sash.values.requests import BusyPolicy
-from sash.values.steps import ApprovalRequested, Interrupted, Step, StepBody, bill_steps
+from sash.values.steps import Cancelled, Interrupted, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
 MAX_AUTO_RESUMES = 10
@@ -43,30 +43,6 @@ SETTLED = FINAL | {"interrupted", "awaiting_approval"}
 T = TypeVar("T")
 
 _logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class ContinuationResult:
-    """The state of a continuation with its steps."""
-
-    continuation: Continuation
-    steps: tuple[Step, ...]
-
-    @property
-    def status(self) -> str:
-        return self.continuation.status
-
-    @property
-    def response(self) -> ContinuationResponse | None:
-        return self.continuation.response
-
-    @property
-    def waiting_calls(self) -> tuple[ApprovalRequested, ...]:
-        """The tool calls that wait for an approval."""
-        if self.status != "awaiting_approval":
-            return ()
-        calls = Progress.from_steps(self.continuation.request.message, self.steps).open_calls.values()
-        return tuple(call.approval for call in calls if call.approval is not None and call.awaits_approval)
 
 
 @dataclass(slots=True)
@@ -247,6 +223,8 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         """Cancel a turn. A second cancel waits for the first one, and raises `ContinuationFinal` then."""
+        if continuation_id in self._unwritten:
+            await self._write_end(continuation_id)
         running = self._running.get(continuation_id)
         if running is None or running.turn.continuation.owner != owner:
             return await self._cancel(owner, continuation_id, reason, None)
@@ -256,17 +234,34 @@ class Worker:
     async def _cancel(
         self, owner: str, continuation_id: str, reason: str, running: _Running | None
     ) -> Continuation:
-        if running is not None and not running.runner.is_settled:
-            end = await running.runner.cut_off()
-            running.runner.is_settled = True
-        else:
+        reason = redact(reason)
+        if running is None or running.runner.is_settled:
             end = await read_cut_off(self._parts, owner, continuation_id)
-        cancelled = await self._store.cancel(owner, continuation_id, redact(reason), end=end)
+            cancelled = await self._store.cancel(owner, continuation_id, reason, end=end)
+        else:
+            end = await running.runner.cut_off()
+            cancelled = await self._write_cancel(running, reason, end)
         self._hub.end_turn(cancelled.session_id, continuation_id)
         if running is not None:
             await _stop([running.task])
         self._report(ContinuationResult(replace(cancelled, stats=end.stats), ()))
         return cancelled
+
+    async def _write_cancel(self, running: _Running, reason: str, end: TurnEnd) -> Continuation:
+        """Cancel a turn of this process. If the store fails, stop the turn and keep its end for later."""
+        runner, continuation = running.runner, running.turn.continuation
+        runner.is_settled = True
+        try:
+            return await self._store.cancel(continuation.owner, continuation.id, reason, end=end)
+        except StoreUnavailable:
+            kept = replace(end, steps=(*end.steps, Cancelled(reason)))
+            self._unwritten[continuation.id] = (running.turn, kept)
+            await _stop([running.task])
+            raise
+        except (ContinuationFinal, ContinuationNotFound):
+            runner.is_settled = False
+            await self._stop_deleted([running])
+            raise
 
     def _report(self, result: ContinuationResult) -> None:
         """Report an ended turn to `on_turn`. Errors of `on_turn` are logged."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from sash.engine.worker import ContinuationResult
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.values.steps import Plan, Step, ToolCall, ToolResult
 

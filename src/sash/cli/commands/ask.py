@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from sash.app.access import Caller
     from sash.app.service import AgentService
     from sash.app.settings import Settings
-    from sash.engine.worker import ContinuationResult
+    from sash.engine.turn.continuation_result import ContinuationResult
     from sash.values.continuations import Continuation
 
 MAX_TIMEOUT_S = 86_400.0

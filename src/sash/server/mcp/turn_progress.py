@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 from sash.app.access import Caller
 from sash.app.service import AgentService
-from sash.engine.worker import ContinuationResult
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import SashError
 from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
 from sash.values.steps import (
