@@ -192,12 +192,12 @@ async def test_a_session_cannot_loosen_the_policy_of_the_server(tmp_path):
             "require_confirmation": [],
             "dry_run": False,
         }
-        for wish in (
+        for request in (
             {"budgets": {"max_cost_per_day_usd": 50}},
             {"budgets": {"max_steps": 10**12}},
             {"policy": policy | {"allowlisted_services": ["switch"]}},
         ):
-            refused = await served.client.post("/v1/sessions", json=wish)
+            refused = await served.client.post("/v1/sessions", json=request)
             problem(refused, 403, "policy_exceeds_operator")
         wanted = {"policy": policy, "budgets": {"max_steps": 4}}
         at = f"/v1/sessions/{await served.start(**wanted)}"
