@@ -23,7 +23,7 @@ class Readiness:
         self._clock = clock
         self._checked_at: datetime | None = None
         self._error: SashError | None = None
-        self._check: asyncio.Task[None] | None = None
+        self._write_check: asyncio.Task[None] | None = None
 
     async def check(self) -> None:
         """Raise `StoreUnavailable` if the store cannot be read or written, or does not answer in time."""
@@ -32,17 +32,17 @@ class Readiness:
                 await self._store.last_id()
                 if self._is_due():
                     # Callers share one check. It continues if a caller goes away.
-                    self._check = self._check or asyncio.create_task(self._check_write())
-                    await asyncio.shield(self._check)
+                    self._write_check = self._write_check or asyncio.create_task(self._check_write())
+                    await asyncio.shield(self._write_check)
         except TimeoutError as error:
             raise StoreUnavailable(f"the store did not answer within {TIMEOUT_S:g} seconds") from error
         if self._error is not None:
             raise StoreUnavailable(self._error.message)
 
     async def close(self) -> None:
-        if self._check is not None:
-            self._check.cancel()
-            await asyncio.gather(self._check, return_exceptions=True)
+        if self._write_check is not None:
+            self._write_check.cancel()
+            await asyncio.gather(self._write_check, return_exceptions=True)
 
     def _is_due(self) -> bool:
         if self._checked_at is None:
@@ -57,4 +57,4 @@ class Readiness:
             _logger.error("the store cannot be written: %s", error)
             self._error = error
         finally:
-            self._checked_at, self._check = self._clock.now(), None
+            self._checked_at, self._write_check = self._clock.now(), None
