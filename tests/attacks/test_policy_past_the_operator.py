@@ -10,25 +10,13 @@ from sash.testing import ScriptedModel, calling
 from sash.values.sessions import Budgets, Defaults, OperatorLimits, SessionPolicy
 from tests.runtime.policies import CAREFUL, OPEN
 from tests.runtime.talk import turn
-from tests.tools import tool
+from tests.tools import Switch
 
 OFF = replace(OPEN, allow_actuation=False)
 DENIED = replace(OPEN, denylisted_services=("switch",))
 OTHER_LIST = replace(OPEN, allowlisted_services=("light",))
 DRY = replace(OPEN, dry_run=True)
 READING = SessionPolicy()
-
-
-class Switch:
-    """A tool that counts how often it acted."""
-
-    def __init__(self):
-        self.count = 0
-        self.tool = tool("switch", self._act, action=True)
-
-    def _act(self, arguments, context):
-        self.count += 1
-        return "done"
 
 
 @pytest.fixture

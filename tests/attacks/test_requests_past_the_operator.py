@@ -5,7 +5,7 @@ import pytest
 from sash.testing import ScriptedModel, calling
 from tests.surfaces.serving import problem, serving
 from tests.surfaces.speaking import call, eras, refused, talking
-from tests.tools import tool
+from tests.tools import Switch
 
 ALLOWED = {"allow_actuation": True, "allowlisted_services": ("light",), "max_cost_per_day_usd": 1.0}
 ACTING = {"allow_actuation": True, "require_confirmation": []}
@@ -21,18 +21,6 @@ TOO_MUCH = {
     "dollars of a day": {"budgets": {"max_cost_per_day_usd": 50}},
 }
 PER_TURN = {"max_steps": 10**9, "time_budget_ms": 86_400_000}
-
-
-class Switch:
-    """A tool that counts how often it acted."""
-
-    def __init__(self):
-        self.count = 0
-        self.tool = tool("switch", self._act, action=True)
-
-    def _act(self, arguments, context):
-        self.count += 1
-        return "done"
 
 
 @pytest.fixture
