@@ -24,13 +24,21 @@ from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.ports.model import check_options
 from sash.ports.store import Bundle, StoredMessage, StoredStep
+from sash.values.bounds import MAX_COUNT
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation, ContinuationRequest
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Fact, Pin, Session
-from sash.values.steps import Plan, Step
+from sash.values.steps import Plan, Step, bill_steps
 from sash.values.validated import describe_faults
-from sash.values.validation import MAX_NOTE_CHARS, check_attachment, check_depth, check_size, check_tool_calls
+from sash.values.validation import (
+    MAX_DOLLARS,
+    MAX_NOTE_CHARS,
+    check_attachment,
+    check_depth,
+    check_size,
+    check_tool_calls,
+)
 
 # Clocks of machines differ, so that an export may come from a little later.
 MAX_CLOCK_DIFFERENCE = timedelta(days=1)
@@ -128,6 +136,7 @@ def _check_body(stored: StoredStep) -> None:
 def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     """Check the parts of a bundle and how they fit together, and adapt it to this runtime."""
     _check_records(bundle)
+    _check_counts(bundle)
     _check_times(bundle, rules.now + MAX_CLOCK_DIFFERENCE)
     _check_memory(bundle.session)
     for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
@@ -211,6 +220,21 @@ def _check_records(bundle: Bundle) -> None:
     ):
         if not is_sound:
             raise InvalidExport(what)
+
+
+def _check_counts(bundle: Bundle) -> None:
+    """Raise `InvalidExport` for numbers so great that Sash could not read them after it adds to them."""
+    session, steps = bundle.session, [stored.step for stored in bundle.steps]
+    counts = [session.version, session.turns_before, bundle.evicted_count]
+    counts += [number for step in steps for number in (step.n, step.cursor)]
+    turns = [turn.stats for turn in bundle.continuations if turn.stats is not None]
+    for stats in (session.stats, *turns, bill_steps(step.body for step in steps)):
+        named = {name: getattr(stats, name) for name in stats.__slots__}
+        if named.pop("cost_usd") > MAX_DOLLARS:
+            raise InvalidExport(f"a cost is greater than {MAX_DOLLARS:,} US dollars")
+        counts += [*named.pop("durations").values(), *named.pop("errors").values(), *named.values()]
+    if any(abs(count) > MAX_COUNT for count in counts):
+        raise InvalidExport(f"a number is greater than {MAX_COUNT:,}")
 
 
 def _check_times(bundle: Bundle, latest: datetime) -> None:

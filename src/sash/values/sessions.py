@@ -242,7 +242,7 @@ class Session:
     def total_turns(self) -> int:
         """The number of turns of all sessions of this name so far, without failed and cancelled ones."""
         stats = self.stats
-        return self.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns
+        return max(0, self.turns_before + stats.turns - stats.failed_turns - stats.cancelled_turns)
 
     @model_validator(mode="before")
     @classmethod

@@ -7,7 +7,7 @@ from typing import Annotated, Any, TypeVar
 
 from annotated_types import Ge, Le
 
-from sash.values.bounds import Dollars, Natural
+from sash.values.bounds import Cost, Duration, Natural
 
 # Durations are counted in buckets that grow by a fifth, so that they add up and give percentiles.
 _BUCKETS_PER_DOUBLING = 4
@@ -35,9 +35,9 @@ class Stats:
     reasoning_tokens: Natural = 0
     counted_tokens: Natural = 0
     reported_tokens: Natural = 0
-    cost_usd: Dollars = 0.0
+    cost_usd: Cost = 0.0
     unpriced_calls: Natural = 0
-    duration_ms: Natural = 0
+    duration_ms: Duration = 0
     durations: dict[Bucket, Natural] = field(default_factory=dict)
     errors: dict[str, Natural] = field(default_factory=dict)
 
@@ -86,7 +86,7 @@ class Bill:
     reasoning_tokens: Natural
     counted_tokens: Natural
     estimated: bool
-    cost_usd: Dollars | None
+    cost_usd: Cost | None
 
     @property
     def total_tokens(self) -> int:

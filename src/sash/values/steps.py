@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 
 from pydantic import GetCoreSchemaHandler
 
-from sash.values.bounds import Dollars
+from sash.values.bounds import Cost
 from sash.values.continuations import Action, ArtifactRef, Status
 from sash.values.stats import Bill, Stats, sum_bills
 
@@ -48,7 +48,7 @@ class ToolResult:
     call_id: str
     name: str
     content: str
-    cost_usd: Dollars = 0.0
+    cost_usd: Cost = 0.0
     action: Action | None = None
     artifacts: tuple[ArtifactRef, ...] = ()
 
