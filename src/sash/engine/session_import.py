@@ -27,10 +27,10 @@ from sash.ports.store import Bundle, StoredMessage, StoredStep
 from sash.values.bounds import MAX_COUNT
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation, ContinuationRequest
+from sash.values.faults import describe_faults
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.steps import Plan, Step, bill_steps
-from sash.values.validated import describe_faults
 from sash.values.validation import (
     MAX_DOLLARS,
     MAX_NOTE_CHARS,

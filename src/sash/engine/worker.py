@@ -166,18 +166,23 @@ class Worker:
     async def recover(self) -> list[Continuation]:
         """Mark the turns of dead processes as interrupted, start queued turns, and resume where allowed.
 
-        Return the turns that were marked.
+        Return the turns that were marked. A turn that cannot start is logged, and the others start.
         """
-        await self.heartbeat()
+        with suppress(StoreUnavailable):
+            await self.heartbeat()
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
-            with suppress(SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound):
+            try:
                 if continuation.status == "pending":
                     await self.serve_next(continuation.session_id)
                     continue
                 session = await self._store.get_session(continuation.owner, continuation.session_id)
                 if session.policy.resume_interrupted and await self._can_resume(continuation):
                     await self.take_over(continuation)
+            except (SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound, ShuttingDown):
+                continue
+            except Exception as error:
+                _logger.error("turn %s cannot start or go on: %.300s", continuation.id, error)
         return lost
 
     async def _can_resume(self, continuation: Continuation) -> bool:

@@ -14,7 +14,7 @@ from starlette.routing import compile_path
 
 from sash.engine.redaction import redact
 from sash.errors import SashError, is_wrong_input
-from sash.values.validated import describe_faults
+from sash.values.faults import describe_faults
 
 MEDIA_TYPE = "application/problem+json"
 RETRY_AFTER_S = "2"

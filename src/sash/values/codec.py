@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from sash.errors import SashError, StoreUnavailable
+from sash.values.faults import describe_faults
 
 T = TypeVar("T")
 
@@ -33,7 +34,10 @@ def decode(kind: type[T], text: str | bytes) -> T:
             value: T = adapter(kind).validate_json(text)
         except ValidationError as error:
             value = adapter(kind).validate_json(_drop_unknown_fields(text, error))
-    except (ValidationError, SashError) as error:
+    except ValidationError as error:
+        faults = describe_faults(error.errors(include_url=False))
+        raise StoreUnavailable(f"a stored {kind.__name__} is damaged: {faults}") from error
+    except SashError as error:
         raise StoreUnavailable(f"a stored {kind.__name__} is damaged: {error}") from error
     return value
 

@@ -1,6 +1,6 @@
 """Values that check their own fields against their annotations when they are constructed or parsed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from pydantic import ConfigDict, ValidationError
@@ -8,11 +8,10 @@ from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from sash.errors import InvalidInput
 from sash.values.codec import adapter
+from sash.values.faults import describe_faults
 from sash.values.validation import check_text
 
 T = TypeVar("T")
-
-MAX_FAULTS = 5
 
 
 @dataclass_transform(frozen_default=True)
@@ -47,11 +46,6 @@ def validated(
     return decorate
 
 
-def describe_faults(faults: Sequence[Any]) -> str:
-    """Return a text that says where the input is wrong and why, without the values: they may be secrets."""
-    return "; ".join(map(_describe, faults[:MAX_FAULTS]))
-
-
 def parse(kind: type[T], data: Any) -> T:
     """Return `data` (JSON values) as a value of `kind`, or raise `InvalidInput`."""
     try:
@@ -59,8 +53,3 @@ def parse(kind: type[T], data: Any) -> T:
     except ValidationError as faults:
         raise InvalidInput(describe_faults(faults.errors(include_url=False))) from faults
     return value
-
-
-def _describe(fault: Any) -> str:
-    where = ".".join(str(part) for part in fault["loc"] if part != "body")
-    return f"{where}: {fault['msg']}" if where else str(fault["msg"])

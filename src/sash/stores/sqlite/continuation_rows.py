@@ -248,6 +248,11 @@ def list_steps(db: sqlite3.Connection, continuation_id: str) -> tuple[Step, ...]
     return tuple(decode(Step, row[0]) for row in db.execute(SQL["steps"], {"id": continuation_id}))
 
 
+def list_sound_steps(db: sqlite3.Connection, continuation_id: str) -> list[Step]:
+    """Return the steps of a continuation that can be read."""
+    return read_sound(lambda row: decode(Step, row[0]), db.execute(SQL["steps"], {"id": continuation_id}))
+
+
 def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> list[StoredStep]:
     rows = db.execute(SQL["events"], {"session": key, "after": after, "limit": limit})
     return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]

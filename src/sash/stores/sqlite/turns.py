@@ -14,6 +14,7 @@ from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.continuation_rows import Ending
+from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.states import EndChange, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
@@ -148,8 +149,8 @@ def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence
 def interrupt_running(db: sqlite3.Connection, owner: str, session_id: str | None, now: datetime) -> None:
     """Interrupt the running turns of one session, or of all of the owner's sessions with None."""
     found = db.execute(SQL["running_turns"], {"owner": owner, "session_id": session_id}).fetchall()
-    for row in found:
-        _interrupt(db, continuations.read_continuation(row), now)
+    for continuation in read_sound(continuations.read_continuation, found):
+        _interrupt(db, continuation, now)
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
@@ -163,7 +164,7 @@ def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) ->
 
 def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
     key, turn = _read_turn(db, continuation.id)
-    journal = continuations.list_steps(db, continuation.id)
+    journal = continuations.list_sound_steps(db, continuation.id)
     change = rules.interrupt(continuation, turn, journal, now)
     _write_change(db, key, change)
     return change.continuation

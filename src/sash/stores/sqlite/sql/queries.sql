@@ -335,7 +335,8 @@ ORDER BY said.rowid DESC LIMIT :limit;
 
 -- name: turn_stats
 SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
-WHERE id >= :first AND owner = :owner AND updated_at >= :since AND json_extract(ending, '$.stats') IS NOT NULL
+WHERE id >= :first AND owner = :owner AND updated_at >= :since
+    AND iif(json_valid(ending), json_extract(ending, '$.stats') IS NOT NULL, 0)
     AND session NOT IN (SELECT key FROM sessions WHERE owner = '')
 ORDER BY updated_at;
 
@@ -344,7 +345,7 @@ ORDER BY updated_at;
 SELECT c.updated_at, json_extract(c.ending, '$.stats.cost_usd')
 FROM sessions AS s JOIN continuations AS c ON c.session = s.key
 WHERE s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id)
-    AND json_extract(c.ending, '$.stats.cost_usd') > 0;
+    AND iif(json_valid(c.ending), json_extract(c.ending, '$.stats.cost_usd') > 0, 0);
 
 -- name: running_turns
 SELECT c.body, c.status, c.updated_at, c.ending
