@@ -202,6 +202,17 @@ def test_doctor_finds_a_damaged_session(cli):
     assert done.returncode == 1 and "cannot be read" in done.stdout
 
 
+def test_doctor_finds_a_damaged_line_of_a_log_before_and_after_the_repair(cli):
+    session = chat_once(cli, SASH_STORE="files")
+    [log] = cli.data.glob(f"sessions/{session}/logs/*.log")
+    log.write_bytes(log.read_bytes() + b"{}\n")
+    done = cli("doctor", SASH_STORE="files", **NO_HOME)
+    assert done.returncode == 1 and log.name in done.stdout
+    assert cli("sessions", SASH_STORE="files").returncode == 0
+    done = cli("doctor", SASH_STORE="files", **NO_HOME)
+    assert done.returncode == 0 and ".damaged" in done.stdout
+
+
 def test_doctor_does_not_fail_if_only_its_first_line_is_read(cli):
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {SASH} doctor | head -1"],

@@ -1,14 +1,18 @@
 """A read-only check of a folder of sessions."""
 
 import json
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-from sash.errors import StoreUnavailable
+from sash.errors import SashError
 from sash.stores.backend import NO_STORE_YET, RESTORE_BACKUP, StoreCheck
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, SessionFile
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, SessionFile, TurnFile, decode_line
 from sash.stores.lock import FileLock
 from sash.values.codec import decode
 from sash.values.ids import LATEST_ID, is_ulid
+
+MAX_NAMED = 5
 
 
 def check_folder(folder: Path) -> StoreCheck:
@@ -28,17 +32,46 @@ def check_folder(folder: Path) -> StoreCheck:
             "a files store allows one program at a time: stop that program before you run another command"
         )
         return StoreCheck("note", f"{folder} is open in another program", advice)
-    if damaged := next(filter(_is_damaged, folder.glob("sessions/*/session.json")), None):
-        return StoreCheck("wrong", f"{damaged} cannot be read", RESTORE_BACKUP)
+    if damaged := list(_find_damaged(folder / "sessions")):
+        named = ", ".join(str(path.relative_to(folder)) for path in damaged[:MAX_NAMED])
+        found = f"{folder}: {len(damaged)} files cannot be read: {named}{' …' * (len(damaged) > MAX_NAMED)}"
+        return StoreCheck("wrong", found, RESTORE_BACKUP)
+    if copies := list(folder.glob("sessions/**/*.damaged")):
+        found = f"{folder} can be read, and has copies of {len(copies)} damaged files, such as {copies[0]}"
+        return StoreCheck("note", found, "restore the lost records from a backup, or delete the copies")
     return StoreCheck("ok", f"{folder} can be read, layout {version}")
 
 
-def _is_damaged(path: Path) -> bool:
+def _find_damaged(folder: Path) -> Iterator[Path]:
+    """Yield the files of sessions that cannot be read. An incomplete write at the end of a log is no damage."""
+    for path in sorted(folder.glob("*/session.json")):
+        session_id = path.parent.name
+        if (
+            not is_ulid(session_id)
+            or session_id >= LATEST_ID
+            or not _can_read(path, partial(decode, SessionFile))
+        ):
+            yield path
+        for turn in sorted(path.parent.glob("turns/*.json")):
+            if not _can_read(turn, partial(decode, TurnFile)):
+                yield turn
+        for log in sorted(path.parent.glob("logs/*.log")):
+            if not _can_read(log, _check_log):
+                yield log
+
+
+def _can_read(path: Path, check: Callable[[bytes], object]) -> bool:
     try:
-        decode(SessionFile, path.read_bytes())
-    except (OSError, ValueError, StoreUnavailable):
-        return True
-    return not is_ulid(path.parent.name) or path.parent.name >= LATEST_ID
+        check(path.read_bytes())
+    except (OSError, ValueError, SashError):
+        return False
+    return True
+
+
+def _check_log(data: bytes) -> None:
+    for line in data.splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            decode_line(line)
 
 
 def _is_locked(path: Path) -> bool:

@@ -159,8 +159,8 @@ class SessionReader:
     def _read_log(self, path: Path) -> list[LogLine]:
         """Read a log up to its last commit, and remove the rest of the file.
 
-        The rest is one incomplete write. If it has several lines after an unreadable one, the file is
-        damaged, and a copy is kept.
+        The rest is one incomplete write. If it has a complete line that cannot be read, the file is damaged,
+        and a copy is kept.
         """
         data = path.read_bytes()
         lines: list[LogLine] = []
@@ -174,7 +174,7 @@ class SessionReader:
             if lines[-1].commit is not None:
                 committed_count, committed_size = len(lines), readable_size
         if committed_size < len(data):
-            if data.count(b"\n", readable_size) > 1:
+            if b"\n" in data[readable_size:]:
                 shutil.copyfile(path, path.with_suffix(".damaged"))
                 self._report.add(
                     path,
