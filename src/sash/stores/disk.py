@@ -1,10 +1,52 @@
 """Durable writes: a crash leaves a file as it was before the write or after it, never in between."""
 
+import errno
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
+
+# Errors of one file. Others, such as a full disk or too many open files, concern all files.
+_OF_ONE_FILE = frozenset({errno.EACCES, errno.EIO, errno.EISDIR, errno.ELOOP, errno.ENOTDIR, errno.EPERM})
+
+
+class UnusableFile(OSError):
+    """One file cannot be used, for example because a folder has its name. Other files may be intact."""
+
+
+@contextmanager
+def use_file(path: Path) -> Iterator[None]:
+    """Raise `UnusableFile` for an `OSError` that concerns only this file or folder."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in _OF_ONE_FILE:
+            raise
+        raise UnusableFile(f"{path.name}: {error.strerror}") from error
+
+
+def read(path: Path) -> bytes:
+    with use_file(path):
+        return path.read_bytes()
+
+
+def list_files(folder: Path, suffix: str) -> list[Path]:
+    """Return the files of a folder with this suffix, by name. Return nothing if there is no such folder."""
+    with use_file(folder), suppress(FileNotFoundError):
+        return sorted(path for path in folder.iterdir() if path.suffix == suffix)
+    return []
+
+
+def exists(path: Path) -> bool:
+    """Return True if there is a file, even if it cannot be used."""
+    try:
+        with use_file(path):
+            path.stat()
+    except (FileNotFoundError, UnusableFile) as error:
+        return isinstance(error, UnusableFile)
+    return True
 
 
 def append(path: Path, lines: Sequence[dict[str, Any]], *, new: bool = False) -> None:

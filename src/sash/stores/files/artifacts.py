@@ -4,10 +4,9 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from sash.errors import SashError
+from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import Artifact
-from sash.stores import rules
-from sash.stores.disk import replace
+from sash.stores import disk, rules
 from sash.stores.files.damage import DamageReport
 from sash.values.codec import adapter, decode
 from sash.values.continuations import ArtifactRef
@@ -31,29 +30,31 @@ class ArtifactFiles:
             "session_id": artifact.session_id,
             "owner": artifact.owner,
         }
-        replace(path, artifact.data, sync=True)
-        replace(path.with_suffix(".json"), json.dumps(about), sync=True)
+        disk.replace(path, artifact.data, sync=True)
+        disk.replace(path.with_suffix(".json"), json.dumps(about), sync=True)
 
     def read(self, owner: str, artifact_id: str) -> Artifact:
         path = self._folder / artifact_id
         try:
             if not is_ulid(artifact_id):
                 raise FileNotFoundError(artifact_id)
-            about = json.loads(path.with_suffix(".json").read_bytes())
+            about = json.loads(disk.read(path.with_suffix(".json")))
             if about["owner"] != owner:
                 raise FileNotFoundError(artifact_id)
             ref = decode(ArtifactRef, json.dumps(about["ref"]))
-            return Artifact(ref, about["session_id"], owner, path.read_bytes())
+            return Artifact(ref, about["session_id"], owner, disk.read(path))
         except FileNotFoundError:
             rules.raise_artifact_not_found(artifact_id)
+        except (disk.UnusableFile, ValueError, KeyError, TypeError) as error:
+            raise StoreUnavailable(f"the artifact {artifact_id} cannot be read: {error}") from error
 
     def list_session(self, session_id: str) -> Iterator[Artifact]:
         for path in sorted(self._folder.glob("*.json")):
             try:
-                about = json.loads(path.read_bytes())
+                about = json.loads(disk.read(path))
                 if about["session_id"] == session_id:
                     yield self.read(about["owner"], path.stem)
-            except (ValueError, KeyError, TypeError, SashError) as error:
+            except (disk.UnusableFile, ValueError, KeyError, TypeError, SashError) as error:
                 self._report.add(path, f"the artifact cannot be read: {error}")
 
     def remove(self, artifact_id: str) -> None:

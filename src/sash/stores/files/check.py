@@ -43,7 +43,7 @@ def check_folder(folder: Path) -> StoreCheck:
 
 
 def _find_damaged(folder: Path) -> Iterator[Path]:
-    """Yield the files of sessions that cannot be read. An incomplete write at the end of a log is no damage."""
+    """Yield the files of sessions that cannot be read. An incomplete write is no damage."""
     for path in sorted(folder.glob("*/session.json")):
         session_id = path.parent.name
         if (

@@ -35,11 +35,15 @@ class DeletedSessions:
         leftovers = self._find_leftovers()
         for folder in leftovers:
             is_counted = _get_session_id(folder) in record.counted
-            if not is_counted and (folder / "session.json").exists() and (loaded := reader.read(folder)):
+            if not is_counted and disk.exists(folder / "session.json") and (loaded := reader.read(folder)):
                 spent.add_turns(loaded.ledger, now)
         self.write(spent)
         for folder in leftovers:
-            shutil.rmtree(folder)
+            try:
+                with disk.use_file(folder):
+                    shutil.rmtree(folder)
+            except disk.UnusableFile as error:
+                self._report.add(folder, f"the folder of a deleted session cannot be removed: {error}")
 
     def remove(self, folder: Path, spent: SpentMoney) -> None:
         """Remove the folder of a deleted session. `spent` has its money."""
@@ -58,10 +62,10 @@ class DeletedSessions:
 
     def _read(self) -> SpentFile:
         try:
-            return decode(SpentFile, self._path.read_bytes())
+            return decode(SpentFile, disk.read(self._path))
         except FileNotFoundError:
             return SpentFile()
-        except SashError as error:
+        except (SashError, disk.UnusableFile) as error:
             self._report.add(self._path, f"the money of deleted sessions is not counted: {error}")
             return SpentFile()
 

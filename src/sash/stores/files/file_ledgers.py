@@ -168,8 +168,10 @@ class FileLedgers(Ledgers):
     def interrupt_lost(self) -> list[Continuation]:
         now, lost = self._clock.now(), []
         for ledger, entry in self._find_lost(now):
-            lost.append(ledger.interrupt(entry, now))
-            self._writer.log(ledger, entry, 1)
+            with self._change_if_writable(ledger.session.id):
+                interrupted = ledger.interrupt(entry, now)
+                self._writer.log(ledger, entry, 1)
+                lost.append(interrupted)
         return lost
 
     def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
@@ -213,25 +215,27 @@ class FileLedgers(Ledgers):
         return session
 
     def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        ledgers = self._all_ledgers()
-        for ledger in ledgers:
+        swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
+        self._deleted.write(self._spent)
+        return swept
+
+    def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        with self._change_if_writable(ledger.session.id):
             for entry in ledger.entries.values():
                 turn = entry.continuation
                 if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
                     self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
-        self._writer.write_outdated_sessions(ledgers)
-        before = {key: (ledger.session, _final_turns(ledger)) for key, ledger in self._ledgers.items()}
-        swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
-        for key, ledger in self._ledgers.items():
-            session, final_turns = before[key]
+            self._writer.write_outdated_session(ledger)
+            session, final_turns = ledger.session, _final_turns(ledger)
+            swept = super()._sweep_session(ledger, idle_before, ended_before)
             if ledger.session is not session:
-                self._writer.outdated.add(key)
+                self._writer.outdated.add(session.id)
             for continuation_id in _final_turns(ledger) - final_turns:
                 self._writer.log(ledger, ledger.entry(continuation_id), 1)
-        self._writer.write_outdated_sessions(ledgers)
-        self._writer.drop_swept_logs(ledgers)
-        self._deleted.write(self._spent)
-        return swept
+            self._writer.write_outdated_session(ledger)
+            self._writer.drop_swept_logs(ledger)
+            return swept
+        return SweepCounts(0, 0, 0)
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
@@ -276,7 +280,7 @@ class FileLedgers(Ledgers):
         self._all_loaded = True
 
     def _is_session(self, session_id: str) -> bool:
-        return is_ulid(session_id) and (self._writer.session_folder(session_id) / "session.json").exists()
+        return is_ulid(session_id) and disk.exists(self._writer.session_folder(session_id) / "session.json")
 
     @contextmanager
     def _change(self, session_id: str) -> Iterator[Ledger]:
@@ -296,6 +300,16 @@ class FileLedgers(Ledgers):
             if again := self._load(session_id):
                 again.restore_leases(leases)
             raise
+
+    @contextmanager
+    def _change_if_writable(self, session_id: str) -> Iterator[None]:
+        """Change a session. If one of its files cannot be used, report it and leave the session unchanged."""
+        folder = self._writer.session_folder(session_id)
+        try:
+            with disk.use_file(folder), self._change(session_id):
+                yield
+        except disk.UnusableFile as error:
+            self.damage.add(folder, f"the session cannot be written: {error}")
 
     def _check_layout(self) -> None:
         file = self._folder / LAYOUT_FILE

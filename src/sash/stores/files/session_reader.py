@@ -15,7 +15,8 @@ from typing import NamedTuple
 from sash.errors import SashError
 from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
-from sash.stores import rules
+from sash.stores import disk, rules
+from sash.stores.disk import UnusableFile
 from sash.stores.files.damage import DamageReport
 from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line
 from sash.stores.ledger.session_ledger import Entry, Ledger
@@ -26,7 +27,7 @@ from sash.values.stats import NO_STATS
 from sash.values.steps import Step
 
 # The errors of files that are damaged, or contradict each other.
-_UNREADABLE = (SashError, ValueError, TypeError, LookupError, OverflowError, AssertionError)
+_UNREADABLE = (SashError, UnusableFile, ValueError, TypeError, LookupError, OverflowError, AssertionError)
 
 
 class LoadedSession(NamedTuple):
@@ -58,16 +59,19 @@ class SessionReader:
         """
         path = folder / "session.json"
         try:
-            return self._read_session(folder, decode(SessionFile, path.read_bytes()))
+            return self._read_session(folder, decode(SessionFile, disk.read(path)))
+        except UnusableFile as error:
+            self._report.add(path, f"the session cannot be read: {error}")
+            return None
         except _UNREADABLE as error:
             try:
                 loaded = self._rebuild_session(folder)
+                if loaded:
+                    _keep_copy(path)
             except _UNREADABLE:
                 loaded = None
             how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
             self._report.add(path, f"the session {how}: {error}")
-            if loaded:
-                shutil.copyfile(path, path.with_suffix(".damaged"))
             return loaded
 
     def _rebuild_session(self, folder: Path) -> LoadedSession | None:
@@ -75,8 +79,8 @@ class SessionReader:
 
         Its policy, notes and preferences are lost. With the default policy the agent performs no actions.
         """
-        files = filter(None, map(self._read_turn, (folder / "turns").glob("*.json")))
-        logs = [lines for path in (folder / "logs").glob("*.log") if (lines := self._read_log(path))]
+        files = filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json")))
+        logs = [lines for path in disk.list_files(folder / "logs", ".log") if (lines := self._read_log(path))]
         commits = [lines[-1].commit for lines in logs]
         turns = [file.continuation for file in files] + [c.continuation for c in commits if c is not None]
         if not turns:
@@ -90,11 +94,11 @@ class SessionReader:
         ledger = Ledger(record.session)
         ledger.turn_starts = record.turn_starts
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
-        readable = filter(None, map(self._read_turn, sorted((folder / "turns").glob("*.json"))))
+        readable = filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json")))
         files = {file.continuation.id: file for file in readable}
         entries = {key: Entry(file.continuation, end_cursor=file.ended) for key, file in files.items()}
         late: list[_LateChange] = []
-        for path in sorted((folder / "logs").glob("*.log")):
+        for path in disk.list_files(folder / "logs", ".log"):
             late += self._replay(entries, files, path, record.cursor)
         late += _find_ends_without_log(files, late, record.cursor)
         ledger.cursor = max((record.cursor, *(file.cursor for file in files.values())))
@@ -143,15 +147,15 @@ class SessionReader:
 
     def _read_turn(self, path: Path) -> TurnFile | None:
         try:
-            return decode(TurnFile, path.read_bytes())
-        except SashError as error:
+            return decode(TurnFile, disk.read(path))
+        except (SashError, UnusableFile) as error:
             self._report.add(path, f"the turn's file is damaged, its log is used instead: {error}")
             return None
 
     def _read_vectors(self, path: Path) -> dict[int, Vector]:
         try:
-            vectors = decode(VectorFile, path.read_bytes()).vectors if path.exists() else ()
-        except SashError as error:
+            vectors = decode(VectorFile, disk.read(path)).vectors if disk.exists(path) else ()
+        except (SashError, UnusableFile) as error:
             self._report.add(path, f"the vectors cannot be read and are computed again: {error}")
             vectors = ()
         return {vector.position: vector for vector in vectors}
@@ -162,7 +166,11 @@ class SessionReader:
         The rest is one incomplete write. If it has a complete line that cannot be read, the file is damaged,
         and a copy is kept.
         """
-        data = path.read_bytes()
+        try:
+            data = disk.read(path)
+        except UnusableFile as error:
+            self._report.add(path, f"the log cannot be read, the turn's file is used instead: {error}")
+            return []
         lines: list[LogLine] = []
         readable_size = committed_size = committed_count = 0
         for raw in data.splitlines(keepends=True):
@@ -175,7 +183,7 @@ class SessionReader:
                 committed_count, committed_size = len(lines), readable_size
         if committed_size < len(data):
             if b"\n" in data[readable_size:]:
-                shutil.copyfile(path, path.with_suffix(".damaged"))
+                _keep_copy(path)
                 self._report.add(
                     path,
                     "the log is damaged: the lines before the damage are used, and a copy of it is kept",
@@ -184,8 +192,14 @@ class SessionReader:
                 self._report.add(
                     path, "a crash left an incomplete write at the end of the log: it is removed"
                 )
-            os.truncate(path, committed_size)
+            with disk.use_file(path):
+                os.truncate(path, committed_size)
         return lines[:committed_count]
+
+
+def _keep_copy(path: Path) -> None:
+    with disk.use_file(path):
+        shutil.copyfile(path, path.with_suffix(".damaged"))
 
 
 def _find_ends_without_log(
@@ -218,7 +232,7 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
 
 def _read_imported(folder: Path) -> list[MessageEntry]:
     path = folder / "turns" / "imported.ndjson"
-    return [decode(MessageEntry, line) for line in path.read_bytes().splitlines()] if path.exists() else []
+    return [decode(MessageEntry, line) for line in disk.read(path).splitlines()] if disk.exists(path) else []
 
 
 def _add_transcript(

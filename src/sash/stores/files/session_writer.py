@@ -1,6 +1,5 @@
 """Writes the files of a session."""
 
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -98,18 +97,16 @@ class SessionWriter:
                 disk.append(self._log_path(ledger, entry), lines, new=True)
         self.write_session(ledger)
 
-    def write_outdated_sessions(self, ledgers: Iterable[Ledger]) -> None:
-        """Write `session.json` of all sessions whose logs are newer than it."""
-        for ledger in ledgers:
-            if ledger.session.id in self.outdated:
-                self.write_session(ledger)
+    def write_outdated_session(self, ledger: Ledger) -> None:
+        """Write `session.json` if the session's logs are newer than it."""
+        if ledger.session.id in self.outdated:
+            self.write_session(ledger)
 
-    def drop_swept_logs(self, ledgers: Iterable[Ledger]) -> None:
+    def drop_swept_logs(self, ledger: Ledger) -> None:
         """Delete the logs of ended turns whose steps a sweep has dropped."""
-        for ledger in ledgers:
-            for entry in ledger.entries.values():
-                if entry.continuation.is_final and not entry.steps:
-                    self._log_path(ledger, entry).unlink(missing_ok=True)
+        for entry in ledger.entries.values():
+            if entry.continuation.is_final and not entry.steps:
+                self._log_path(ledger, entry).unlink(missing_ok=True)
 
     def _make_folders(self, ledger: Ledger) -> Path:
         folder = self.session_folder(ledger.session.id)

@@ -292,11 +292,19 @@ class Ledgers:
         return session
 
     def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        ledgers, now = self._all_ledgers(), self._clock.now()
-        expired = sum(ledger.expire_forgotten(ended_before, now) for ledger in ledgers)
-        steps = sum(ledger.drop_old_steps(ended_before) for ledger in ledgers)
         self._spent.drop_before(idle_before)
-        return SweepCounts(sum(ledger.expire_if_idle(idle_before) for ledger in ledgers), expired, steps)
+        ledgers = tuple(self._all_ledgers())
+        swept = [self._sweep_session(ledger, idle_before, ended_before) for ledger in ledgers]
+        return SweepCounts(
+            sum(counts.sessions for counts in swept),
+            sum(counts.continuations for counts in swept),
+            sum(counts.steps for counts in swept),
+        )
+
+    def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+        expired = ledger.expire_forgotten(ended_before, self._clock.now())
+        steps = ledger.drop_old_steps(ended_before)
+        return SweepCounts(int(ledger.expire_if_idle(idle_before)), expired, steps)
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, release, self._clock.now())
