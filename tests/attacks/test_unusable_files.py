@@ -66,7 +66,7 @@ async def check_others(folder, clock, sound):
 async def test_the_other_sessions_open(tmp_path, clock, sessions, monkeypatch, name, kind):
     first, fork, sound = sessions
     folder = tmp_path / "sessions" / (fork if "imported" in name else first).id
-    paths = {path for path in folder.glob(name)}
+    paths = set(folder.glob(name))
     assert paths
     if kind == "folder":
         for path in paths:

@@ -21,6 +21,7 @@ from sash.values.steps import Step
 LAYOUT_VERSION = 1
 LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
+OWNER_FILE = "owner.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,13 @@ class TurnFile:
     position: Natural = 0
     cursor: Natural = 0
     ended: Natural = 0
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerFile:
+    """The content of `owner.json`: the owner of imported messages, if `session.json` is damaged."""
+
+    owner: str
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,15 @@ from sash.ports.turns import TurnEnd
 from sash.stores import disk, rules
 from sash.stores.disk import UnusableFile
 from sash.stores.files.damage import DamageReport
-from sash.stores.files.records import LogLine, SessionFile, TurnFile, VectorFile, decode_line
+from sash.stores.files.records import (
+    OWNER_FILE,
+    LogLine,
+    OwnerFile,
+    SessionFile,
+    TurnFile,
+    VectorFile,
+    decode_line,
+)
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import decode
 from sash.values.messages import MessageEntry
@@ -53,9 +61,9 @@ class SessionReader:
         self._report = report
 
     def read(self, folder: Path) -> LoadedSession | None:
-        """Read a session from its folder. If `session.json` is damaged, report it and use the turns.
+        """Read a session from its folder. If `session.json` is damaged, report it and use the other files.
 
-        Return None if there is no turn either.
+        Return None if they do not tell the owner.
         """
         path = folder / "session.json"
         try:
@@ -75,19 +83,22 @@ class SessionReader:
             return loaded
 
     def _rebuild_session(self, folder: Path) -> LoadedSession | None:
-        """Return a session with the messages of its turns; None without turns.
+        """Return a session with the messages of its turns and imports; None if its owner is unknown.
 
         Its policy, notes and preferences are lost. With the default policy the agent performs no actions.
         """
-        files = filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json")))
+        files = list(filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json"))))
         logs = [lines for path in disk.list_files(folder / "logs", ".log") if (lines := self._read_log(path))]
         commits = [lines[-1].commit for lines in logs]
         turns = [file.continuation for file in files] + [c.continuation for c in commits if c is not None]
-        if not turns:
+        messages = [*_read_imported(folder), *(message for file in files for message in file.messages)]
+        owner = turns[0].owner if turns else _read_owner(folder)
+        times = [t for turn in turns for t in (turn.created_at, turn.updated_at)]
+        times += [message.timestamp for message in messages]
+        if owner is None or not times:
             return None
-        started_at, changed_at = min(t.created_at for t in turns), max(t.updated_at for t in turns)
-        session = Session(folder.name, turns[0].owner, started_at, changed_at)
-        in_window = tuple(message.id for message in _read_imported(folder))
+        session = Session(folder.name, owner, min(times), max(times))
+        in_window = tuple(message.id for message in messages)
         return self._read_session(folder, SessionFile(session, cursor=0, in_window=in_window))
 
     def _read_session(self, folder: Path, record: SessionFile) -> LoadedSession:
@@ -233,6 +244,12 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
 def _read_imported(folder: Path) -> list[MessageEntry]:
     path = folder / "turns" / "imported.ndjson"
     return [decode(MessageEntry, line) for line in disk.read(path).splitlines()] if disk.exists(path) else []
+
+
+def _read_owner(folder: Path) -> str | None:
+    """Return the owner of imported messages; None for a folder that an older version wrote."""
+    path = folder / OWNER_FILE
+    return decode(OwnerFile, disk.read(path)).owner if disk.exists(path) else None
 
 
 def _add_transcript(

@@ -6,7 +6,9 @@ from pathlib import Path
 from sash.ports.turns import TurnEnd
 from sash.stores import disk
 from sash.stores.files.records import (
+    OWNER_FILE,
     Commit,
+    OwnerFile,
     SessionFile,
     TurnFile,
     VectorFile,
@@ -89,6 +91,7 @@ class SessionWriter:
         if imported:
             text = "".join(f"{encode(message)}\n" for message in imported)
             disk.replace(folder / "turns" / "imported.ndjson", text, sync=True)
+            disk.replace(folder / OWNER_FILE, encode(OwnerFile(ledger.session.owner)), sync=True)
         for entry in ledger.entries.values():
             self.write_turn(ledger, entry, sync=True)
             if entry.steps:

@@ -1,7 +1,9 @@
 """The store as files that a person can read, for one process at a time.
 
     sessions/{session}/session.json       the session and its window
+    sessions/{session}/owner.json         the owner of the messages that were imported without turns
     sessions/{session}/turns/{turn}.json  a continuation and its messages
+    sessions/{session}/turns/imported.ndjson  messages that were imported without turns
     sessions/{session}/logs/{turn}.log    its steps, one JSON object per line: the journal
     sessions/{session}/vectors.json       vectors of evicted turns, if there is an embedder
     artifacts/{artifact}                  large results
