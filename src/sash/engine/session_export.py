@@ -23,10 +23,10 @@ def write_export(bundle: Bundle, export_key: bytes) -> dict[str, Any]:
     for part in fields(Bundle):
         value = getattr(bundle, part.name)
         data[part.name] = [*map(_dump, value)] if isinstance(value, tuple) else _dump(value)
-    return data | {"signature": sign_ids(bundle.session.owner, list_ids(data), export_key)}
+    return data | {"signature": sign_ids(bundle.session.owner, read_ids(data), export_key)}
 
 
-def list_ids(data: dict[str, Any]) -> list[str]:
+def read_ids(data: dict[str, Any]) -> list[str]:
     """Return the ids of the session, its turns and its artifacts. Raise `InvalidExport` for wrong ids."""
     turns, artifacts = data.get("continuations", []), data.get("artifacts", [])
     ids = [data["session"]["id"], *(t["id"] for t in turns), *(a["ref"]["id"] for a in artifacts)]

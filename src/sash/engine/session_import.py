@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from sash.engine.notes import MAX_NOTES, clean_preferences
 from sash.engine.redaction import clean_object, redact_json
-from sash.engine.session_export import FORMAT, list_ids, sign_ids
+from sash.engine.session_export import FORMAT, read_ids, sign_ids
 from sash.engine.turn.progress import Progress
 from sash.errors import InvalidExport, SashError
 from sash.memory.tokens import TokenCounter
@@ -87,7 +87,7 @@ def read_export(data: Any, rules: ImportRules) -> Bundle:
 
 def _choose_ids(data: dict[str, Any], rules: ImportRules) -> dict[str, str]:
     """Return new ids by the ids of the export. Empty if the export keeps its ids."""
-    ids = list_ids(data)
+    ids = read_ids(data)
     signature = data.get("signature")
     own = sign_ids(rules.owner, ids, rules.export_key)
     if isinstance(signature, str) and hmac.compare_digest(signature.encode(), own.encode()):
@@ -135,7 +135,9 @@ def _check_body(stored: StoredStep) -> None:
 
 def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     """Check the parts of a bundle and how they fit together, and adapt it to this runtime."""
-    _check_records(bundle)
+    _check_turns(bundle)
+    _check_messages(bundle)
+    _check_artifacts(bundle)
     _check_counts(bundle)
     _check_times(bundle, rules.now + MAX_CLOCK_DIFFERENCE)
     _check_memory(bundle.session)
@@ -184,42 +186,54 @@ def _count_message(stored: StoredMessage, rules: ImportRules) -> StoredMessage:
     return replace(stored, message=replace(stored.message, token_count=count))
 
 
-def _check_records(bundle: Bundle) -> None:
-    """Raise `InvalidExport` for parts that do not fit together."""
-    session_id, turns = bundle.session.id, {c.id for c in bundle.continuations}
-    known: set[str | None] = {*turns, None}
-    message_ids = {m.message.id for m in bundle.messages}
-    steps = [stored.step for stored in bundle.steps]
-    keys = [c.request.idempotency_key for c in bundle.continuations if c.request.idempotency_key is not None]
-    for what, is_sound in (
-        ("an artifact has an unknown type", all(_TYPE.fullmatch(a.ref.type) for a in bundle.artifacts)),
-        ("the size of an artifact is wrong", all(a.ref.size == len(a.data) for a in bundle.artifacts)),
-        (
-            "a record belongs to another session",
-            all(c.session_id == session_id for c in bundle.continuations)
-            and all(m.session_id == session_id for m in bundle.messages)
-            and all(a.session_id == session_id for a in bundle.artifacts),
-        ),
-        ("a step has no continuation", all(s.continuation_id in turns for s in bundle.steps)),
-        ("the turn of a message is missing", all(m.continuation_id in known for m in bundle.messages)),
-        ("messages are out of order", all(n == m.position for n, m in enumerate(bundle.messages, 1))),
-        ("a message occurs twice", len(message_ids) == len(bundle.messages)),
-        ("a step occurs twice", len({step.cursor for step in steps}) == len(steps)),
-        ("a step has the number 0", all(step.cursor and step.n for step in steps)),
-        ("an idempotency_key occurs twice", len(set(keys)) == len(keys)),
-        (
-            "the last eviction has an unknown message",
-            all(evicted.message_id in message_ids for evicted in bundle.evicted)
-            and len(bundle.evicted) <= len(bundle.messages),
-        ),
-        ("a turn starts with an unknown message", message_ids.issuperset(bundle.turn_starts)),
-        (
-            "more than one turn holds the session",
-            sum(c.status == "awaiting_approval" for c in bundle.continuations) <= 1,
-        ),
-    ):
-        if not is_sound:
-            raise InvalidExport(what)
+def _check_artifacts(bundle: Bundle) -> None:
+    for artifact in bundle.artifacts:
+        if artifact.session_id != bundle.session.id:
+            raise InvalidExport("an artifact belongs to another session")
+        if not _TYPE.fullmatch(artifact.ref.type):
+            raise InvalidExport("an artifact has an unknown type")
+        if artifact.ref.size != len(artifact.data):
+            raise InvalidExport("the size of an artifact is wrong")
+
+
+def _check_turns(bundle: Bundle) -> None:
+    """Raise `InvalidExport` for turns and steps that do not fit together."""
+    turns = bundle.continuations
+    if any(turn.session_id != bundle.session.id for turn in turns):
+        raise InvalidExport("a turn belongs to another session")
+    keys = [turn.request.idempotency_key for turn in turns if turn.request.idempotency_key]
+    if len(set(keys)) < len(keys):
+        raise InvalidExport("an idempotency_key occurs twice")
+    if sum(turn.status == "awaiting_approval" for turn in turns) > 1:
+        raise InvalidExport("more than one turn holds the session")
+    if not {turn.id for turn in turns}.issuperset(stored.continuation_id for stored in bundle.steps):
+        raise InvalidExport("a step has no continuation")
+    if not all(stored.step.cursor and stored.step.n for stored in bundle.steps):
+        raise InvalidExport("a step has the number 0")
+    if len({stored.step.cursor for stored in bundle.steps}) < len(bundle.steps):
+        raise InvalidExport("a step occurs twice")
+
+
+def _check_messages(bundle: Bundle) -> None:
+    """Raise `InvalidExport` for messages that do not fit together."""
+    ids = {stored.message.id for stored in bundle.messages}
+    # A message that was imported before has no turn.
+    turns = {None, *(turn.id for turn in bundle.continuations)}
+    for position, stored in enumerate(bundle.messages, 1):
+        if stored.session_id != bundle.session.id:
+            raise InvalidExport("a message belongs to another session")
+        if stored.continuation_id not in turns:
+            raise InvalidExport("the turn of a message is missing")
+        if stored.position != position:
+            raise InvalidExport("messages are out of order")
+    if len(ids) < len(bundle.messages):
+        raise InvalidExport("a message occurs twice")
+    if not ids.issuperset(evicted.message_id for evicted in bundle.evicted):
+        raise InvalidExport("the last eviction has an unknown message")
+    if len(bundle.evicted) > len(bundle.messages):
+        raise InvalidExport("the last eviction has too many messages")
+    if not ids.issuperset(bundle.turn_starts):
+        raise InvalidExport("a turn starts with an unknown message")
 
 
 def _check_counts(bundle: Bundle) -> None:
