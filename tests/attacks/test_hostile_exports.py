@@ -1,8 +1,8 @@
 """A hostile export neither stops the store nor gets in with a value that a store cannot use."""
 
 import copy
-import itertools
 import json
+import random
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -10,10 +10,13 @@ import pytest
 
 from sash import Runtime
 from sash.errors import InvalidExport, SashError, SessionExists
+from sash.server.http_errors import get_status
 from sash.testing import FakeClock, ScriptedModel, calling
+from sash.values.bounds import MAX_COUNT, MAX_STORED_COUNT
 from sash.values.sessions import SessionPolicy, WindowLimits
+from sash.values.validation import MAX_DOLLARS
 from tests.backends import BACKENDS
-from tests.runtime.talk import turn
+from tests.runtime.talk import WAIT_S, turn
 from tests.tools import tool
 
 LATEST_ULID = "7ZZZZZZZZZZZZZZZZZZZZZZZZZ"
@@ -23,6 +26,8 @@ VALUES = [
     None,
     True,
     -1,
+    MAX_COUNT + 1,
+    MAX_STORED_COUNT,
     2**63,
     10**30,
     1.5,
@@ -41,6 +46,11 @@ VALUES = [
     [[]],
     {"a": {"b": 1}},
 ]
+# The least and the greatest values that an import accepts, and values between them.
+NUMBERS = (0, 1, MAX_DOLLARS, MAX_COUNT)
+TIMES = ("1970-01-01T00:00:00Z", "2026-05-02T00:00:00Z")
+STATUSES = ("pending", "running", "interrupted", "awaiting_approval", "completed", "cancelled")
+MAX_CHANGES = 6
 
 
 async def make_export(runtime):
@@ -92,7 +102,41 @@ def change(export, path, value):
     return changed
 
 
-async def use(runtime, session_id):
+def list_bounds(path, value):
+    """Return the values at the bounds of a field, or nothing if the field has no bounds."""
+    if path[-1] == "status":
+        return STATUSES
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return NUMBERS
+    is_time = isinstance(value, str) and path[-1] in ("created_at", "updated_at", "cut_at", "ts", "timestamp")
+    return TIMES if is_time else ()
+
+
+def find(export, path):
+    for key in path:
+        export = export[key]
+    return export
+
+
+def sample_exports(export, count):
+    """Yield changed exports, each with its changes: any values in one field, or bounds in several fields."""
+    chosen = random.Random(7)
+    paths = [path for path in list_paths(export) if path]
+    bounds = {path: list_bounds(path, find(export, path)) for path in paths}
+    bounded = [path for path in paths if bounds[path]]
+    for n in range(count):
+        if n % 2:
+            changes = {chosen.choice(paths): chosen.choice(VALUES)}
+        else:
+            some = chosen.sample(bounded, chosen.randint(1, MAX_CHANGES))
+            changes = {path: chosen.choice(bounds[path]) for path in some}
+        changed = export
+        for path, value in changes.items():
+            changed = change(changed, path, value)
+        yield changes, changed
+
+
+async def read_all(runtime, session_id):
     """Use everything that reads the records of a session, as the surfaces do."""
     await runtime.get_session(session_id)
     await runtime.list_sessions()
@@ -106,38 +150,60 @@ async def use(runtime, session_id):
     await runtime.export_session(session_id)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-async def test_no_changed_field_of_an_export_stops_the_store(backend, tmp_path):
+async def use(runtime, session_id, n=0):
+    """Read a session, resume, cancel or leave its open turns, send a message, and read it again."""
+    await read_all(runtime, session_id)
+    for open_turn in await runtime.open_continuations(session_id):
+        if n % 3 == 0:
+            await run_to_end(runtime, runtime.resume(open_turn.id))
+        elif n % 3 == 1:
+            await run_to_end(runtime, runtime.cancel(open_turn.id))
+    await run_to_end(runtime, runtime.send_message(session_id, "one more question"))
+    await read_all(runtime, session_id)
+
+
+async def run_to_end(runtime, started):
+    """Wait for a turn. A refusal is allowed, a failure of the server is not."""
+    try:
+        turn_id = (await started).id
+        ended = await runtime.await_continuation(turn_id, timeout_s=WAIT_S)
+    except SashError as error:
+        assert get_status(error.code) < 500, error
+    else:
+        assert ended.status != "running"
+        assert ended.continuation.error is None or ended.continuation.error.code != "internal_error"
+
+
+@pytest.mark.parametrize(("backend", "count"), [("memory", 500), ("sqlite", 250), ("files", 250)])
+async def test_no_changed_fields_of_an_export_stop_the_store(backend, count, tmp_path):
     clock = FakeClock(datetime(2026, 5, 1, tzinfo=UTC))
     async with open_runtime(backend, tmp_path, clock) as runtime:
         export = await make_export(runtime)
     del export["signature"]  # so that each import gets new ids
-    paths = [path for path in list_paths(export) if path]
-    step = 2 if backend == "memory" else 11
     accepted = refused = 0
     store = BACKENDS[backend](tmp_path, clock)
     async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
-        for path, value in itertools.islice(itertools.product(paths, VALUES), 0, None, step):
+        for changes, changed in sample_exports(export, count):
             try:
-                imported = await runtime.import_session(change(export, path, value))
+                imported = await runtime.import_session(changed)
             except SashError as error:
-                assert isinstance(error, InvalidExport), f"{path} = {value!r:.40}: {error}"
+                assert isinstance(error, InvalidExport), f"{changes!r:.300}: {error}"
                 refused += 1
                 continue
             accepted += 1
             try:
-                await use(runtime, imported.id)
+                await use(runtime, imported.id, accepted)
+                if accepted % 4:
+                    await runtime.delete_session(imported.id)
             except Exception as error:
-                pytest.fail(f"{path} = {value!r:.40}: {type(error).__name__}: {error}")
-            if accepted % 4:
-                await runtime.delete_session(imported.id)
-    assert accepted > 20 and refused > 100
-    for _ in range(2):
+                pytest.fail(f"{changes!r:.300}: {type(error).__name__}: {error}")
+    assert accepted > count / 5 and refused > count / 5
+    for n in range(2):
         clock.advance(10)
         async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
             await runtime.sweep()
             for session in (await runtime.list_sessions(limit=500)).items:
-                await use(runtime, session.id)
+                await use(runtime, session.id, n)
             new = await runtime.start_session()
             assert (await turn(runtime, new, "still here?")).status == "completed"
 
