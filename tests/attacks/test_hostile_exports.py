@@ -68,8 +68,18 @@ async def make_export(runtime):
     await turn(runtime, session, "stop in the middle")
     export = json.loads(json.dumps(await runtime.export_session(session.id)))
     assert export["evicted"] and export["artifacts"] and export["session"]["memory"]["cut_at"]
-    export["continuations"][-1]["status"] = "interrupted"
+    interrupt_last_turn(export)
     return export
+
+
+def interrupt_last_turn(export):
+    """Make the last turn an interrupted one, which has no messages yet."""
+    last = export["continuations"][-1]
+    last |= {"status": "interrupted", "response": None, "stats": None}
+    gone = {m["message"]["id"] for m in export["messages"] if m["continuation_id"] == last["id"]}
+    export["messages"] = [m for m in export["messages"] if m["message"]["id"] not in gone]
+    export["turn_starts"] = [start for start in export["turn_starts"] if start not in gone]
+    export["steps"] = [s for s in export["steps"] if s["continuation_id"] != last["id"]]
 
 
 def open_runtime(backend, folder, clock):
@@ -162,6 +172,10 @@ async def use(runtime, session_id, n=0):
     await read_all(runtime, session_id)
 
 
+async def list_said(runtime, session_id):
+    return [stored.message.text for stored in await runtime.list_messages(session_id)]
+
+
 async def run_to_end(runtime, started):
     """Wait for a turn. A refusal is allowed, a failure of the server is not."""
     try:
@@ -180,7 +194,7 @@ async def test_no_changed_fields_of_an_export_stop_the_store(backend, count, tmp
     async with open_runtime(backend, tmp_path, clock) as runtime:
         export = await make_export(runtime)
     del export["signature"]  # so that each import gets new ids
-    accepted = refused = 0
+    accepted, refused, kept = 0, 0, {}
     store = BACKENDS[backend](tmp_path, clock)
     async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
         for changes, changed in sample_exports(export, count):
@@ -195,6 +209,8 @@ async def test_no_changed_fields_of_an_export_stop_the_store(backend, count, tmp
                 await use(runtime, imported.id, accepted)
                 if accepted % 4:
                     await runtime.delete_session(imported.id)
+                else:
+                    kept[imported.id] = await list_said(runtime, imported.id)
             except Exception as error:
                 pytest.fail(f"{changes!r:.300}: {type(error).__name__}: {error}")
     assert accepted > count / 5 and refused > count / 5
@@ -202,8 +218,11 @@ async def test_no_changed_fields_of_an_export_stop_the_store(backend, count, tmp
         clock.advance(10)
         async with Runtime(store, ScriptedModel("ok"), clock=clock) as runtime:
             await runtime.sweep()
-            for session in (await runtime.list_sessions(limit=500)).items:
-                await use(runtime, session.id, n)
+            assert kept.keys() <= {session.id for session in (await runtime.list_sessions(limit=500)).items}
+            for session_id, said in kept.items():
+                assert await list_said(runtime, session_id) == said
+                await use(runtime, session_id, n)
+                kept[session_id] = await list_said(runtime, session_id)
             new = await runtime.start_session()
             assert (await turn(runtime, new, "still here?")).status == "completed"
 
@@ -288,3 +307,14 @@ async def test_a_store_with_a_session_of_the_latest_id_opens(backend, tmp_path):
     async with open_runtime(backend, tmp_path, clock) as runtime:
         assert (await runtime.start_session()).id > session.id
         assert (await runtime.get_session(session.id)).id == session.id
+
+
+async def test_messages_of_a_turn_that_has_not_ended_are_refused(run):
+    runtime = await run()
+    session = await runtime.start_session()
+    await turn(runtime, session, "hello")
+    export = await runtime.export_session(session.id)
+    with pytest.raises(InvalidExport, match="has not ended"):
+        await runtime.import_session(
+            change(export, ("continuations", 0, "status"), "interrupted"), owner="bob"
+        )

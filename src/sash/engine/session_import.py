@@ -217,13 +217,15 @@ def _check_turns(bundle: Bundle) -> None:
 def _check_messages(bundle: Bundle) -> None:
     """Raise `InvalidExport` for messages that do not fit together."""
     ids = {stored.message.id for stored in bundle.messages}
-    # A message that was imported before has no turn.
-    turns = {None, *(turn.id for turn in bundle.continuations)}
+    is_final: dict[str | None, bool] = {turn.id: turn.is_final for turn in bundle.continuations}
+    is_final[None] = True  # A message that was imported before has no turn.
     for position, stored in enumerate(bundle.messages, 1):
         if stored.session_id != bundle.session.id:
             raise InvalidExport("a message belongs to another session")
-        if stored.continuation_id not in turns:
+        if stored.continuation_id not in is_final:
             raise InvalidExport("the turn of a message is missing")
+        if not is_final[stored.continuation_id]:
+            raise InvalidExport("a message belongs to a turn that has not ended")
         if stored.position != position:
             raise InvalidExport("messages are out of order")
     if len(ids) < len(bundle.messages):
