@@ -431,8 +431,10 @@ class Worker:
             await self._stop_deleted(lost)
             for turn in lost:
                 await self.serve_next(turn.turn.session.id)
-        for continuation_id in tuple(self._unwritten):
-            await self._write_end(continuation_id)
+        writes = [self._write_end(continuation_id) for continuation_id in tuple(self._unwritten)]
+        for error in await asyncio.gather(*writes, return_exceptions=True):
+            if error is not None:
+                raise error
 
 
 def _fail_begin(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:

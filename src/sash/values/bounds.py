@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import Annotated
 
 from annotated_types import Ge, Le, Lt
-from pydantic import AwareDatetime, Strict
+from pydantic import AwareDatetime, BeforeValidator, Strict
 
 from sash.values.validation import MAX_DOLLARS
 
@@ -18,8 +18,10 @@ MAX_STORED_COUNT = MAX_COUNT * 10**6
 MAX_STORED_DOLLARS = MAX_DOLLARS * 10**6
 
 Natural = Annotated[int, Ge(0), Le(MAX_STORED_COUNT)]
-# The clock may be set back during a turn, so that its duration is negative.
-Duration = Annotated[int, Ge(-MAX_STORED_COUNT), Le(MAX_STORED_COUNT)]
+# Older versions stored a negative duration if the clock was set back during a turn. It is read as 0.
+Duration = Annotated[
+    Natural, BeforeValidator(lambda value: max(0, value) if isinstance(value, int) else value)
+]
 Dollars = Annotated[float, Strict(), Ge(0), Le(MAX_DOLLARS)]
 Cost = Annotated[float, Strict(), Ge(0), Le(MAX_STORED_DOLLARS)]
 # Calculations with times outside of these years could overflow.

@@ -213,7 +213,7 @@ class TurnRunner:
     def _stats(self, **outcome: Any) -> Stats:
         """Return the cost and the duration of the turn so far. `outcome` sets more fields."""
         duration = self._parts.clock.now() - self._started_at
-        milliseconds = duration.total_seconds() * 1000
+        milliseconds = max(0.0, duration.total_seconds() * 1000)  # The clock may be set back during a turn.
         return self._progress.stats(
             turns=1,
             steps=self._progress.plans + 1,
