@@ -1,5 +1,6 @@
 """A caller without the scope `act` can read a session whose agent may act, and change nothing in it."""
 
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -65,14 +66,21 @@ async def test_an_expired_one_is_not_reopened(run):
     assert (await runtime.get_session(session.id)).status == "expired"
 
 
-async def test_it_is_neither_ended_nor_deleted_nor_cancelled_over_http(tmp_path):
+@asynccontextmanager
+async def waiting_for_approval(folder):
+    """Serve a turn that waits for an approval. Yield its ids, and the headers of a token without `act`."""
     switch = tool("switch", lambda a, c: "done", action=True)
-    async with serving(tmp_path, calling("switch"), tools=[switch], **ALLOWED) as served:
-        may, may_not = served.token("anna"), served.token("anna", "read", "converse")
-        served.client.headers.update(may)
+    async with serving(folder, calling("switch"), tools=[switch], **ALLOWED) as served:
+        may_not = served.token("anna", "read", "converse")
+        served.client.headers.update(served.token("anna"))
         session_id = await served.start(policy=ACTING)
         sent = await served.send(session_id)
         assert (await served.wait(sent))["status"] == "awaiting_approval"
+        yield served, session_id, sent, may_not
+
+
+async def test_it_is_neither_ended_nor_deleted_nor_cancelled_over_http(tmp_path):
+    async with waiting_for_approval(tmp_path) as (served, session_id, sent, may_not):
         for method, path in (
             ("POST", f"/v1/sessions/{session_id}/end"),
             ("DELETE", f"/v1/sessions/{session_id}"),
@@ -84,13 +92,7 @@ async def test_it_is_neither_ended_nor_deleted_nor_cancelled_over_http(tmp_path)
 
 @eras
 async def test_it_is_neither_ended_nor_cancelled_over_mcp(tmp_path, era):
-    switch = tool("switch", lambda a, c: "done", action=True)
-    async with serving(tmp_path, calling("switch"), tools=[switch], **ALLOWED) as served:
-        may, may_not = served.token("anna"), served.token("anna", "read", "converse")
-        served.client.headers.update(may)
-        session_id = await served.start(policy=ACTING)
-        sent = await served.send(session_id)
-        assert (await served.wait(sent))["status"] == "awaiting_approval"
+    async with waiting_for_approval(tmp_path) as (served, session_id, sent, may_not):
         async with talking(served.url, era, may_not) as client:
             ended = await refused(client, "ha_agent_end_session", session_id=session_id)
             cancelled = await refused(client, "ha_agent_cancel", continuation_id=sent)
