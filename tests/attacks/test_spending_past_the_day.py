@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 
 from sash import Runtime
+from sash.errors import PolicyExceedsOperator
 from sash.models.catalog import Catalog, ModelFacts
 from sash.ports.embedder import Embedder
 from sash.ports.model import Usage
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import ScriptedModel, calling
-from sash.values.sessions import Budgets, ModelConfig, WindowLimits
+from sash.values.sessions import UNLIMITED, Budgets, ModelConfig, OperatorLimits, WindowLimits
 from tests.runtime.conftest import clock, make_store, run  # noqa: F401
 from tests.runtime.priced_model import DEAR, DEAR_MODEL, LOOK, PRICE, USED, saying
 from tests.runtime.talk import answer, turn
@@ -225,3 +226,21 @@ async def test_a_deletion_by_another_process_does_not_make_a_model_call_free(tmp
         await one.heartbeat()
         assert await spent_today(other) > 0.1
         assert await spent_today(one) == await spent_today(other)
+
+
+async def test_a_model_without_a_price_does_not_pass_the_operator_s_budget(restart):
+    """Only the operator's own model may have an unknown price."""
+    unpriced = ModelConfig("a model without a price")
+    before = await restart()
+    old = await before.start_session(model=unpriced)
+    operator = OperatorLimits(UNLIMITED.policy, replace(UNLIMITED.budgets, max_cost_per_day_usd=1.0))
+    model = ScriptedModel(lambda request: saying("Hello."))
+    runtime = await restart(model=model, operator=operator)
+    with pytest.raises(PolicyExceedsOperator, match="price"):
+        await runtime.start_session(model=unpriced)
+    session = await runtime.start_session()
+    with pytest.raises(PolicyExceedsOperator, match="price"):
+        await runtime.send_message(session.id, "hi", model=unpriced)
+    await turn(runtime, old)
+    await turn(runtime, session)
+    assert [request.config.name for request in model.requests] == [None, None]

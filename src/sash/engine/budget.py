@@ -10,7 +10,7 @@ from sash.models.catalog import Catalog
 from sash.ports.model import Answer, Usage
 from sash.ports.store import Store
 from sash.ports.turns import Turn
-from sash.values.sessions import Budgets, ModelConfig
+from sash.values.sessions import UNLIMITED, Budgets, ModelConfig, OperatorLimits
 from sash.values.stats import NO_STATS, Bill, Stats, sum_bills
 
 # A call is not made if the money buys less output than the minimum. Every model can write the maximum.
@@ -35,6 +35,8 @@ class Spending:
     catalog: Catalog
     counter: TokenCounter
     today: Callable[[], datetime]
+    default_model: str | None = None
+    operator: OperatorLimits = UNLIMITED
     running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
 
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
@@ -56,6 +58,16 @@ class Spending:
             estimated=is_estimated,
             cost_usd=self.catalog.price(usage, usage.model, requested),
         )
+
+    def has_unknown_cost(self, config: ModelConfig) -> bool:
+        """Return True if the operator limits costs, and the configuration names a model without a price.
+
+        The operator has chosen the default model, so it is always allowed.
+        """
+        budgets = self.operator.budgets
+        limits = (budgets.max_cost_per_turn_usd, budgets.max_cost_per_day_usd)
+        is_other = config.name not in (None, self.default_model)
+        return is_other and limits != (None, None) and self.catalog.price(Usage(1, 1), config.name) is None
 
     def price_embedding(self, name: str, texts: Sequence[str]) -> float:
         """Return the estimated dollars of an embedding. Its name may end in `/{dimensions}`."""

@@ -142,6 +142,8 @@ class Maintenance:
         session = await self._store.get_session(stale.owner, stale.id)
         messages = _ask_for_summary(session, evicted)
         config = replace(find_limits(session, self._operator).model, max_output_tokens=SUMMARY_TOKENS)
+        if self._spending.has_unknown_cost(config):
+            return
         name = config.name or self._model.name
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
         cost = self._spending.catalog.price(Usage(counted, SUMMARY_TOKENS), name) or 0.0

@@ -312,8 +312,8 @@ def _make_parts(
     catalog, embedder, zone = options.get("catalog"), options.get("embedder"), options.get("time_zone")
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
-    spending = Spending(store, catalog, counter, local_time.today)
     summaries, operator = options.get("summaries", False), options.get("operator") or UNLIMITED
+    spending = Spending(store, catalog, counter, local_time.today, model.name, operator)
     return Parts(
         store=store,
         model=model,

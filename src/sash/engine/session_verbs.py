@@ -14,7 +14,7 @@ from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
 from sash.engine.worker import Worker
-from sash.errors import InvalidInput, TooManySessions
+from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
@@ -134,9 +134,20 @@ class SessionVerbs:
         return self._parts.operator.policy.enforce_fixed_model or self.defaults.policy.enforce_fixed_model
 
     def _check_own_model(self, model: ModelConfig) -> None:
-        """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one."""
+        """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one.
+
+        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of the model is unknown.
+        """
         if self._is_model_fixed:
             check_fixed_model(model, self._parts.model.name)
+        self._check_cost(model)
+
+    def _check_cost(self, model: ModelConfig) -> None:
+        if self._parts.spending.has_unknown_cost(model):
+            raise PolicyExceedsOperator(
+                f"the price of the model {model.name!r:.80} is unknown, and the operator of this server "
+                "limits costs: use another model"
+            )
 
     async def _check_room(self, owner: str) -> None:
         """Raise `TooManySessions` if the owner has the maximum number of active sessions.

@@ -135,7 +135,11 @@ class TurnVerbs(SessionVerbs):
         )
 
     async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
-        """Raise `ModelFixed` if the session has a fixed model and `model` is another one."""
+        """Raise `ModelFixed` if the session has a fixed model and `model` is another one.
+
+        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of the model is unknown.
+        """
+        self._check_cost(model)
         session = await self._parts.store.get_session(owner, session_id)
         if session.policy.enforce_fixed_model or self._is_model_fixed:
             check_fixed_model(model, self._parts.model_name(session.model))

@@ -4,7 +4,7 @@ import logging
 import traceback
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -48,6 +48,8 @@ class TurnRunner:
         question = parts.renderer.render_question(continuation.request.content, continuation.created_at)
         self._progress = Progress.from_steps(question, turn.steps)
         self._limits = find_limits(turn.session, parts.operator, continuation.request)
+        if parts.spending.has_unknown_cost(self._limits.model):  # An old session may have such a model.
+            self._limits = replace(self._limits, model=replace(self._limits.model, name=None))
         names = (parts.model_name(self._limits.model), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._limits.budgets, self._progress, names)
         self.journal = Journal(parts, turn, self._progress)
