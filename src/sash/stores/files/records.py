@@ -11,7 +11,6 @@ from typing import Annotated, Any, NamedTuple
 
 from annotated_types import Ge
 from pydantic import Field, Strict
-from pydantic_core import from_json
 
 from sash.errors import StoreUnavailable
 from sash.ports.store import Vector
@@ -164,8 +163,8 @@ def read_turn_file(path: Path, data: bytes) -> TurnFile:
 
 def decode_line(path: Path, raw: bytes) -> LogLine:
     """Read a line of the log at `path`. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
-    line = from_json(raw)
-    if not isinstance(line, dict) or not raw.endswith(b"\n"):
+    line = adapter(dict).validate_json(raw)
+    if not raw.endswith(b"\n"):
         raise ValueError("not a whole line")
     commit = line.pop("commit", None)
     text = json.dumps(line)

@@ -298,17 +298,24 @@ class Database:
                     break
                 batch.append(pending)
             if not _commit(db, batch, self._file):
-                # Only a new connection forgets what it knows about the index.
-                db.close()
-                with closing(self._connect()) as fresh, suppress(sqlite3.Error):
-                    empty_index(fresh)
-                self._repairs += 1
-                db = self._connect()
+                db = self._empty_index(db)
                 _commit(db, batch, self._file)
             _send_results(batch)
             if pending is not None:
                 pending = self._jobs.get()
         db.close()
+
+    def _empty_index(self, db: sqlite3.Connection) -> sqlite3.Connection:
+        """Empty the damaged full-text index. Return a new connection, which does not know the old index."""
+        try:
+            with closing(self._connect()) as fresh:
+                empty_index(fresh)
+            new = self._connect()
+        except sqlite3.Error:
+            return db
+        self._repairs += 1
+        db.close()
+        return new
 
 
 def read_text(data: bytes) -> str:
