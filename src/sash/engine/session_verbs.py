@@ -18,7 +18,7 @@ from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
-from sash.values.image_urls import check_images
+from sash.values.media import check_media
 from sash.values.requests import StartSession
 from sash.values.sessions import (
     DEFAULT_OWNER,
@@ -289,7 +289,7 @@ class SessionVerbs:
         contents = [m.message.content for m in bundle.messages]
         contents += [c.request.attachments for c in bundle.continuations]
         for content in contents:
-            check_images(() if isinstance(content, str) else content, allow_remote=self._allow_image_urls)
+            check_media(() if isinstance(content, str) else content, allow_remote=self._allow_image_urls)
         session = await parts.store.import_session(
             replace(bundle, session=restrict(adopt(bundle.session), parts.operator))
         )
