@@ -129,6 +129,8 @@ HIDDEN = (
     {"type": "image_url", "image_url": {"url": DATA, "source": "http://127.0.0.1/"}},
     {"type": "image_url", "image_url": {"url": DATA, "detail": "http://127.0.0.1/"}},
     {"type": "image_url", "image_url": {"detail": "low"}},
+    {"type": "image_url", "image_url": DATA, "file_url": "http://127.0.0.1/"},
+    {"type": "image_url", "image_url": DATA, "input_audio": {"data": "AAAA"}},
 )
 
 

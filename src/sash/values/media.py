@@ -44,6 +44,7 @@ def check_media(parts: Iterable[Mapping[str, Any]], *, allow_remote: bool) -> No
             _refuse(
                 f"a part of a message must be one of {', '.join(PART_TYPES)}, got {part.get('type')!r:.80}"
             )
+        _check_fields("a part of a message", part, "type", part["type"])
         if "image_url" in part:
             _check_image(part["image_url"], allow_remote=allow_remote)
         if "input_audio" in part:
@@ -80,6 +81,7 @@ def _check_image(image: Any, *, allow_remote: bool) -> None:
         return
     check_image_url(image.get("url"), allow_remote=allow_remote)
     _check_fields("image_url", image, "url", "detail")
+    _check_word("image_url", image, "detail")
 
 
 def _check_recording(recording: Any) -> None:
@@ -87,15 +89,18 @@ def _check_recording(recording: Any) -> None:
     if not isinstance(data, str) or not _BASE64.fullmatch(data):
         _refuse("input_audio must be an object with the recording, as base64, in its field 'data'")
     _check_fields("input_audio", recording, "data", "format")
+    _check_word("input_audio", recording, "format")
 
 
-def _check_fields(part: str, value: Mapping[str, Any], data: str, kind: str) -> None:
-    """Raise `InvalidInput` for other fields than the data and a short word: they could hide a second URL."""
-    if not set(value) <= {data, kind}:
-        _refuse(f"{part} may have the fields {data!r} and {kind!r} only")
-    word = value.get(kind)
-    if word is not None and not (isinstance(word, str) and _WORD.fullmatch(word)):
-        _refuse(f"the field {kind!r} of {part} must be a short word, such as 'wav' or 'low'")
+def _check_fields(what: str, value: Mapping[str, Any], one: str, other: str) -> None:
+    """Raise `InvalidInput` if a value has more than these two fields: others could hide a second URL."""
+    if not set(value) <= {one, other}:
+        _refuse(f"{what} may have the fields {one!r} and {other!r} only")
+
+
+def _check_word(what: str, value: Mapping[str, Any], field: str) -> None:
+    if field in value and not (isinstance(value[field], str) and _WORD.fullmatch(value[field])):
+        _refuse(f"the field {field!r} of {what} must be a short word, such as 'wav' or 'low'")
 
 
 def _is_public(host: str) -> bool:

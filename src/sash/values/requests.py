@@ -52,6 +52,7 @@ Attachment = Annotated[
                         },
                     },
                     "required": ["type", "image_url"],
+                    "additionalProperties": False,
                 },
                 {
                     "properties": {
@@ -59,7 +60,7 @@ Attachment = Annotated[
                         "input_audio": {
                             "type": "object",
                             "properties": {
-                                "data": {"type": "string", "contentEncoding": "base64"},
+                                "data": {"type": "string", "pattern": "^[A-Za-z0-9+/]*={0,2}$"},
                                 "format": _WORD,
                             },
                             "required": ["data"],
@@ -67,6 +68,7 @@ Attachment = Annotated[
                         },
                     },
                     "required": ["type", "input_audio"],
+                    "additionalProperties": False,
                 },
             ],
         }
