@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sash.engine.budget import TurnBudget
+from sash.engine.budget import SpendingTurn, TurnBudget
 from sash.engine.ceiling import find_limits
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
@@ -62,7 +62,7 @@ class TurnRunner:
     async def run(self) -> None:
         """Run the turn. Its outcome is in the store afterwards, unless the store cannot be written."""
         turn, spending = self._turn, self._parts.spending
-        spending.running[turn.continuation.id] = (turn.continuation.owner, self._progress)
+        spending.running[turn.continuation.id] = SpendingTurn.of(turn.continuation, self._progress)
         try:
             try:
                 await self._run()
@@ -101,6 +101,7 @@ class TurnRunner:
         self.is_settled = True
         stored_usd = bill_steps(step.body for step in self.journal.steps).cost_usd
         usd = self._progress.cost_usd + self._budget.running_stats().cost_usd - stored_usd
+        usd += sum(call.cost_usd for call in self._progress.open_calls.values() if call.is_begun)
         if usd < MIN_USD:
             return
         try:
