@@ -13,7 +13,7 @@ from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
-from sash.engine.worker import Worker
+from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
@@ -196,8 +196,8 @@ class SessionVerbs:
             return replace(session, status="ended") if session.status == "active" else session
 
         session = await change_session(self._parts.store, owner, session_id, end)
-        reason = "the session was ended" if reason is None else reason
-        await self._worker.cancel_all(owner, session_id, reason)
+        reason = SESSION_ENDED if reason is None else reason
+        await self._worker.cancel_all(owner, session_id, reason, interrupted_too=True)
         self._parts.hub.wake(session_id)
         return session
 

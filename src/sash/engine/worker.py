@@ -25,6 +25,7 @@ from sash.errors import (
     ModelUnknown,
     SashError,
     SessionBusy,
+    SessionEnded,
     SessionNotFound,
     ShuttingDown,
     StoreUnavailable,
@@ -36,6 +37,7 @@ from sash.values.requests import BusyPolicy
 from sash.values.steps import Cancelled, Interrupted, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
+SESSION_ENDED = "the session was ended"
 MAX_AUTO_RESUMES = 10
 NEEDS_OPERATOR = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
@@ -123,18 +125,25 @@ class Worker:
         begun.add_done_callback(partial(_fail_begin, accepted))
         return await accepted
 
-    async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
-        """Claim a waiting continuation, run it and return it. `steps` are written with the claim."""
+    async def take_over(
+        self, continuation: Continuation, steps: tuple[StepBody, ...] = (), step_count: int | None = None
+    ) -> Continuation:
+        """Claim a waiting continuation, run it and return it. `steps` are written with the claim.
+
+        Raise `NotAwaitingApproval` if the turn does not have `step_count` steps any more.
+        """
         if continuation.id in self._running and not steps:
             return continuation
-        turn = await self.claim(continuation, steps)
+        turn = await self.claim(continuation, steps, step_count)
         await self.run(turn)
         return turn.continuation
 
-    async def claim(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Turn:
+    async def claim(
+        self, continuation: Continuation, steps: tuple[StepBody, ...] = (), step_count: int | None = None
+    ) -> Turn:
         """Claim a waiting continuation without running it. Raise `SessionBusy` if another turn runs."""
         self.check_open()
-        claim = self._claim_request(continuation.session_id)
+        claim = replace(self._claim_request(continuation.session_id), step_count=step_count)
         return await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
@@ -173,10 +182,13 @@ class Worker:
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
             try:
+                session = await self._store.get_session(continuation.owner, continuation.session_id)
+                if session.status == "ended":  # The process died before it could cancel the turn.
+                    await self.cancel(continuation.owner, continuation.id, SESSION_ENDED)
+                    continue
                 if continuation.status == "pending":
                     await self.serve_next(continuation.session_id)
                     continue
-                session = await self._store.get_session(continuation.owner, continuation.session_id)
                 if session.policy.resume_interrupted and await self._can_resume(continuation):
                     await self.take_over(continuation)
             except (SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound, ShuttingDown):
@@ -277,11 +289,16 @@ class Worker:
         except Exception as error:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
-    async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
-        """Cancel the turns of a session: first the queued ones, so that they do not start."""
+    async def cancel_all(
+        self, owner: str, session_id: str, reason: str, *, interrupted_too: bool = False
+    ) -> None:
+        """Cancel the turns of a session: first the queued ones, so that they do not start.
+
+        A turn that was interrupted can be resumed, unless it is cancelled, too.
+        """
         unfinished = await self._store.list_continuations(owner, session_id, open_only=True)
         for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
-            if continuation.status != "interrupted":
+            if interrupted_too or continuation.status != "interrupted":
                 with suppress(ContinuationFinal, ContinuationNotFound):
                     await self.cancel(owner, continuation.id, reason)
 
@@ -381,9 +398,10 @@ class Worker:
         """Start the oldest queued turn of a session, if the worker still accepts turns."""
         if self._draining:
             return
-        turn = await self._store.claim_next(session_id, self._claim_request(session_id))
-        if turn is not None:
-            await self.run(turn)
+        with suppress(SessionEnded):
+            turn = await self._store.claim_next(session_id, self._claim_request(session_id))
+            if turn is not None:
+                await self.run(turn)
 
     async def _write_end(self, continuation_id: str) -> None:
         """Write the end of a turn that the store could not write before."""

@@ -175,10 +175,17 @@ class Store(Protocol):
     async def claim(
         self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
-        """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`."""
+        """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`.
+
+        Raise `SessionEnded` if its session was ended, and `NotAwaitingApproval` if the turn has gone on since
+        the caller read it.
+        """
 
     async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
-        """Claim the oldest pending continuation. Return None without one, or if the session is held."""
+        """Claim the oldest pending continuation.
+
+        Return None without one, or if the session is held. Raise `SessionEnded` if the session was ended.
+        """
 
     async def append(
         self,

@@ -90,7 +90,8 @@ class Ledger:
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         turn, holder_id = self._turn_state(entry), self.holder_id()
-        self._apply(entry, rules.claim(entry.continuation, turn, holder_id, claim, steps, now))
+        change = rules.claim(self.session, entry.continuation, turn, holder_id, claim, steps, now)
+        self._apply(entry, change)
         return self._turn(entry, claim)
 
     def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:

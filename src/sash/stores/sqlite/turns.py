@@ -179,10 +179,10 @@ def _claim(
     now: datetime,
 ) -> Turn:
     key, turn = _read_turn(db, continuation.id)
-    change = rules.claim(continuation, turn, holder_id, claim, steps, now)
+    session = sessions.get_session(db, continuation.owner, continuation.session_id)
+    change = rules.claim(session, continuation, turn, holder_id, claim, steps, now)
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.claim_continuation(db, change.continuation, change.lease)
-    session = sessions.get_session(db, continuation.owner, continuation.session_id)
     window = None if claim.knows(session.version) else messages.get_window(db, session)
     journal = continuations.list_steps(db, continuation.id)
     lease, cursor = rules.make_lease(continuation, change.lease), turn.cursor + len(change.steps)
