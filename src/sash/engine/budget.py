@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sash.engine.fixed_model import ALLOWED_OPTIONS
 from sash.engine.turn.progress import Progress
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
@@ -84,14 +85,17 @@ class Spending:
         )
 
     def has_unknown_cost(self, config: ModelConfig) -> bool:
-        """Return True if the operator limits costs, and the configuration names a model without a price.
+        """Return True if the operator limits costs, and the price of such a call is unknown.
 
-        The operator has chosen the default model, so it is always allowed.
+        The model may have no price, or its options may choose another model or another price. The operator
+        has chosen the default model, so it is always allowed.
         """
         budgets = self.operator.budgets
-        limits = (budgets.max_cost_per_turn_usd, budgets.max_cost_per_day_usd)
+        if budgets.max_cost_per_turn_usd is None and budgets.max_cost_per_day_usd is None:
+            return False
         is_other = config.name not in (None, self.default_model)
-        return is_other and limits != (None, None) and self.catalog.price(Usage(1, 1), config.name) is None
+        has_no_price = is_other and self.catalog.price(Usage(1, 1), config.name) is None
+        return has_no_price or not ALLOWED_OPTIONS.issuperset(config.options)
 
     def price_embedding(self, name: str, texts: Sequence[str]) -> float:
         """Return the estimated dollars of an embedding. Its name may end in `/{dimensions}`."""

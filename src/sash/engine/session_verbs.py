@@ -7,7 +7,7 @@ from typing import Any
 
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
-from sash.engine.fixed_model import check_fixed_model
+from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
@@ -136,7 +136,7 @@ class SessionVerbs:
     def _check_own_model(self, model: ModelConfig) -> None:
         """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one.
 
-        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of the model is unknown.
+        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of a call is unknown.
         """
         if self._is_model_fixed:
             check_fixed_model(model, self._parts.model.name)
@@ -144,9 +144,11 @@ class SessionVerbs:
 
     def _check_cost(self, model: ModelConfig) -> None:
         if self._parts.spending.has_unknown_cost(model):
+            refused = sorted(model.options.keys() - ALLOWED_OPTIONS)
+            what = f"with the options {', '.join(refused)}" if refused else f"of the model {model.name!r:.80}"
             raise PolicyExceedsOperator(
-                f"the price of the model {model.name!r:.80} is unknown, and the operator of this server "
-                "limits costs: use another model"
+                f"the price of a call {what:.200} is unknown, and the operator of this server limits costs: "
+                f"{'leave them out' if refused else 'use another model'}"
             )
 
     async def _check_room(self, owner: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 from sash.engine.budget import SpendingTurn, TurnBudget
 from sash.engine.ceiling import find_limits
+from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -49,7 +50,7 @@ class TurnRunner:
         self._progress = Progress.from_steps(question, turn.steps)
         self._limits = find_limits(turn.session, parts.operator, continuation.request)
         if parts.spending.has_unknown_cost(self._limits.model):  # An old session may have such a model.
-            self._limits = replace(self._limits, model=replace(self._limits.model, name=None))
+            self._limits = replace(self._limits, model=keep_fixed_model(self._limits.model))
         names = (parts.model_name(self._limits.model), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._limits.budgets, self._progress, names)
         self.journal = Journal(parts, turn, self._progress)
