@@ -31,6 +31,7 @@ from sash.errors import (
     StoreUnavailable,
     WriteRefused,
 )
+from sash.ports.session_rules import retry_on_change
 from sash.ports.turns import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation
 from sash.values.requests import BusyPolicy
@@ -240,21 +241,28 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         """Cancel a turn. A second cancel waits for the first one, and raises `ContinuationFinal` then."""
-        if continuation_id in self._unwritten:
-            await self._write_end(continuation_id)
-        running = self._running.get(continuation_id)
-        if running is None or running.turn.continuation.owner != owner:
-            return await self._cancel(owner, continuation_id, reason, None)
-        async with running.cancel_lock:
-            return await self._cancel(owner, continuation_id, reason, running)
+
+        async def attempt() -> Continuation:
+            if continuation_id in self._unwritten:
+                await self._write_end(continuation_id)
+            running = self._running.get(continuation_id)
+            if running is None or running.turn.continuation.owner != owner:
+                return await self._cancel(owner, continuation_id, reason, None)
+            async with running.cancel_lock:
+                return await self._cancel(owner, continuation_id, reason, running)
+
+        return await retry_on_change(continuation_id, attempt)
 
     async def _cancel(
         self, owner: str, continuation_id: str, reason: str, running: _Running | None
     ) -> Continuation:
         reason = redact(reason)
         if running is None or running.runner.is_settled:
-            end = await read_cut_off(self._parts, owner, continuation_id)
-            cancelled = await self._store.cancel(owner, continuation_id, reason, end=end)
+            end, step_count = await read_cut_off(self._parts, owner, continuation_id)
+            cancelled = await self._store.cancel(
+                owner, continuation_id, reason, end=end, step_count=step_count
+            )
+            running = running or self._running.get(continuation_id)  # It may have been claimed meanwhile.
         else:
             end = await running.runner.cut_off()
             cancelled = await self._write_cancel(running, reason, end)
@@ -278,6 +286,7 @@ class Worker:
         except (ContinuationFinal, ContinuationNotFound):
             runner.is_settled = False
             await self._stop_deleted([running])
+            runner.is_settled = True  # A cancel that waits for this one asks the store.
             raise
 
     def _report(self, result: ContinuationResult) -> None:

@@ -224,11 +224,18 @@ class Store(Protocol):
         """
 
     async def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        *,
+        end: TurnEnd = CANCELLED,
+        step_count: int | None = None,
     ) -> Continuation:
         """End a continuation. Its worker loses the lease. Raise `ContinuationFinal` if it has ended.
 
-        `end` is the end of the turn without the last step, which has the reason.
+        `end` is the end of the turn without the last step, which has the reason. `step_count` is the number
+        of steps that `end` was computed from. Raise `SessionChanged` if the turn has more steps by now.
         """
 
     async def renew(

@@ -318,9 +318,19 @@ def amend(
     )
 
 
-def cancel(continuation: Continuation, reason: str, end: TurnEnd) -> TurnEnd:
-    """Return the end of a cancelled turn with its last step. Raise `ContinuationFinal` if it has ended."""
+def cancel(
+    continuation: Continuation, turn: TurnState, reason: str, end: TurnEnd, step_count: int | None
+) -> TurnEnd:
+    """Return the end of a cancelled turn with its last step.
+
+    Raise `ContinuationFinal` if it has ended, and `SessionChanged` if it does not have `step_count` steps.
+    """
     check_open(continuation)
+    if step_count not in (None, turn.step_count):
+        raise SessionChanged(
+            f"continuation {continuation.id} has gone on since it was read: read it again",
+            session_id=continuation.session_id,
+        )
     return replace(end, steps=(*end.steps, Cancelled(reason)))
 
 

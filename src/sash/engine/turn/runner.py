@@ -227,10 +227,11 @@ class TurnRunner:
         )
 
 
-async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> TurnEnd:
-    """Return the end of a cancelled turn that does not run in this process, computed from its journal.
+async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> tuple[TurnEnd, int]:
+    """Return the end of a cancelled turn that does not run in this process, and the number of its steps.
 
-    An open call of the turn may be under way in another process, or was when a process died.
+    The end is computed from the steps. An open call of the turn may be under way in another process, or was
+    when a process died.
     """
     continuation, steps = await parts.store.journal(owner, continuation_id)
     progress = Progress.from_steps(continuation.request.message, steps)
@@ -239,7 +240,7 @@ async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> TurnEn
     results = list_cut_off(parts.tools, progress)
     for result in results:
         progress.apply(result)
-    return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1))
+    return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1)), len(steps)
 
 
 def _end_cut_off(progress: Progress, steps: Sequence[StepBody], stats: Stats) -> TurnEnd:

@@ -256,6 +256,9 @@ class ToolCalls:
         runs_once = _runs_once(checked.spec)
         if runs_once:
             await self._journal.flush()
+            if checked.call.planned_at is not None:
+                # The call was on the disk before. A cancel may have come between the claim and this moment.
+                await self._journal.check_lease()
         self._journal.report_progress(f"Calling {checked.spec.name}")
         await self._make(checked)
         if runs_once:

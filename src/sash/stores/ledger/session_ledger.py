@@ -141,8 +141,10 @@ class Ledger:
         self.session = change.session
         return change.continuation
 
-    def cancel(self, entry: Entry, reason: str, work: TurnEnd, now: datetime) -> TurnEnd:
-        end = rules.cancel(entry.continuation, reason, work)
+    def cancel(
+        self, entry: Entry, reason: str, work: TurnEnd, step_count: int | None, now: datetime
+    ) -> TurnEnd:
+        end = rules.cancel(entry.continuation, self._turn_state(entry), reason, work, step_count)
         self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
 

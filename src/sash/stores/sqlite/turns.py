@@ -129,12 +129,18 @@ def amend(
 
 
 def cancel(
-    db: sqlite3.Connection, owner: str, continuation_id: str, reason: str, work: TurnEnd, now: datetime
+    db: sqlite3.Connection,
+    owner: str,
+    continuation_id: str,
+    reason: str,
+    work: TurnEnd,
+    step_count: int | None,
+    now: datetime,
 ) -> Continuation:
     continuation = continuations.get_continuation(db, owner, continuation_id)
-    end = rules.cancel(continuation, reason, work)
     key, state, _ = continuations.read_end_state(db, continuation_id)
     assert state is not None
+    end = rules.cancel(continuation, state.turn, reason, work, step_count)
     cancelled = end.apply_to_continuation(continuation, now)
     change = rules.end_turn(state, end, now)
     _write_end(db, key, continuation_id, end, change, Ending.of(cancelled), now)
