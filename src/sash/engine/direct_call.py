@@ -43,6 +43,7 @@ class DirectToolCall:
             raise InvalidInput(f"the arguments for {name} are not JSON: {error}") from error
         if len(text) > MAX_ARGUMENTS_CHARS:
             raise InvalidInput(f"the arguments for {name} are longer than {MAX_ARGUMENTS_CHARS:,} characters")
+        await parts.pacing.wait(self.owner)
         checked = parts.tools.arguments(spec, text)
         session = await self._session()
         call_id = parts.new_id()
