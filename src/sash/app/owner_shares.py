@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple, TypeVar
 from sash.errors import TooManyRequests
 
 T = TypeVar("T")
-Work = Literal["request", "wait", "search", "transfer", "import", "upload", "report"]
+Work = Literal["request", "wait", "search", "transfer", "import", "upload", "report", "tool"]
 
 
 class Share(NamedTuple):
@@ -34,6 +34,7 @@ SHARES: dict[Work, Share] = {
     "import": Share(1, 2),
     "upload": Share(4, 64),
     "report": Share(2, 16),
+    "tool": Share(2, 100),
 }
 
 

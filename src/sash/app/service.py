@@ -206,7 +206,8 @@ class AgentService:
         if session_id is not None:
             caller.need("converse")  # The tool may store an artifact in the session.
             await self._check_act(caller, session_id)
-        return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
+        async with self.shares.use(caller.owner, "tool"):
+            return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
         self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
