@@ -12,7 +12,7 @@ import pytest
 
 from sash import MemoryStore, Runtime
 from sash.app.owner_shares import SHARES, OwnerShares
-from sash.engine.owner_pacing import SHORT_ROUND_S, OwnerPacing
+from sash.engine.owner_pacing import SHARED_S, SHORT_ROUND_S, OwnerPacing
 from sash.errors import TooManyRequests
 from sash.testing import ScriptedModel
 from tests.surfaces.serving import WAIT_S, problem, serving
@@ -34,8 +34,26 @@ class RoundCounter:
         self._task.cancel()
 
 
+async def share(pacing):
+    """Let two owners work, so that the pacing is on."""
+    for owner in ("one", "two"):
+        await pacing.wait(owner)
+        await asyncio.sleep(0)
+    return pacing
+
+
+async def test_the_only_owner_is_not_paced():
+    now = 0.0
+    pacing, counter = OwnerPacing(now=lambda: now), RoundCounter()
+    await share(pacing)
+    now = 2 * SHARED_S
+    await asyncio.gather(*(pacing.wait("two") for _ in range(50)))
+    assert counter.rounds <= 5
+    counter.stop()
+
+
 async def test_one_piece_of_work_of_an_owner_starts_in_a_round():
-    pacing, counter, started = OwnerPacing(now=lambda: 0.0), RoundCounter(), []
+    pacing, counter, started = await share(OwnerPacing(now=lambda: 0.0)), RoundCounter(), []
 
     async def work(owner):
         await pacing.wait(owner)
@@ -50,7 +68,7 @@ async def test_one_piece_of_work_of_an_owner_starts_in_a_round():
 
 async def test_after_a_long_round_the_next_work_waits_as_long():
     now = 0.0
-    pacing, started = OwnerPacing(now=lambda: now), []
+    pacing, started = await share(OwnerPacing(now=lambda: now)), []
     delays = []
     loop = asyncio.get_running_loop()
 
@@ -76,7 +94,7 @@ async def test_after_a_long_round_the_next_work_waits_as_long():
 
 
 async def test_a_cancelled_request_does_not_hold_back_the_next():
-    pacing = OwnerPacing(now=lambda: 0.0)
+    pacing = await share(OwnerPacing(now=lambda: 0.0))
     await pacing.wait("ann")
     cancelled, next_one = (asyncio.create_task(pacing.wait("ann")) for _ in range(2))
     await asyncio.sleep(0)
@@ -99,6 +117,10 @@ async def test_many_turns_of_an_owner_do_not_go_on_in_the_same_round():
         return "ok"
 
     async with Runtime(MemoryStore(), ScriptedModel(answer)) as runtime:
+        other = await runtime.start_session(owner="other")
+        turn = await runtime.send_message(other.id, "hi", owner="other")
+        await runtime.await_continuation(turn.id, owner="other", timeout_s=WAIT_S)
+        asked.clear()
         sessions = [await runtime.start_session(owner="greedy") for _ in range(30)]
         sent = await asyncio.gather(*(runtime.send_message(s.id, "hi", owner="greedy") for s in sessions))
         for turn in sent:

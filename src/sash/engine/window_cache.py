@@ -70,6 +70,7 @@ class WindowCache:
     def __init__(self, max_windows: int = MAX_WINDOWS, max_chars: int = MAX_CACHED_CHARS) -> None:
         self._max_windows = max_windows
         self._max_chars = max_chars
+        self._char_count = 0
         self._windows: OrderedDict[str, tuple[Session, CachedWindow]] = OrderedDict()
 
     def session(self, session_id: str) -> Session | None:
@@ -88,24 +89,26 @@ class WindowCache:
         The turn changes the window. When the turn ends, `put` returns the window to the cache. None if
         neither is there.
         """
-        session, window = self._windows.pop(turn.session.id, (None, None))
+        session, window = self.pop(turn.session.id) or (None, None)
         if turn.window is not None:
             return CachedWindow(Window.restore(turn.window), render)
         return window if session is not None and session.version == turn.session.version else None
 
     def pop(self, session_id: str) -> tuple[Session, CachedWindow] | None:
         """Remove and return a session and its window; None if they are not cached."""
-        return self._windows.pop(session_id, None)
+        cached = self._windows.pop(session_id, None)
+        if cached is not None:
+            self._char_count -= cached[1].char_count
+        return cached
 
     def put(self, session: Session, window: CachedWindow) -> None:
         """Cache the window of a session. Above a maximum, the least recently used windows are dropped."""
+        self.pop(session.id)
         self._windows[session.id] = (session, window)
-        self._windows.move_to_end(session.id)
-        char_count = sum(cached.char_count for _, cached in self._windows.values())
-        while len(self._windows) > self._max_windows or char_count > self._max_chars:
-            _, (_, dropped) = self._windows.popitem(last=False)
-            char_count -= dropped.char_count
+        self._char_count += window.char_count
+        while len(self._windows) > self._max_windows or self._char_count > self._max_chars:
+            self.pop(next(iter(self._windows)))
 
     def drop_owner(self, owner: str) -> None:
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
-            del self._windows[session_id]
+            self.pop(session_id)
