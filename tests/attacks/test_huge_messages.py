@@ -66,10 +66,11 @@ SECRETIVE = HUGE["passwords"]
 
 
 async def test_huge_attachments_are_redacted_outside_of_the_event_loop(in_loop):
-    sound = {"type": "input_audio", "input_audio": {"data": "AAAA", "format": SECRETIVE[:900_000]}}
-    async with Runtime(MemoryStore(), ScriptedModel("Done.")) as runtime:
+    url = "https://example.com/?" + SECRETIVE[:900_000].replace(" ", "&")
+    image = {"type": "image_url", "image_url": {"url": url}}
+    async with Runtime(MemoryStore(), ScriptedModel("Done."), allow_image_urls=True) as runtime:
         session = await runtime.start_session()
-        sent = await runtime.send_message(session.id, "Listen.", attachments=[sound])
+        sent = await runtime.send_message(session.id, "Look.", attachments=[image])
         await runtime.await_continuation(sent.id, timeout_s=60)
     assert in_loop == []
 

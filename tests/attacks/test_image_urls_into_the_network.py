@@ -6,7 +6,7 @@ import pytest
 
 from sash.errors import InvalidInput
 from sash.testing import ScriptedModel
-from sash.values.image_urls import check_image_url
+from sash.values.media import check_image_url
 from tests.runtime.conftest import clock, make_store, run  # noqa: F401
 from tests.surfaces.serving import problem, serving
 
@@ -118,6 +118,36 @@ async def test_an_import_brings_no_such_urls_in(run):  # noqa: F811
         with pytest.raises(InvalidInput):
             await runtime.import_session(json_with(export, "video_url", part, "image_url"))
     await runtime.import_session(export)
+
+
+HIDDEN = (
+    {"type": "input_audio", "input_audio": {"url": "http://127.0.0.1/a.wav"}},
+    {"type": "input_audio", "input_audio": {"data": "http://127.0.0.1/a.wav", "format": "wav"}},
+    {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "http://127.0.0.1/"}},
+    {"type": "input_audio", "input_audio": {"data": "AAAA", "format": "wav", "url": "file:///etc/passwd"}},
+    {"type": "input_audio", "input_audio": ["file:///etc/passwd"]},
+    {"type": "image_url", "image_url": {"url": DATA, "source": "http://127.0.0.1/"}},
+    {"type": "image_url", "image_url": {"url": DATA, "detail": "http://127.0.0.1/"}},
+    {"type": "image_url", "image_url": {"detail": "low"}},
+    {"type": "image_url", "image_url": DATA, "file_url": "http://127.0.0.1/"},
+    {"type": "image_url", "image_url": DATA, "input_audio": {"data": "AAAA"}},
+)
+
+
+@pytest.mark.parametrize("part", HIDDEN, ids=str)
+async def test_no_other_field_of_an_attachment_has_a_url(run, part):  # noqa: F811
+    runtime = await run("I hear.")
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput):
+        await runtime.send_message(session.id, "listen", attachments=[part])
+    sound = {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}}
+    sent = await runtime.send_message(session.id, "listen", attachments=[sound])
+    await runtime.await_continuation(sent.id, timeout_s=10)
+    export = await runtime.export_session(session.id)
+    await runtime.delete_session(session.id)
+    for place in ("messages", "continuations"):
+        with pytest.raises(InvalidInput):
+            await runtime.import_session(json_with(export, json.dumps(part), place, json.dumps(sound)))
 
 
 def json_with(export, new, part, old=DATA):

@@ -8,12 +8,15 @@ from tests.surfaces.speaking import call, eras, refused, talking
 from tests.tools import Switch
 
 ALLOWED = {"allow_actuation": True, "allowlisted_services": ("light",), "max_cost_per_day_usd": 1.0}
-ACTING = {"allow_actuation": True, "require_confirmation": []}
+ACTING = {"allow_actuation": True}
 TOO_MUCH = {
     "another service": {"policy": ACTING | {"allowlisted_services": ["switch"]}},
     "all services": {"policy": ACTING | {"allowlisted_services": ["*"]}},
     "actions per minute": {"policy": {"max_actions_per_minute": 10**12}},
     "no limit of actions": {"policy": {"max_actions_per_minute": None}},
+    "nothing denied": {"policy": {"denylisted_services": []}},
+    "no confirmation": {"policy": {"require_confirmation": []}},
+    "answers without a check": {"policy": {"grounded_answers": False}},
     "steps": {"budgets": {"max_steps": 10**12}},
     "tool calls": {"budgets": {"max_tool_calls": 10**12}},
     "time": {"budgets": {"max_duration_ms": 10**12}},

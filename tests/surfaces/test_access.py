@@ -146,7 +146,7 @@ async def test_an_owner_cannot_stream_events_of_another_owner(stocked):
 
 async def test_a_caller_without_the_act_scope_gets_no_acting_agent(tmp_path):
     switch = tool("switch", lambda a, c: "done", action=True)
-    policy = {"allow_actuation": True, "allowlisted_services": ["switch"], "require_confirmation": []}
+    policy = {"allow_actuation": True, "allowlisted_services": ["switch"]}
     options = {"allow_actuation": True, "allowlisted_services": ("switch",)}
     async with serving(tmp_path, calling("switch"), "Done.", tools=[switch], **options) as served:
         may, may_not = served.token("anna"), served.token("anna", "read", "converse")
@@ -188,21 +188,25 @@ async def test_a_session_cannot_loosen_the_policy_of_the_server(tmp_path):
     async with serving(tmp_path, **options) as served:
         policy = {
             "allow_actuation": True,
-            "denylisted_services": [],
-            "require_confirmation": [],
+            "denylisted_services": ["light"],
+            "require_confirmation": ["switch"],
             "dry_run": False,
         }
         for request in (
             {"budgets": {"max_cost_per_day_usd": 50}},
             {"budgets": {"max_steps": 10**12}},
             {"policy": policy | {"allowlisted_services": ["switch"]}},
+            {"policy": {"denylisted_services": []}},
+            {"policy": {"require_confirmation": []}},
+            {"policy": {"grounded_answers": False}},
         ):
             refused = await served.client.post("/v1/sessions", json=request)
             problem(refused, 403, "policy_exceeds_operator")
         wanted = {"policy": policy, "budgets": {"max_steps": 4}}
         at = f"/v1/sessions/{await served.start(**wanted)}"
         session = (await served.client.get(at)).json()["session"]
-        assert session["policy"]["denylisted_services"] == ["lock"] and session["policy"]["dry_run"]
+        denied = session["policy"]["denylisted_services"]
+        assert {"lock", "light", "shell_command"} <= set(denied) and session["policy"]["dry_run"]
         assert "cover" in session["policy"]["require_confirmation"]
         assert session["budgets"]["max_cost_per_day_usd"] == 1.0 and session["budgets"]["max_steps"] == 4
         exported = (await served.client.get(f"{at}/export")).json()

@@ -5,8 +5,10 @@ from traceback import format_exception
 
 import pytest
 
+from sash.app.assembly import make_limits
 from sash.app.settings import Settings, load_settings, show_value
 from sash.errors import InvalidConfig
+from sash.values.sessions import DENYLIST
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +65,16 @@ def test_text_of_the_environment_becomes_typed_values(name, text, value):
 
 
 @pytest.mark.parametrize(
+    ("text", "added", "removed"),
+    [("lock.unlock", {"lock.unlock"}, set()), ("!mqtt, lock", {"lock"}, {"mqtt"}), ("", set(), set())],
+)
+def test_an_own_denylist_adds_to_the_built_in_one(text, added, removed):
+    settings = load_settings(environ={"SASH_DENYLISTED_SERVICES": text}).settings
+    policy = make_limits(settings).policy
+    assert set(policy.denylisted_services) == (set(DENYLIST) - removed) | added
+
+
+@pytest.mark.parametrize(
     ("environ", "told"),
     [
         ({"SASH_PORT": "many"}, "port .environment. should be a valid integer.*, not 'many'"),
@@ -71,6 +83,7 @@ def test_text_of_the_environment_becomes_typed_values(name, text, value):
         ({"SASH_API_MODE": "fast"}, "should be 'auto', 'chat' or 'responses', not 'fast'"),
         ({"SASH_HOME_URL": "http://ha:8123"}, "SASH_HOME_TOKEN"),
         ({"SASH_CONFIG": "nowhere.toml"}, "there is no nowhere.toml"),
+        ({"SASH_DENYLISTED_SERVICES": "!light"}, "!light removes nothing: the built-in list has"),
         ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "should be greater than or equal to 1"),
     ],
 )

@@ -86,7 +86,7 @@ def make_defaults(settings: Settings) -> Defaults:
     policy = SessionPolicy(
         allow_actuation=settings.allow_actuation,
         allowlisted_services=settings.allowlisted_services,
-        denylisted_services=settings.denylisted_services,
+        denylisted_services=settings.denylist,
         require_confirmation=settings.require_confirmation,
         dry_run=settings.dry_run,
         resume_interrupted=settings.resume_interrupted,

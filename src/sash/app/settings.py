@@ -24,6 +24,7 @@ from sash.values.validation import MAX_DOLLARS
 PREFIX = "SASH_"
 FILE_NAME = "sash.toml"
 SECRETS = frozenset({"home_token", "api_key"})
+REMOVAL = "!"
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -43,11 +44,20 @@ def _split_names(value: Any) -> Any:
     return tuple(name for name in names if name != "")
 
 
+def _check_removals(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Raise `ValueError` if a name with `!` is not on the built-in denylist."""
+    for name in names:
+        if name.startswith(REMOVAL) and name.removeprefix(REMOVAL) not in DENYLIST:
+            raise ValueError(f"{name} removes nothing: the built-in list has {', '.join(DENYLIST)}")
+    return names
+
+
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
 Positive = Annotated[Whole, Field(ge=1)]
 # Unlike the `Dollars` of a session it accepts text, because environment variables are text.
 DollarSetting = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=MAX_DOLLARS)]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
+Denied = Annotated[Names, AfterValidator(_check_removals)]
 UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
 
 
@@ -103,8 +113,9 @@ class Settings:
     # Let agents change the home, and with which services: light, switch.turn_off, …
     allow_actuation: bool = False
     allowlisted_services: Names = ()
-    # Services that are always refused, and services that need approval.
-    denylisted_services: Names = DENYLIST
+    # Services that are refused, in addition to the built-in list. `!mqtt` removes mqtt from that list.
+    denylisted_services: Denied = ()
+    # Services that need approval.
     require_confirmation: Names = CONFIRM
     # Only report what an action would do.
     dry_run: bool = False
@@ -126,6 +137,12 @@ class Settings:
     def origins(self) -> tuple[str, ...]:
         """The allowed origins as browsers send them: in lower case and without a final slash."""
         return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
+
+    @property
+    def denylist(self) -> tuple[str, ...]:
+        """The services that are refused: the built-in list without removed entries, and the setting's own."""
+        kept = tuple(name for name in DENYLIST if REMOVAL + name not in self.denylisted_services)
+        return kept + tuple(name for name in self.denylisted_services if not name.startswith(REMOVAL))
 
     @property
     def folder(self) -> Path:

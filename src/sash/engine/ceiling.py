@@ -68,12 +68,16 @@ def add_restrictions(policy: SessionPolicy, operator: SessionPolicy) -> SessionP
 def check_request(policy: SessionPolicy | None, budgets: Budgets | None, operator: OperatorLimits) -> None:
     """Raise `PolicyExceedsOperator` if a client asks for more than the operator allows.
 
-    A field with its default value counts as left out: it is lowered to the operator's limit instead.
+    A field with its default value counts as left out: it is lowered to the operator's limit instead. Lists of
+    services to refuse or to confirm are added to the operator's, so only an empty list asks for more.
     """
     if policy is not None:
         if policy.allow_actuation:
             _check_actions(policy, operator.policy)
         _check_limit("max_actions_per_minute", policy, operator.policy)
+        for name in ("denylisted_services", "require_confirmation", "grounded_answers"):
+            if getattr(operator.policy, name) and not getattr(policy, name):
+                raise PolicyExceedsOperator(f"{name} may not be empty or off on this server: leave it out")
     if budgets is not None:
         for limit in fields(Budgets):
             _check_limit(limit.name, budgets, operator.budgets)

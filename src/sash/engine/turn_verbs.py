@@ -33,7 +33,7 @@ from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
 from sash.values.events import Event
-from sash.values.image_urls import check_images
+from sash.values.media import check_media
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven
@@ -79,7 +79,7 @@ class TurnVerbs(SessionVerbs):
 
     async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Start the turn that a request describes. The turn is in the store when this returns."""
-        check_images(sent.attachments, allow_remote=self._allow_image_urls)
+        check_media(sent.attachments, allow_remote=self._allow_image_urls)
         request = await self._clean(owner, sent)
         return await self._begin(check_label("session_id", session_id), owner, request, sent.busy)
 
@@ -231,7 +231,7 @@ class TurnVerbs(SessionVerbs):
         if old.status not in FINAL and old.status != "interrupted":
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
         request = replace(old.request, idempotency_key=None)
-        check_images(request.attachments, allow_remote=self._allow_image_urls)
+        check_media(request.attachments, allow_remote=self._allow_image_urls)
         return await self._begin(old.session_id, owner, request, retry_of=old)
 
     async def _cancel_interrupted(self, old: Continuation) -> None:
@@ -257,7 +257,7 @@ class TurnVerbs(SessionVerbs):
             known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
             raise NotAwaitingApproval(f"no call {call_id} waits for an approval; these do: {known}")
         step = ApprovalGiven(call.id, check_flag("approved", approved))
-        return await self._worker.take_over(waiting.continuation, (step,))
+        return await self._worker.take_over(waiting.continuation, (step,), len(waiting.steps))
 
     async def ask(
         self,

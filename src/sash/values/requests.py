@@ -25,6 +25,7 @@ Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
+_WORD = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,20}$"}
 _IMAGE_URL = {"type": "string", "pattern": "^data:image/"}
 Attachment = Annotated[
     dict[str, Any],
@@ -43,20 +44,31 @@ Attachment = Annotated[
                                 _IMAGE_URL,
                                 {
                                     "type": "object",
-                                    "properties": {"url": _IMAGE_URL},
+                                    "properties": {"url": _IMAGE_URL, "detail": _WORD},
                                     "required": ["url"],
+                                    "additionalProperties": False,
                                 },
                             ]
                         },
                     },
                     "required": ["type", "image_url"],
+                    "additionalProperties": False,
                 },
                 {
                     "properties": {
                         "type": {"const": "input_audio"},
-                        "input_audio": {"type": "object", "minProperties": 1},
+                        "input_audio": {
+                            "type": "object",
+                            "properties": {
+                                "data": {"type": "string", "pattern": "^[A-Za-z0-9+/]*={0,2}$"},
+                                "format": _WORD,
+                            },
+                            "required": ["data"],
+                            "additionalProperties": False,
+                        },
                     },
                     "required": ["type", "input_audio"],
+                    "additionalProperties": False,
                 },
             ],
         }

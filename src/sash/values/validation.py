@@ -260,6 +260,4 @@ def check_attachment(part: dict[str, Any]) -> dict[str, Any]:
         raise InvalidInput(f"an attachment must be of type {' or '.join(ATTACHMENTS)}, got {kind!r:.80}")
     if not checked.get(kind):
         raise InvalidInput(f"an attachment of type {kind} needs the field {kind}")
-    if kind == "input_audio" and not isinstance(checked["input_audio"], Mapping):
-        raise InvalidInput("input_audio must be an object with the recording, as base64, in its field 'data'")
     return checked

@@ -59,7 +59,8 @@ def _settings_rows(loaded: LoadedSettings | None) -> list[tuple[str, str, str]]:
     if loaded is None:
         return []
     settings = loaded.settings
-    values = {name: getattr(settings, name) for name in loaded.origins} | {"data": settings.folder}
+    in_force = {"data": settings.folder, "denylisted_services": settings.denylist}
+    values = {name: getattr(settings, name) for name in loaded.origins} | in_force
     return [(name, show_value(name, values[name]), origin) for name, origin in loaded.origins.items()]
 
 

@@ -120,6 +120,7 @@ class Loop:
     async def _next_answer(self) -> tuple[Answer, Bill | None]:
         """Return the next answer: from an intent (then without a bill) or from the model."""
         await self._journal.check()
+        await self._parts.pacing.wait(self._session.owner)
         if not self._progress.has_model_call and (local := await self._understand()):
             return local, None
         if self._context is None:
@@ -155,7 +156,8 @@ class Loop:
                     raise
                 retries += 1
                 _logger.warning("%s: the model is asked again", error.message)
-                await self._budget.reserve(counted, self._limits.model)
+                config = await self._budget.reserve(counted, self._limits.model)
+                request = replace(request, config=config)
             finally:
                 hub.end_text(text)
 
@@ -196,7 +198,9 @@ class Loop:
             calls.append(call | {"id": call_id, "function": named})
         steps = [ToolCall(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
         size = len(answer.content) + sum([len(step.arguments) for step in steps])
-        await self._journal.write_long(size, Plan(answer.content, tuple(calls), bill), *steps)
+        plan = Plan(answer.content, tuple(calls), bill, tuple(self._budget.lost_bills))
+        await self._journal.write_long(size, plan, *steps)
+        self._budget.lost_bills.clear()
         for step in steps:
             # The tool gets the arguments as the model wrote them; the journal has them without secrets.
             self._progress.open_calls[step.call_id].arguments = step.arguments

@@ -1,7 +1,8 @@
-"""The image URLs that a message may have. The model's server loads them, perhaps inside a private network.
+"""The images and recordings that a message may have. The model's server loads an image by its URL, perhaps
+inside a private network.
 
 A name may lead to a private address, which only a network lookup shows. So `http:` and `https:` URLs are off
-by default.
+by default. A recording is always data, never a URL.
 """
 
 import re
@@ -16,6 +17,8 @@ from sash.values.validation import ATTACHMENTS
 PART_TYPES = ("text", *ATTACHMENTS)
 
 _LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?", re.ASCII)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]*={0,2}", re.ASCII)
+_WORD = re.compile(r"[A-Za-z0-9_-]{1,20}", re.ASCII)
 # Spaces, control characters and backslashes are read in different ways by different programs.
 _UNCLEAR = re.compile(r"[\x00-\x20\x7f\\]")
 # The last labels of names that are not public.
@@ -30,21 +33,22 @@ _PUBLIC_V6 = IPv6Network("2000::/3")
 _EMBEDDED_V4 = (IPv6Network("2001::/32"), IPv6Network("2002::/16"))
 
 
-def check_images(parts: Iterable[Mapping[str, Any]], *, allow_remote: bool) -> None:
+def check_media(parts: Iterable[Mapping[str, Any]], *, allow_remote: bool) -> None:
     """Raise `InvalidInput` if a content part is of another type than text, image and recording.
 
-    The same if it has an image URL that is not allowed. `data:` images are always allowed, public `http:` and
-    `https:` images with `allow_remote`.
+    The same if it has an image URL that is not allowed, or a recording that is not base64. `data:` images are
+    always allowed, public `http:` and `https:` images with `allow_remote`.
     """
     for part in parts:
         if part.get("type") not in PART_TYPES:
             _refuse(
                 f"a part of a message must be one of {', '.join(PART_TYPES)}, got {part.get('type')!r:.80}"
             )
-        image = part.get("image_url")
-        url = image.get("url") if isinstance(image, Mapping) else image
-        if url is not None:
-            check_image_url(url, allow_remote=allow_remote)
+        _check_fields("a part of a message", part, "type", part["type"])
+        if "image_url" in part:
+            _check_image(part["image_url"], allow_remote=allow_remote)
+        if "input_audio" in part:
+            _check_recording(part["input_audio"])
 
 
 def check_image_url(url: Any, *, allow_remote: bool) -> None:
@@ -69,6 +73,34 @@ def check_image_url(url: Any, *, allow_remote: bool) -> None:
         _refuse(f"{host!r:.80} is not a public host")
     if not allow_remote:
         _refuse("image URLs are off: send the image as data:image/…, or turn on `allow_image_urls`")
+
+
+def _check_image(image: Any, *, allow_remote: bool) -> None:
+    if not isinstance(image, Mapping):
+        check_image_url(image, allow_remote=allow_remote)
+        return
+    check_image_url(image.get("url"), allow_remote=allow_remote)
+    _check_fields("image_url", image, "url", "detail")
+    _check_word("image_url", image, "detail")
+
+
+def _check_recording(recording: Any) -> None:
+    data = recording.get("data") if isinstance(recording, Mapping) else None
+    if not isinstance(data, str) or not _BASE64.fullmatch(data):
+        _refuse("input_audio must be an object with the recording, as base64, in its field 'data'")
+    _check_fields("input_audio", recording, "data", "format")
+    _check_word("input_audio", recording, "format")
+
+
+def _check_fields(what: str, value: Mapping[str, Any], one: str, other: str) -> None:
+    """Raise `InvalidInput` if a value has more than these two fields: others could hide a second URL."""
+    if not set(value) <= {one, other}:
+        _refuse(f"{what} may have the fields {one!r} and {other!r} only")
+
+
+def _check_word(what: str, value: Mapping[str, Any], field: str) -> None:
+    if field in value and not (isinstance(value[field], str) and _WORD.fullmatch(value[field])):
+        _refuse(f"the field {field!r} of {what} must be a short word, such as 'wav' or 'low'")
 
 
 def _is_public(host: str) -> bool:
