@@ -55,7 +55,7 @@ async def test_a_huge_message_is_handled_outside_of_the_event_loop(make_store, i
         session = await runtime.start_session()
         for message in (text, "And now?"):  # The second turn evicts the first.
             sent = await runtime.send_message(session.id, message)
-            ended = await runtime.await_continuation(sent.id, timeout_s=60)
+            ended = await runtime.await_continuation(sent.id, timeout_s=300)
             assert ended.status == "completed"
         recorded = await runtime.record_turn(session.id, text, text)
         await runtime.amend_turn(recorded.id, f"{text}.")
@@ -71,7 +71,7 @@ async def test_huge_attachments_are_redacted_outside_of_the_event_loop(in_loop):
     async with Runtime(MemoryStore(), ScriptedModel("Done."), allow_image_urls=True) as runtime:
         session = await runtime.start_session()
         sent = await runtime.send_message(session.id, "Look.", attachments=[image])
-        await runtime.await_continuation(sent.id, timeout_s=60)
+        await runtime.await_continuation(sent.id, timeout_s=300)
     assert in_loop == []
 
 
@@ -94,7 +94,7 @@ async def test_the_long_texts_of_one_owner_do_not_delay_another_owner(monkeypatc
         ]
         await asyncio.sleep(0)
         sent = await runtime.send_message(victim.id, text, owner="victim")
-        ended = await runtime.await_continuation(sent.id, owner="victim", timeout_s=60)
+        ended = await runtime.await_continuation(sent.id, owner="victim", timeout_s=300)
         assert ended.status == "completed"
         assert not any(flood.done() for flood in floods)
         may_end.set()
@@ -119,7 +119,7 @@ async def test_a_huge_answer_is_redacted_outside_of_the_event_loop(in_loop):
             async for event in events:
                 if event.type == "final":
                     break
-        ended = await runtime.await_continuation(sent.id, timeout_s=60)
+        ended = await runtime.await_continuation(sent.id, timeout_s=300)
         assert ended.status == "completed"
     # The model of this test reports no tokens, so the budget counts them.
     assert set(in_loop) <= {"_count_tokens"}
@@ -134,7 +134,7 @@ async def test_huge_arguments_of_a_tool_call_are_redacted_outside_of_the_event_l
     async with Runtime(MemoryStore(), ScriptedModel(call, "Done."), tools) as runtime:
         session = await runtime.start_session()
         sent = await runtime.send_message(session.id, "Note that.")
-        assert (await runtime.await_continuation(sent.id, timeout_s=60)).status == "completed"
+        assert (await runtime.await_continuation(sent.id, timeout_s=300)).status == "completed"
     assert set(in_loop) <= {"_count_tokens"}
 
 
@@ -148,7 +148,7 @@ async def test_a_huge_result_of_a_tool_is_handled_outside_of_the_event_loop(in_l
     async with Runtime(MemoryStore(), ScriptedModel(calling("read"), "Done."), tools) as runtime:
         session = await runtime.start_session()
         sent = await runtime.send_message(session.id, "Read the page to me.")
-        ended = await runtime.await_continuation(sent.id, timeout_s=60)
+        ended = await runtime.await_continuation(sent.id, timeout_s=300)
         assert ended.status == "completed"
         await runtime.call_tool("read", {})
     assert in_loop == []

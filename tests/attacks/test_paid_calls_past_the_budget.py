@@ -2,11 +2,14 @@
 
 import asyncio
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
+from sash.engine.budget import Spending
 from sash.engine.long_work import MAX_INLINE_CHARS, LongWork
 from sash.errors import AnswerCutOff
+from sash.memory.tokens import TokenCounter
 from sash.ports.model import Answer, Usage
 from sash.ports.tools import ToolSpec
 from sash.testing import ScriptedModel, calling
@@ -209,3 +212,26 @@ async def test_parallel_summaries_do_not_pass_the_day(run):
     await runtime.wait_for_background()
     assert any("Summarise" in request.messages[0]["content"] for request in model.requests)
     assert await spent_today(runtime) <= budgets.max_cost_per_day_usd
+
+
+async def test_work_that_starts_and_ends_during_a_slow_read_counts():
+    has_read, may_return = asyncio.Event(), asyncio.Event()
+
+    class SlowReads:
+        async def turn_stats(self, owner, since):
+            if not has_read.is_set():
+                has_read.set()
+                await may_return.wait()
+            return []
+
+    spending = Spending(SlowReads(), DEAR, TokenCounter(), lambda: datetime.now(UTC))
+
+    async def spend():
+        async with spending.reserve("ann", 0.6, 1.0) as is_allowed:
+            return is_allowed
+
+    slow = asyncio.create_task(spend())
+    await has_read.wait()
+    assert await spend()
+    may_return.set()
+    assert not await asyncio.wait_for(slow, WAIT_S)

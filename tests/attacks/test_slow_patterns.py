@@ -130,9 +130,12 @@ def test_the_time_of_a_pattern_grows_with_the_text(name):
     for unit in slowest:
         small = min(measure(pattern, unit, SMALL) for _ in range(3))
         assert small < 0.5, f"{SMALL} characters of {unit!r} take {small:.1f} s"
-        large = min(measure(pattern, unit, LARGE) for _ in range(2))
-        if large > FAST_S:
-            assert large / small <= MAX_RATIO, f"{unit!r}: ten times the text takes {large / small:.0f} times"
+        large = measure(pattern, unit, LARGE)
+        for _ in range(10):  # A busy machine delays single measurements.
+            if large <= max(FAST_S, MAX_RATIO * small):
+                break
+            large = min(large, measure(pattern, unit, LARGE))
+        assert large <= max(FAST_S, MAX_RATIO * small), f"{unit!r}: {large / small:.0f} times for ten times"
 
 
 @pytest.mark.parametrize("before", ["", "token-", "(", "a b-"])

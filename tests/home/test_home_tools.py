@@ -213,7 +213,7 @@ async def test_search_finds_by_state(demo):
 
 
 async def test_a_word_of_many_letters_is_searched_in_no_time(demo):
-    assert (await demo.call_tool("search_index", {"query": "x" * 100_000}))["total"] == 0
+    assert (await demo.call_tool("search_index", {"query": "x" * 30_000}))["total"] == 0
     with pytest.raises(EntityNotFound):
         await demo.call_tool("diagnose_entity", {"entity_id": "light." + "x" * 10_000})
 

@@ -58,7 +58,7 @@ async def test_an_action_that_the_time_budget_cut_off_is_unknown(run):
         await asyncio.Event().wait()
 
     runtime = await run(calling("act"), tools=[tool("act", hang, action=True)])
-    session = await runtime.start_session(policy=OPEN, budgets=Budgets(max_duration_ms=50))
+    session = await runtime.start_session(policy=OPEN, budgets=Budgets(max_duration_ms=1000))
     result = await turn(runtime, session)
     assert result.response.stopped_by == "max_duration_ms"
     assert [a.outcome for a in result.response.actions] == ["unknown"]

@@ -63,6 +63,7 @@ class Spending:
     default_model: str | None = None
     operator: OperatorLimits = UNLIMITED
     running: dict[str, SpendingTurn] = field(default_factory=dict)
+    _reads: dict[int, dict[str, SpendingTurn]] = field(default_factory=dict)
 
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
         """Return the bill of an answer. If the provider reports no tokens, our own counts are used.
@@ -107,10 +108,14 @@ class Spending:
 
         `without` is the progress of a turn that does not count.
         """
-        before, today = dict(self.running), self.today()
-        usd = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
-        # A turn that ends during the read may be missing in the store, so it still counts as running.
-        for turn in (before | self.running).values():
+        seen, today = dict(self.running), self.today()
+        # The read may lack a turn that ends during the read, so that turn still counts as running.
+        self._reads[id(seen)] = seen
+        try:
+            usd = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
+        finally:
+            del self._reads[id(seen)]
+        for turn in seen.values():
             if turn.owner == owner:
                 usd -= turn.count_stored(today)
                 usd += 0.0 if turn.progress is without else turn.progress.claimed_usd
@@ -127,11 +132,20 @@ class Spending:
             return
         progress = Progress(reserved_usd=usd)
         work_id = f"work {id(progress)}"
-        self.running[work_id] = SpendingTurn(owner, progress)
+        self.start(work_id, SpendingTurn(owner, progress))
         try:
             yield True
         finally:
-            del self.running[work_id]
+            self.stop(work_id)
+
+    def start(self, work_id: str, turn: SpendingTurn) -> None:
+        """Count the claimed dollars of a turn, or of other paid work, until `stop`."""
+        for counted in (self.running, *self._reads.values()):
+            counted[work_id] = turn
+
+    def stop(self, work_id: str) -> None:
+        """Count a turn no more: the store has its cost."""
+        self.running.pop(work_id, None)
 
 
 class TurnBudget:

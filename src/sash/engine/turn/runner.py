@@ -63,7 +63,7 @@ class TurnRunner:
     async def run(self) -> None:
         """Run the turn. Its outcome is in the store afterwards, unless the store cannot be written."""
         turn, spending = self._turn, self._parts.spending
-        spending.running[turn.continuation.id] = SpendingTurn.of(turn.continuation, self._progress)
+        spending.start(turn.continuation.id, SpendingTurn.of(turn.continuation, self._progress))
         try:
             try:
                 await self._run()
@@ -82,7 +82,7 @@ class TurnRunner:
         except SashError as error:
             _logger.error("the end of turn %s could not be written: %s", turn.continuation.id, error)
         finally:
-            spending.running.pop(turn.continuation.id, None)
+            spending.stop(turn.continuation.id)
             await self.journal.stop()
 
     async def cut_off(self) -> TurnEnd:
