@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.ceiling import check_request, restrict
+from sash.engine.ceiling import check_request, find_limits, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import check_fixed_model
 from sash.engine.notes import clean_preferences
@@ -121,7 +121,7 @@ class SessionVerbs:
             budgets=request.budgets or defaults.budgets,
             policy=request.policy or defaults.policy,
             window=request.window or defaults.window or window_for(context_window),
-            memory=SessionMemory(last_k=last_k_for(context_window)),
+            memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
             preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
@@ -164,6 +164,10 @@ class SessionVerbs:
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
         return await self._parts.store.get_session(owner, check_label("session_id", session_id))
+
+    def find_policy(self, session: Session) -> SessionPolicy:
+        """Return the policy in force: the session's, restricted by the operator's."""
+        return find_limits(session, self._parts.operator).policy
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
         """Return the active session with a name, else the newest inactive one, else None."""
