@@ -244,3 +244,29 @@ async def test_a_model_without_a_price_does_not_pass_the_operator_s_budget(resta
     await turn(runtime, old)
     await turn(runtime, session)
     assert [request.config.name for request in model.requests] == [None, None]
+
+
+@pytest.mark.parametrize("option", ["models", "service_tier", "web_search_options", "plugins"])
+async def test_an_option_that_changes_the_price_does_not_pass_the_operator_s_budget(restart, option):
+    """With `models` or `service_tier` a provider answers by another model, or at another price."""
+    dear = ModelConfig("dear", options={option: ["dearest"], "top_p": 0.5})
+    before = await restart()
+    old = await before.start_session(model=dear)
+    export = await before.export_session(old.id)
+    operator = OperatorLimits(UNLIMITED.policy, replace(UNLIMITED.budgets, max_cost_per_day_usd=100.0))
+    model = ScriptedModel(lambda request: saying("Hello."))
+    runtime = await restart(model=model, operator=operator)
+    for attempt in (
+        runtime.start_session(model=dear),
+        runtime.ask("hi", model=dear),
+        runtime.fork_session(old.id),
+        runtime.import_session(export),
+    ):
+        with pytest.raises(PolicyExceedsOperator, match=option):
+            await attempt
+    session = await runtime.start_session(model=DEAR_MODEL)
+    with pytest.raises(PolicyExceedsOperator, match=option):
+        await runtime.send_message(session.id, "hi", model=ModelConfig(options=dear.options))
+    await turn(runtime, old)
+    await turn(runtime, session, model=ModelConfig(options={"top_p": 0.5}))
+    assert [request.config.options for request in model.requests] == [{"top_p": 0.5}] * 2

@@ -1,15 +1,18 @@
 """Money: the price of model calls, an owner's spending of the day, and the budget of a turn."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sash.engine.fixed_model import ALLOWED_OPTIONS
 from sash.engine.turn.progress import Progress
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.ports.model import Answer, Usage
 from sash.ports.store import Store
 from sash.ports.turns import Turn
+from sash.values.continuations import Continuation
 from sash.values.sessions import UNLIMITED, Budgets, ModelConfig, OperatorLimits
 from sash.values.stats import NO_STATS, Bill, Stats, sum_bills
 
@@ -27,9 +30,31 @@ class BudgetReached(Exception):
         self.budget = budget
 
 
+@dataclass(frozen=True, slots=True)
+class SpendingTurn:
+    """A running turn. Of its dollars the store counts `stored_usd` already, as spent at `stored_at`."""
+
+    owner: str
+    progress: Progress
+    stored_usd: float = 0.0
+    stored_at: datetime | None = None
+
+    @classmethod
+    def of(cls, continuation: Continuation, progress: Progress) -> "SpendingTurn":
+        """Return a claimed turn. It may have waited before, and then the store has its cost."""
+        stored = continuation.stats
+        return cls(
+            continuation.owner, progress, 0.0 if stored is None else stored.cost_usd, continuation.updated_at
+        )
+
+    def count_stored(self, since: datetime) -> float:
+        """Return the dollars that the store counts as spent since a time."""
+        return self.stored_usd if self.stored_at is not None and self.stored_at >= since else 0.0
+
+
 @dataclass(slots=True)
 class Spending:
-    """The spending of a runtime. `running` maps the ids of running turns to their owner and progress."""
+    """The spending of a runtime. `running` has the running turns and other paid work, by id."""
 
     store: Store
     catalog: Catalog
@@ -37,7 +62,7 @@ class Spending:
     today: Callable[[], datetime]
     default_model: str | None = None
     operator: OperatorLimits = UNLIMITED
-    running: dict[str, tuple[str, Progress]] = field(default_factory=dict)
+    running: dict[str, SpendingTurn] = field(default_factory=dict)
 
     def bill(self, requested: str | None, answer: Answer, counted: int) -> Bill:
         """Return the bill of an answer. If the provider reports no tokens, our own counts are used.
@@ -60,14 +85,17 @@ class Spending:
         )
 
     def has_unknown_cost(self, config: ModelConfig) -> bool:
-        """Return True if the operator limits costs, and the configuration names a model without a price.
+        """Return True if the operator limits costs, and the price of such a call is unknown.
 
-        The operator has chosen the default model, so it is always allowed.
+        The model may have no price, or its options may choose another model or another price. The operator
+        has chosen the default model, so it is always allowed.
         """
         budgets = self.operator.budgets
-        limits = (budgets.max_cost_per_turn_usd, budgets.max_cost_per_day_usd)
+        if budgets.max_cost_per_turn_usd is None and budgets.max_cost_per_day_usd is None:
+            return False
         is_other = config.name not in (None, self.default_model)
-        return is_other and limits != (None, None) and self.catalog.price(Usage(1, 1), config.name) is None
+        has_no_price = is_other and self.catalog.price(Usage(1, 1), config.name) is None
+        return has_no_price or not ALLOWED_OPTIONS.issuperset(config.options)
 
     def price_embedding(self, name: str, texts: Sequence[str]) -> float:
         """Return the estimated dollars of an embedding. Its name may end in `/{dimensions}`."""
@@ -75,20 +103,35 @@ class Spending:
         return self.catalog.price(usage, name, name.rpartition("/")[0]) or 0.0
 
     async def spent_today(self, owner: str, without: Progress | None = None) -> float:
-        """Return the dollars that an owner has spent today, with the maximum cost of running model calls.
+        """Return the dollars that an owner has spent today, with the maximum cost of running calls.
 
         `without` is the progress of a turn that does not count.
         """
-        before = dict(self.running)
-        turns = await self.store.turn_stats(owner, self.today())
-        ended = sum(stats.cost_usd for _, stats in turns)
+        before, today = dict(self.running), self.today()
+        usd = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
         # A turn that ends during the read may be missing in the store, so it still counts as running.
-        running = sum(
-            progress.cost_usd + progress.reserved_usd
-            for turn_owner, progress in (before | self.running).values()
-            if turn_owner == owner and progress is not without
-        )
-        return ended + running
+        for turn in (before | self.running).values():
+            if turn.owner == owner:
+                usd -= turn.count_stored(today)
+                usd += 0.0 if turn.progress is without else turn.progress.claimed_usd
+        return max(0.0, usd)
+
+    @asynccontextmanager
+    async def reserve(self, owner: str, usd: float, limit: float | None) -> AsyncIterator[bool]:
+        """Reserve dollars for paid work outside of any turn, until the block ends.
+
+        The block gets False if the owner would then spend more than `limit` today. None means no limit.
+        """
+        if limit is not None and await self.spent_today(owner) + usd > limit:
+            yield False
+            return
+        progress = Progress(reserved_usd=usd)
+        work_id = f"work {id(progress)}"
+        self.running[work_id] = SpendingTurn(owner, progress)
+        try:
+            yield True
+        finally:
+            del self.running[work_id]
 
 
 class TurnBudget:
@@ -111,7 +154,6 @@ class TurnBudget:
         self._owner = turn.continuation.owner
         self._progress = progress
         self._names = names
-        self._others_today_usd = 0.0
         self._reserved_tokens = 0
         self.lost_bills: list[Bill] = []
 
@@ -124,9 +166,7 @@ class TurnBudget:
         """
         if self._progress.total_tokens + counted > self._budgets.max_tokens_per_turn:
             raise BudgetReached("max_tokens_per_turn")
-        if self._budgets.max_cost_per_day_usd is not None:
-            self._others_today_usd = await self._spending.spent_today(self._owner, self._progress)
-        remaining = self._remaining()
+        remaining = await self._find_remaining()
         for budget, usd in remaining.items():
             affordable = self._affordable_output(counted, usd)
             if affordable < MIN_OUTPUT_TOKENS:
@@ -140,9 +180,10 @@ class TurnBudget:
         return config
 
     def settle(self, answer: Answer) -> Bill:
-        """Return the bill (tokens and price) of an answered call, and release the reserved money."""
+        """Return the bill (tokens and price) of an answered call. It replaces the reserved money."""
         bill = self._spending.bill(self._names[0], answer, self._reserved_tokens)
         self.release()
+        self._progress.open_bill = bill
         return bill
 
     def release(self) -> None:
@@ -150,32 +191,40 @@ class TurnBudget:
         self._reserved_tokens, self._progress.reserved_usd = 0, 0.0
 
     def write_off(self, written: str = "") -> None:
-        """Add the bill of a call without answer to `lost_bills`. `written` is the text that had arrived."""
+        """Add the bill of a call without answer to `lost_bills`. `written` is the text that had arrived.
+
+        An answer that no step has is lost, too.
+        """
         if self._reserved_tokens:
-            self.lost_bills.append(self.settle(Answer(written)))
-            self._progress.add_bill(self.lost_bills[-1])
+            self.settle(Answer(written))
+        if (bill := self._progress.open_bill) is not None:
+            self.lost_bills.append(bill)
+            self._progress.add_bill(bill)
 
     def running_stats(self) -> Stats:
-        """Return the cost of the running model call without an answer, or no cost if none is running."""
+        """Return the cost of the model call that runs, or whose answer no step has yet; else no cost."""
+        if self._progress.open_bill is not None:
+            return sum_bills([self._progress.open_bill])
         if not self._reserved_tokens:
             return NO_STATS
         return sum_bills([self._spending.bill(self._names[0], Answer(), self._reserved_tokens)])
 
-    def find_exceeded(self, cost_usd: float) -> str | None:
+    async def find_exceeded(self, cost_usd: float) -> str | None:
         """Return the name of the budget that a tool's cost would exceed, or None."""
-        return next((budget for budget, usd in self._remaining().items() if cost_usd > usd), None)
+        remaining = await self._find_remaining()
+        return next((budget for budget, usd in remaining.items() if cost_usd > usd), None)
 
-    def _remaining(self) -> dict[str, float]:
+    async def _find_remaining(self) -> dict[str, float]:
         """Return the remaining dollars by name of budget, for the budgets that have a limit."""
-        budgets, progress = self._budgets, self._progress
-        if budgets.max_cost_per_turn_usd is None and budgets.max_cost_per_day_usd is None:
-            return {}
-        spent = progress.cost_usd + sum(call.cost_usd for call in progress.open_calls.values())
-        remaining = {}
+        budgets, progress, remaining = self._budgets, self._progress, {}
+        day_usd, others_usd = budgets.max_cost_per_day_usd, 0.0
+        if day_usd is not None:
+            others_usd = await self._spending.spent_today(self._owner, progress)
+        spent_usd = progress.cost_usd + progress.open_calls_usd
         if budgets.max_cost_per_turn_usd is not None:
-            remaining["max_cost_per_turn_usd"] = budgets.max_cost_per_turn_usd - spent
-        if budgets.max_cost_per_day_usd is not None:
-            remaining["max_cost_per_day_usd"] = budgets.max_cost_per_day_usd - spent - self._others_today_usd
+            remaining["max_cost_per_turn_usd"] = budgets.max_cost_per_turn_usd - spent_usd
+        if day_usd is not None:
+            remaining["max_cost_per_day_usd"] = day_usd - spent_usd - others_usd
         return remaining
 
     def _affordable_output(self, counted: int, usd: float) -> int:

@@ -5,7 +5,9 @@ Both are optional. If this work fails, the session stays as it is, and the next 
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
 from typing import Any
 from weakref import WeakValueDictionary
@@ -15,8 +17,9 @@ from sash.engine.ceiling import find_limits
 from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
+from sash.errors import AnswerCutOff, ModelError
 from sash.ports.embedder import Embedder, pack_vector
-from sash.ports.model import Model, ModelRequest, Usage, collect
+from sash.ports.model import Answer, Model, ModelRequest, Usage, collect
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store, StoredMessage, Vector
 from sash.values.messages import MessageEntry
@@ -123,11 +126,12 @@ class Maintenance:
         """Embed turns and store their vectors. Return False if the day's money does not suffice."""
         texts = [_text(turn) for turn in turns]
         usd = self._spending.price_embedding(embedder.name, texts)
-        if not await self._can_spend(session, usd):
-            return False
-        made = await embedder.embed(texts)
-        if usd:
-            await self._store.spend(session.owner, usd)
+        async with self._reserve(session, usd) as is_allowed:
+            if not is_allowed:
+                return False
+            made = await embedder.embed(texts)
+            if usd:
+                await self._store.spend(session.owner, usd)
         vectors = [
             Vector(turn[0].position, embedder.name, pack_vector(vector))
             for turn, vector in zip(turns, made, strict=True)
@@ -135,10 +139,10 @@ class Maintenance:
         await self._store.add_vectors(session.owner, session.id, vectors, keep=MAX_VECTORS)
         return True
 
-    async def _can_spend(self, session: Session, usd: float) -> bool:
-        """Return True if the session's budget of the day allows `usd` dollars more."""
-        budget = find_limits(session, self._operator).budgets.max_cost_per_day_usd
-        return budget is None or await self._spending.spent_today(session.owner) + usd <= budget
+    def _reserve(self, session: Session, usd: float) -> AbstractAsyncContextManager[bool]:
+        """Reserve dollars. The block gets False if the session's budget of the day does not allow them."""
+        budgets = find_limits(session, self._operator).budgets
+        return self._spending.reserve(session.owner, usd, budgets.max_cost_per_day_usd)
 
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
         """Replace the summary and the digest by a new summary of both and of the evicted messages."""
@@ -147,16 +151,28 @@ class Maintenance:
         config = replace(find_limits(session, self._operator).model, max_output_tokens=self._summary_tokens)
         if self._spending.has_unknown_cost(config):
             return
-        name = config.name or self._model.name
+        names = (config.name or self._model.name, *self._model.names[1:])
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
-        cost = self._spending.catalog.price(Usage(counted, self._summary_tokens), name) or 0.0
-        if not await self._can_spend(session, cost):
-            return
-        answer = await collect(self._model.stream(ModelRequest(messages, [], config)), lambda text: None)
-        spent = sum_bills([self._spending.bill(name, answer, counted)])
-        await self._store.spend(session.owner, spent.cost_usd)
+        usage, price = Usage(counted, self._summary_tokens), self._spending.catalog.price
+        async with self._reserve(session, max(price(usage, name) or 0.0 for name in names)) as is_allowed:
+            if not is_allowed:
+                return
+            answer = await self._ask_model(session.owner, ModelRequest(messages, [], config), counted)
+            spent = sum_bills([self._spending.bill(names[0], answer, counted)])
+            await self._store.spend(session.owner, spent.cost_usd)
         is_complete = answer.stop_reason != "length"
         await self._save(session, redact(answer.content.strip()) if is_complete else "", spent)
+
+    async def _ask_model(self, owner: str, request: ModelRequest, counted: int) -> Answer:
+        """Return the answer. A call that is stopped or cut off is paid for, as it is in a turn."""
+        written: deque[str] = deque(maxlen=1)
+        try:
+            return await collect(self._model.stream(request), written.append)
+        except BaseException as error:
+            if written or isinstance(error, AnswerCutOff) or not isinstance(error, ModelError):
+                name, answer = request.config.name or self._model.name, Answer("".join(written))
+                await self._store.spend(owner, self._spending.bill(name, answer, counted).cost_usd or 0.0)
+            raise
 
     async def _save(self, session: Session, summary: str, spent: Stats) -> None:
         """Save a summary if the digest that it covers is unchanged; newer lines of the digest stay."""

@@ -150,8 +150,8 @@ def redact_result(result: Any) -> Any:
 def redact_step(step: StepBody) -> StepBody:
     """Return the step without secrets. The ids and names of tool calls stay: other steps refer to them."""
     match step:
-        case Plan(content, calls, bill):
-            return Plan(redact(content), tuple([_redact_call(call) for call in calls]), bill)
+        case Plan(content, calls):
+            return replace(step, content=redact(content), tool_calls=tuple(map(_redact_call, calls)))
         case ToolCall(call_id, name, arguments):
             return ToolCall(call_id, name, _redact_arguments(arguments))
         case ToolResult(content=content, action=None):

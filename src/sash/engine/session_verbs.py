@@ -7,13 +7,13 @@ from typing import Any
 
 from sash.engine.ceiling import check_request, find_limits, restrict
 from sash.engine.detached import detached
-from sash.engine.fixed_model import check_fixed_model
+from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
-from sash.engine.worker import Worker
+from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
@@ -136,7 +136,7 @@ class SessionVerbs:
     def _check_own_model(self, model: ModelConfig) -> None:
         """Raise `ModelFixed` if the operator has fixed the model, and a session would have another one.
 
-        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of the model is unknown.
+        Raise `PolicyExceedsOperator` if the operator limits costs, and the price of a call is unknown.
         """
         if self._is_model_fixed:
             check_fixed_model(model, self._parts.model.name)
@@ -144,9 +144,11 @@ class SessionVerbs:
 
     def _check_cost(self, model: ModelConfig) -> None:
         if self._parts.spending.has_unknown_cost(model):
+            refused = sorted(model.options.keys() - ALLOWED_OPTIONS)
+            what = f"with the options {', '.join(refused)}" if refused else f"of the model {model.name!r:.80}"
             raise PolicyExceedsOperator(
-                f"the price of the model {model.name!r:.80} is unknown, and the operator of this server "
-                "limits costs: use another model"
+                f"the price of a call {what:.200} is unknown, and the operator of this server limits costs: "
+                f"{'leave them out' if refused else 'use another model'}"
             )
 
     async def _check_room(self, owner: str) -> None:
@@ -200,8 +202,8 @@ class SessionVerbs:
             return replace(session, status="ended") if session.status == "active" else session
 
         session = await change_session(self._parts.store, owner, session_id, end)
-        reason = "the session was ended" if reason is None else reason
-        await self._worker.cancel_all(owner, session_id, reason)
+        reason = SESSION_ENDED if reason is None else reason
+        await self._worker.cancel_all(owner, session_id, reason, interrupted_too=True)
         self._parts.hub.wake(session_id)
         return session
 

@@ -257,7 +257,7 @@ class TurnVerbs(SessionVerbs):
             known = ", ".join(call.id for call in calls.values() if call.awaits_approval)
             raise NotAwaitingApproval(f"no call {call_id} waits for an approval; these do: {known}")
         step = ApprovalGiven(call.id, check_flag("approved", approved))
-        return await self._worker.take_over(waiting.continuation, (step,))
+        return await self._worker.take_over(waiting.continuation, (step,), len(waiting.steps))
 
     async def ask(
         self,

@@ -25,17 +25,20 @@ from sash.errors import (
     ModelUnknown,
     SashError,
     SessionBusy,
+    SessionEnded,
     SessionNotFound,
     ShuttingDown,
     StoreUnavailable,
     WriteRefused,
 )
+from sash.ports.session_rules import retry_on_change
 from sash.ports.turns import BegunTurn, ClaimRequest, Turn, TurnEnd
 from sash.values.continuations import FINAL, HOLDING, Continuation
 from sash.values.requests import BusyPolicy
 from sash.values.steps import Cancelled, Interrupted, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
+SESSION_ENDED = "the session was ended"
 MAX_AUTO_RESUMES = 10
 NEEDS_OPERATOR = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
@@ -123,18 +126,25 @@ class Worker:
         begun.add_done_callback(partial(_fail_begin, accepted))
         return await accepted
 
-    async def take_over(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Continuation:
-        """Claim a waiting continuation, run it and return it. `steps` are written with the claim."""
+    async def take_over(
+        self, continuation: Continuation, steps: tuple[StepBody, ...] = (), step_count: int | None = None
+    ) -> Continuation:
+        """Claim a waiting continuation, run it and return it. `steps` are written with the claim.
+
+        Raise `NotAwaitingApproval` if the turn does not have `step_count` steps any more.
+        """
         if continuation.id in self._running and not steps:
             return continuation
-        turn = await self.claim(continuation, steps)
+        turn = await self.claim(continuation, steps, step_count)
         await self.run(turn)
         return turn.continuation
 
-    async def claim(self, continuation: Continuation, steps: tuple[StepBody, ...] = ()) -> Turn:
+    async def claim(
+        self, continuation: Continuation, steps: tuple[StepBody, ...] = (), step_count: int | None = None
+    ) -> Turn:
         """Claim a waiting continuation without running it. Raise `SessionBusy` if another turn runs."""
         self.check_open()
-        claim = self._claim_request(continuation.session_id)
+        claim = replace(self._claim_request(continuation.session_id), step_count=step_count)
         return await self._store.claim(continuation.owner, continuation.id, claim, steps=steps)
 
     async def record(self, new: Continuation, answer: str | None) -> Continuation:
@@ -173,10 +183,13 @@ class Worker:
         lost = await self._store.interrupt_lost()
         for continuation in await self._store.waiting():
             try:
+                session = await self._store.get_session(continuation.owner, continuation.session_id)
+                if session.status == "ended":  # The process died before it could cancel the turn.
+                    await self.cancel(continuation.owner, continuation.id, SESSION_ENDED)
+                    continue
                 if continuation.status == "pending":
                     await self.serve_next(continuation.session_id)
                     continue
-                session = await self._store.get_session(continuation.owner, continuation.session_id)
                 if session.policy.resume_interrupted and await self._can_resume(continuation):
                     await self.take_over(continuation)
             except (SessionBusy, ContinuationFinal, ContinuationNotFound, SessionNotFound, ShuttingDown):
@@ -228,21 +241,28 @@ class Worker:
 
     async def cancel(self, owner: str, continuation_id: str, reason: str) -> Continuation:
         """Cancel a turn. A second cancel waits for the first one, and raises `ContinuationFinal` then."""
-        if continuation_id in self._unwritten:
-            await self._write_end(continuation_id)
-        running = self._running.get(continuation_id)
-        if running is None or running.turn.continuation.owner != owner:
-            return await self._cancel(owner, continuation_id, reason, None)
-        async with running.cancel_lock:
-            return await self._cancel(owner, continuation_id, reason, running)
+
+        async def attempt() -> Continuation:
+            if continuation_id in self._unwritten:
+                await self._write_end(continuation_id)
+            running = self._running.get(continuation_id)
+            if running is None or running.turn.continuation.owner != owner:
+                return await self._cancel(owner, continuation_id, reason, None)
+            async with running.cancel_lock:
+                return await self._cancel(owner, continuation_id, reason, running)
+
+        return await retry_on_change(continuation_id, attempt)
 
     async def _cancel(
         self, owner: str, continuation_id: str, reason: str, running: _Running | None
     ) -> Continuation:
         reason = redact(reason)
         if running is None or running.runner.is_settled:
-            end = await read_cut_off(self._parts, owner, continuation_id)
-            cancelled = await self._store.cancel(owner, continuation_id, reason, end=end)
+            end, step_count = await read_cut_off(self._parts, owner, continuation_id)
+            cancelled = await self._store.cancel(
+                owner, continuation_id, reason, end=end, step_count=step_count
+            )
+            running = running or self._running.get(continuation_id)  # It may have been claimed meanwhile.
         else:
             end = await running.runner.cut_off()
             cancelled = await self._write_cancel(running, reason, end)
@@ -266,6 +286,7 @@ class Worker:
         except (ContinuationFinal, ContinuationNotFound):
             runner.is_settled = False
             await self._stop_deleted([running])
+            runner.is_settled = True  # A cancel that waits for this one asks the store.
             raise
 
     def _report(self, result: ContinuationResult) -> None:
@@ -277,11 +298,16 @@ class Worker:
         except Exception as error:
             _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
 
-    async def cancel_all(self, owner: str, session_id: str, reason: str) -> None:
-        """Cancel the turns of a session: first the queued ones, so that they do not start."""
+    async def cancel_all(
+        self, owner: str, session_id: str, reason: str, *, interrupted_too: bool = False
+    ) -> None:
+        """Cancel the turns of a session: first the queued ones, so that they do not start.
+
+        A turn that was interrupted can be resumed, unless it is cancelled, too.
+        """
         unfinished = await self._store.list_continuations(owner, session_id, open_only=True)
         for continuation in sorted(unfinished, key=lambda c: c.status in HOLDING):
-            if continuation.status != "interrupted":
+            if interrupted_too or continuation.status != "interrupted":
                 with suppress(ContinuationFinal, ContinuationNotFound):
                     await self.cancel(owner, continuation.id, reason)
 
@@ -381,9 +407,10 @@ class Worker:
         """Start the oldest queued turn of a session, if the worker still accepts turns."""
         if self._draining:
             return
-        turn = await self._store.claim_next(session_id, self._claim_request(session_id))
-        if turn is not None:
-            await self.run(turn)
+        with suppress(SessionEnded):
+            turn = await self._store.claim_next(session_id, self._claim_request(session_id))
+            if turn is not None:
+                await self.run(turn)
 
     async def _write_end(self, continuation_id: str) -> None:
         """Write the end of a turn that the store could not write before."""

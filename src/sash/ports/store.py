@@ -175,10 +175,17 @@ class Store(Protocol):
     async def claim(
         self, owner: str, continuation_id: str, claim: ClaimRequest, *, steps: Sequence[StepBody] = ()
     ) -> Turn:
-        """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`."""
+        """Claim a continuation that is pending, interrupted or awaiting approval, and append `steps`.
+
+        Raise `SessionEnded` if its session was ended, and `NotAwaitingApproval` if the turn has gone on since
+        the caller read it.
+        """
 
     async def claim_next(self, session_id: str, claim: ClaimRequest) -> Turn | None:
-        """Claim the oldest pending continuation. Return None without one, or if the session is held."""
+        """Claim the oldest pending continuation.
+
+        Return None without one, or if the session is held. Raise `SessionEnded` if the session was ended.
+        """
 
     async def append(
         self,
@@ -217,11 +224,18 @@ class Store(Protocol):
         """
 
     async def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        *,
+        end: TurnEnd = CANCELLED,
+        step_count: int | None = None,
     ) -> Continuation:
         """End a continuation. Its worker loses the lease. Raise `ContinuationFinal` if it has ended.
 
-        `end` is the end of the turn without the last step, which has the reason.
+        `end` is the end of the turn without the last step, which has the reason. `step_count` is the number
+        of steps that `end` was computed from. Raise `SessionChanged` if the turn has more steps by now.
         """
 
     async def renew(

@@ -18,6 +18,7 @@ from sash.errors import (
     ContinuationNotFound,
     InvalidInput,
     LeaseLost,
+    NotAwaitingApproval,
     SessionBusy,
     SessionChanged,
     SessionExists,
@@ -184,6 +185,7 @@ def begin(
 
 
 def claim(
+    session: Session,
     continuation: Continuation,
     turn: TurnState,
     holder_id: str | None,
@@ -193,17 +195,27 @@ def claim(
 ) -> TurnChange:
     """Return the change that claims a waiting continuation.
 
-    Raise `SessionBusy` if another continuation holds the session, `ContinuationFinal` if this one has ended.
+    Raise `SessionBusy` if another continuation holds the session, `ContinuationFinal` if this one has ended,
+    `SessionEnded` if the session was ended, and `NotAwaitingApproval` if the caller has not read all steps.
     """
     check_open(continuation)
+    if session.status == "ended":
+        check_active(session)
     if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
         check_free(continuation.session_id, holder_id)
+    if claim.step_count not in (None, turn.step_count):
+        raise NotAwaitingApproval(
+            f"continuation {continuation.id} has gone on since you read it: read it again"
+        )
     running = replace(continuation, status="running", updated_at=now)
     return TurnChange(running, number_steps(turn, steps, now), grant_lease(turn.lease, claim, now))
 
 
 def is_claimable(status: Status, holder_id: str | None) -> bool:
-    """Return True if a continuation waits for a worker, and no continuation holds its session."""
+    """Return True if a continuation waits for a worker, and no continuation holds its session.
+
+    Its session may have ended. Then the continuation is to be cancelled.
+    """
     return holder_id is None and status in ("pending", "interrupted")
 
 
@@ -307,9 +319,19 @@ def amend(
     )
 
 
-def cancel(continuation: Continuation, reason: str, end: TurnEnd) -> TurnEnd:
-    """Return the end of a cancelled turn with its last step. Raise `ContinuationFinal` if it has ended."""
+def cancel(
+    continuation: Continuation, turn: TurnState, reason: str, end: TurnEnd, step_count: int | None
+) -> TurnEnd:
+    """Return the end of a cancelled turn with its last step.
+
+    Raise `ContinuationFinal` if it has ended, and `SessionChanged` if it does not have `step_count` steps.
+    """
     check_open(continuation)
+    if step_count not in (None, turn.step_count):
+        raise SessionChanged(
+            f"continuation {continuation.id} has gone on since it was read: read it again",
+            session_id=continuation.session_id,
+        )
     return replace(end, steps=(*end.steps, Cancelled(reason)))
 
 

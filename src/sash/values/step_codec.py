@@ -138,7 +138,20 @@ def _decode_bill(usage: Detail | None) -> Bill | None:
 
 
 def _encode_plan(plan: Plan) -> Detail:
-    return {"content": plan.content, "tool_calls": list(plan.tool_calls), "usage": _encode_bill(plan.bill)}
+    detail: Detail = {"content": plan.content, "tool_calls": list(plan.tool_calls)}
+    detail["usage"] = _encode_bill(plan.bill)
+    if plan.lost_bills:
+        detail["lost"] = list(map(_encode_bill, plan.lost_bills))
+    return detail
+
+
+def _decode_plan(detail: Detail) -> Plan:
+    return Plan(
+        detail["content"],
+        tuple(detail["tool_calls"]),
+        _decode_bill(detail.get("usage")),
+        tuple(_decode_fields(Bill, bill) for bill in detail.get("lost", ())),
+    )
 
 
 def _encode_result(result: ToolResult) -> Detail:
@@ -206,7 +219,7 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
 }
 
 _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
-    ("plan", None): lambda d: Plan(d["content"], tuple(d["tool_calls"]), _decode_bill(d.get("usage"))),
+    ("plan", None): _decode_plan,
     ("tool_call", None): lambda d: ToolCall(d["call_id"], d["name"], d["arguments"]),
     ("tool_result", None): _decode_result,
     ("retrieval", None): lambda d: Recalled(tuple(d["query"]), tuple(d["message_ids"]), d["text"]),

@@ -19,13 +19,17 @@ StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_ev
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None without a model."""
+    """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None without a model.
+
+    `lost_bills` are the model calls before this answer that were paid for and gave none.
+    """
 
     type: ClassVar[StepType] = "plan"
 
     content: str
     tool_calls: tuple[dict[str, Any], ...] = ()
     bill: Bill | None = None
+    lost_bills: tuple[Bill, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +252,9 @@ def bill_steps(bodies: Iterable[StepBody], **outcome: Any) -> Stats:
     tools_usd, tool_calls = 0.0, 0
     for body in bodies:
         match body:
-            case Plan(bill=bill) | AnswerSentBack(bill=bill) | Finished(bill=bill):
+            case Plan(bill=bill, lost_bills=lost_bills):
+                bills += (*lost_bills, bill)
+            case AnswerSentBack(bill=bill) | Finished(bill=bill):
                 bills.append(bill)
             case Interrupted(lost_bills=lost_bills):
                 bills += lost_bills
@@ -263,10 +269,18 @@ def bill_steps(bodies: Iterable[StepBody], **outcome: Any) -> Stats:
 def drop_prices(body: StepBody) -> StepBody:
     """Return a step that cost nothing."""
     match body:
-        case Plan(bill=Bill() as bill) | AnswerSentBack(bill=Bill() as bill) | Finished(bill=Bill() as bill):
-            return replace(body, bill=replace(bill, cost_usd=0.0))
-        case Interrupted(lost_bills=bills):
-            return replace(body, lost_bills=tuple(replace(bill, cost_usd=0.0) for bill in bills))
+        case Plan(bill=bill, lost_bills=lost_bills):
+            return replace(
+                body, bill=bill and _drop_price(bill), lost_bills=tuple(map(_drop_price, lost_bills))
+            )
+        case AnswerSentBack(bill=bill) | Finished(bill=bill):
+            return replace(body, bill=bill and _drop_price(bill))
+        case Interrupted(lost_bills=lost_bills):
+            return replace(body, lost_bills=tuple(map(_drop_price, lost_bills)))
         case ToolResult():
             return replace(body, cost_usd=0.0)
     return body
+
+
+def _drop_price(bill: Bill) -> Bill:
+    return replace(bill, cost_usd=0.0)

@@ -68,14 +68,20 @@ class Journal:
         return [step for step, _ in unwritten]
 
     async def flush(self) -> None:
-        """Wait until all steps are on the disk."""
+        """Wait until all steps are on the disk. Raise `LeaseLost` if the turn was cancelled meanwhile."""
         while flushing := self._start_flush():
             await asyncio.shield(flushing)
+        self._check_open()
 
     async def check(self) -> None:
         """Raise the error of an earlier background write, so that the turn does not continue."""
         if self._flushing is not None and self._flushing.done():
             await self._flushing
+
+    async def check_lease(self) -> None:
+        """Raise `LeaseLost` if the turn was cancelled, deleted or taken over."""
+        await self._store.append(self._turn.lease, ())
+        self._check_open()
 
     async def hand_back(self, steps: Sequence[StepBody], status: WaitingStatus, stats: Stats) -> None:
         """Write the remaining steps and release the lease. The continuation then waits with this status."""

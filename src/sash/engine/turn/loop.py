@@ -155,7 +155,8 @@ class Loop:
                     raise
                 retries += 1
                 _logger.warning("%s: the model is asked again", error.message)
-                await self._budget.reserve(counted, self._limits.model)
+                config = await self._budget.reserve(counted, self._limits.model)
+                request = replace(request, config=config)
             finally:
                 hub.end_text(text)
 
@@ -196,7 +197,9 @@ class Loop:
             calls.append(call | {"id": call_id, "function": named})
         steps = [ToolCall(c["id"], c["function"]["name"], c["function"]["arguments"]) for c in calls]
         size = len(answer.content) + sum([len(step.arguments) for step in steps])
-        await self._journal.write_long(size, Plan(answer.content, tuple(calls), bill), *steps)
+        plan = Plan(answer.content, tuple(calls), bill, tuple(self._budget.lost_bills))
+        await self._journal.write_long(size, plan, *steps)
+        self._budget.lost_bills.clear()
         for step in steps:
             # The tool gets the arguments as the model wrote them; the journal has them without secrets.
             self._progress.open_calls[step.call_id].arguments = step.arguments

@@ -64,7 +64,7 @@ class Progress:
 
     `home_changes` is text that stands before the user's message. `sent_back` is an answer that was not true:
     the model sees it with the reason, and the user does not. `reserved_usd` is the maximum cost of the model
-    call that is running.
+    call that is running. `open_bill` is the bill of an answer that no step has yet.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -81,6 +81,7 @@ class Progress:
     total_tokens: int = 0
     tools_usd: float = 0.0
     reserved_usd: float = 0.0
+    open_bill: Bill | None = None
 
     @classmethod
     def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":
@@ -114,6 +115,17 @@ class Progress:
     def cost_usd(self) -> float:
         return sum((bill.cost_usd or 0.0 for bill in self.bills), self.tools_usd)
 
+    @property
+    def claimed_usd(self) -> float:
+        """The dollars that no other turn may spend: those of this turn, and of its calls under way."""
+        answered = 0.0 if self.open_bill is None else self.open_bill.cost_usd or 0.0
+        return self.cost_usd + self.reserved_usd + answered + self.open_calls_usd
+
+    @property
+    def open_calls_usd(self) -> float:
+        """The dollars of the paid tool calls that have no result yet."""
+        return sum(call.cost_usd for call in self.open_calls.values())
+
     def transcript(self) -> list[dict[str, Any]]:
         """Return the turn's messages. Tool results stand in the order of their calls."""
         if self.tool_calls < 2:
@@ -143,8 +155,10 @@ class Progress:
         return messages
 
     def add_bill(self, bill: Bill | None) -> None:
-        """Add the bill of a model call; None changes nothing."""
-        if bill is not None:
+        """Add the bill of a model call. None, or a bill that was added before, changes nothing."""
+        if bill is self.open_bill:
+            self.open_bill = None
+        if bill is not None and not any(bill is known for known in self.bills):
             self.bills.append(bill)
             self.total_tokens += bill.total_tokens
 
@@ -157,9 +171,10 @@ class Progress:
     ) -> None:
         """Apply one step. `planned_at` is when a stored tool call was planned."""
         match body:
-            case Plan(content, tool_calls, bill):
+            case Plan(content, tool_calls, bill, lost_bills):
                 self.plans += 1
-                self.add_bill(bill)
+                for each in (*lost_bills, bill):
+                    self.add_bill(each)
                 self.messages.append(
                     {"role": "assistant", "content": content, "tool_calls": list(tool_calls)}
                 )

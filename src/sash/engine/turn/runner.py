@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from sash.engine.budget import TurnBudget
+from sash.engine.budget import SpendingTurn, TurnBudget
 from sash.engine.ceiling import find_limits
+from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
 from sash.engine.turn.journal import Journal
@@ -49,7 +50,7 @@ class TurnRunner:
         self._progress = Progress.from_steps(question, turn.steps)
         self._limits = find_limits(turn.session, parts.operator, continuation.request)
         if parts.spending.has_unknown_cost(self._limits.model):  # An old session may have such a model.
-            self._limits = replace(self._limits, model=replace(self._limits.model, name=None))
+            self._limits = replace(self._limits, model=keep_fixed_model(self._limits.model))
         names = (parts.model_name(self._limits.model), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._limits.budgets, self._progress, names)
         self.journal = Journal(parts, turn, self._progress)
@@ -62,7 +63,7 @@ class TurnRunner:
     async def run(self) -> None:
         """Run the turn. Its outcome is in the store afterwards, unless the store cannot be written."""
         turn, spending = self._turn, self._parts.spending
-        spending.running[turn.continuation.id] = (turn.continuation.owner, self._progress)
+        spending.running[turn.continuation.id] = SpendingTurn.of(turn.continuation, self._progress)
         try:
             try:
                 await self._run()
@@ -101,6 +102,7 @@ class TurnRunner:
         self.is_settled = True
         stored_usd = bill_steps(step.body for step in self.journal.steps).cost_usd
         usd = self._progress.cost_usd + self._budget.running_stats().cost_usd - stored_usd
+        usd += sum(call.cost_usd for call in self._progress.open_calls.values() if call.is_begun)
         if usd < MIN_USD:
             return
         try:
@@ -225,10 +227,11 @@ class TurnRunner:
         )
 
 
-async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> TurnEnd:
-    """Return the end of a cancelled turn that does not run in this process, computed from its journal.
+async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> tuple[TurnEnd, int]:
+    """Return the end of a cancelled turn that does not run in this process, and the number of its steps.
 
-    An open call of the turn may be under way in another process, or was when a process died.
+    The end is computed from the steps. An open call of the turn may be under way in another process, or was
+    when a process died.
     """
     continuation, steps = await parts.store.journal(owner, continuation_id)
     progress = Progress.from_steps(continuation.request.message, steps)
@@ -237,7 +240,7 @@ async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> TurnEn
     results = list_cut_off(parts.tools, progress)
     for result in results:
         progress.apply(result)
-    return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1))
+    return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1)), len(steps)
 
 
 def _end_cut_off(progress: Progress, steps: Sequence[StepBody], stats: Stats) -> TurnEnd:

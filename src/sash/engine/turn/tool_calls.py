@@ -152,7 +152,7 @@ class ToolCalls:
     ) -> None:
         """End a call that may have been made before a crash, with the states that were seen before it."""
         action = _make_action(spec, call, arguments or {}, "unknown", _observe(call)) if spec else None
-        self._write_result(call, OUTCOME_UNKNOWN, action)
+        self._write_result(call, OUTCOME_UNKNOWN, action, cost_usd=call.cost_usd)
 
     async def _request_approval(self, checked: "_CheckedCall", reason: str) -> None:
         """Prepare the approval request of a call. If its effect cannot be described, the call fails."""
@@ -216,7 +216,7 @@ class ToolCalls:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
             return Verdict("deny", SECRET_LOST)
-        if spec.cost and (budget := self._budget.find_exceeded(spec.cost)):
+        if spec.cost and (budget := await self._budget.find_exceeded(spec.cost)):
             return Verdict(
                 "deny", f"it costs ${spec.cost:.2f}, which is more than the budget allows ({budget})"
             )
@@ -256,6 +256,9 @@ class ToolCalls:
         runs_once = _runs_once(checked.spec)
         if runs_once:
             await self._journal.flush()
+            if checked.call.planned_at is not None:
+                # The call was on the disk before. A cancel may have come between the claim and this moment.
+                await self._journal.check_lease()
         self._journal.report_progress(f"Calling {checked.spec.name}")
         await self._make(checked)
         if runs_once:
@@ -279,7 +282,8 @@ class ToolCalls:
             text = await as_text(redact(f"failed: {_describe(error)}"), context)
             is_unknown = isinstance(error, OutcomeUnknown)
             action = checked.action("unknown", _observe(call)) if is_unknown else checked.action("failed")
-            self._write_result(call, text, action, checked.artifacts)
+            cost_usd = spec.cost if is_unknown else 0.0
+            self._write_result(call, text, action, checked.artifacts, cost_usd)
             return
         outcome_of = result if isinstance(result, ActionOutcome) else ActionOutcome(result)
         if call.is_suspect and not outcome_of.before:
@@ -335,15 +339,16 @@ class _CheckedCall:
 
 
 def list_cut_off(tools: ToolRegistry, progress: Progress, text: str = CUT_OFF) -> list[ToolResult]:
-    """Return results for the calls under way that must not run twice, when their turn is stopped.
+    """Return results for the calls under way that are paid or must not run twice, when their turn is stopped.
 
     A call that a crash cut off counts as under way. The outcome is unknown, and `text` says so, unless the
-    tool can observe the effect.
+    tool can observe the effect. A paid call that this process has started is paid for.
     """
     results = []
     for call in progress.open_calls.values():
         spec = tools.specs.get(call.name)
-        if spec is not None and (call.is_begun or call.is_suspect) and _runs_once(spec):
+        is_listed = spec is not None and (_runs_once(spec) or (call.is_begun and call.cost_usd > 0))
+        if spec is not None and is_listed and (call.is_begun or call.is_suspect):
             known = _observe(call)
             try:
                 arguments = tools.arguments(spec, call.arguments)
@@ -352,7 +357,8 @@ def list_cut_off(tools: ToolRegistry, progress: Progress, text: str = CUT_OFF) -
             outcome: Outcome = "done" if known.verified else "unknown"
             action = _make_action(spec, call, arguments, outcome, known)
             content = CUT_OFF_DONE if known.verified else text
-            results.append(ToolResult(call.id, call.name, content, action=action))
+            cost_usd = call.cost_usd if call.is_begun else 0.0
+            results.append(ToolResult(call.id, call.name, content, cost_usd, action))
     return results
 
 

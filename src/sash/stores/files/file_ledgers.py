@@ -157,11 +157,17 @@ class FileLedgers(Ledgers):
         return continuation
 
     def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        *,
+        end: TurnEnd = CANCELLED,
+        step_count: int | None = None,
     ) -> Continuation:
         with self._change(self._find_session_id(continuation_id)):
             ledger, entry = self._entry(owner, continuation_id)
-            end = ledger.cancel(entry, reason, end, self._clock.now())
+            end = ledger.cancel(entry, reason, end, step_count, self._clock.now())
             self._writer.log(ledger, entry, len(end.steps), end)
         return entry.continuation
 

@@ -163,10 +163,16 @@ class Ledgers:
         return ledger.amend(entry, text, token_count, self._clock.now())
 
     def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        *,
+        end: TurnEnd = CANCELLED,
+        step_count: int | None = None,
     ) -> Continuation:
         ledger, entry = self._entry(owner, continuation_id)
-        ledger.cancel(entry, reason, end, self._clock.now())
+        ledger.cancel(entry, reason, end, step_count, self._clock.now())
         return entry.continuation
 
     def renew(

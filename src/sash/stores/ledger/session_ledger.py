@@ -90,7 +90,8 @@ class Ledger:
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         turn, holder_id = self._turn_state(entry), self.holder_id()
-        self._apply(entry, rules.claim(entry.continuation, turn, holder_id, claim, steps, now))
+        change = rules.claim(self.session, entry.continuation, turn, holder_id, claim, steps, now)
+        self._apply(entry, change)
         return self._turn(entry, claim)
 
     def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:
@@ -140,8 +141,10 @@ class Ledger:
         self.session = change.session
         return change.continuation
 
-    def cancel(self, entry: Entry, reason: str, work: TurnEnd, now: datetime) -> TurnEnd:
-        end = rules.cancel(entry.continuation, reason, work)
+    def cancel(
+        self, entry: Entry, reason: str, work: TurnEnd, step_count: int | None, now: datetime
+    ) -> TurnEnd:
+        end = rules.cancel(entry.continuation, self._turn_state(entry), reason, work, step_count)
         self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
         return end
 

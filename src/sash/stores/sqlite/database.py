@@ -190,6 +190,10 @@ class Database:
         if places is None:
             places = self._owners[owner] = asyncio.Semaphore(READERS_PER_OWNER)
         await places.acquire()
+        if self._readers is None:
+            # With None the job would run in a thread that `close` does not await.
+            places.release()
+            raise StoreUnavailable("the store is not open")
         running = asyncio.get_running_loop().run_in_executor(self._readers, self._run_reader, job)
         running.add_done_callback(partial(_free_place, places))
         # A caller that goes away does not stop the reader, so its place stays taken.

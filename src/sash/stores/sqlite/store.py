@@ -176,10 +176,16 @@ class SqliteStore:
         )
 
     async def cancel(
-        self, owner: str, continuation_id: str, reason: str, *, end: TurnEnd = CANCELLED
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        *,
+        end: TurnEnd = CANCELLED,
+        step_count: int | None = None,
     ) -> Continuation:
         return await self._write(
-            lambda db: turns.cancel(db, owner, continuation_id, reason, end, self._clock.now())
+            lambda db: turns.cancel(db, owner, continuation_id, reason, end, step_count, self._clock.now())
         )
 
     async def renew(

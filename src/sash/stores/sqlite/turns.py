@@ -129,12 +129,18 @@ def amend(
 
 
 def cancel(
-    db: sqlite3.Connection, owner: str, continuation_id: str, reason: str, work: TurnEnd, now: datetime
+    db: sqlite3.Connection,
+    owner: str,
+    continuation_id: str,
+    reason: str,
+    work: TurnEnd,
+    step_count: int | None,
+    now: datetime,
 ) -> Continuation:
     continuation = continuations.get_continuation(db, owner, continuation_id)
-    end = rules.cancel(continuation, reason, work)
     key, state, _ = continuations.read_end_state(db, continuation_id)
     assert state is not None
+    end = rules.cancel(continuation, state.turn, reason, work, step_count)
     cancelled = end.apply_to_continuation(continuation, now)
     change = rules.end_turn(state, end, now)
     _write_end(db, key, continuation_id, end, change, Ending.of(cancelled), now)
@@ -179,10 +185,10 @@ def _claim(
     now: datetime,
 ) -> Turn:
     key, turn = _read_turn(db, continuation.id)
-    change = rules.claim(continuation, turn, holder_id, claim, steps, now)
+    session = sessions.get_session(db, continuation.owner, continuation.session_id)
+    change = rules.claim(session, continuation, turn, holder_id, claim, steps, now)
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.claim_continuation(db, change.continuation, change.lease)
-    session = sessions.get_session(db, continuation.owner, continuation.session_id)
     window = None if claim.knows(session.version) else messages.get_window(db, session)
     journal = continuations.list_steps(db, continuation.id)
     lease, cursor = rules.make_lease(continuation, change.lease), turn.cursor + len(change.steps)
