@@ -303,10 +303,12 @@ class AgentService:
         """Raise Forbidden if the caller may not approve actions of this turn, by the policy in force."""
         if "act" in caller.scopes:
             return
+        if self.runtime.operator.policy.approvers == "act":
+            caller.need("act")
         caller.need("converse")
         continuation = await self.runtime.store.get_continuation(caller.owner, continuation_id)
         session = await self.runtime.get_session(continuation.session_id, owner=caller.owner)
-        if self.runtime.find_policy(session).approvers != "owner":
+        if session.policy.approvers == "act":
             caller.need("act")
 
     async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:

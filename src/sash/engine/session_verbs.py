@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from sash.engine.ceiling import check_request, find_limits, restrict
+from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.notes import clean_preferences
@@ -25,6 +25,7 @@ from sash.values.sessions import (
     Budgets,
     Defaults,
     ModelConfig,
+    OperatorLimits,
     Session,
     SessionMemory,
     SessionPolicy,
@@ -167,9 +168,10 @@ class SessionVerbs:
         """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
         return await self._parts.store.get_session(owner, check_label("session_id", session_id))
 
-    def find_policy(self, session: Session) -> SessionPolicy:
-        """Return the policy in force: the session's, restricted by the operator's."""
-        return find_limits(session, self._parts.operator).policy
+    @property
+    def operator(self) -> OperatorLimits:
+        """The most that any session may do and spend."""
+        return self._parts.operator
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
         """Return the active session with a name, else the newest inactive one, else None."""
