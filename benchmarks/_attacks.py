@@ -72,7 +72,8 @@ class Attacker:
     def make_request(self, method: str, path: str, body: bytes = b"") -> bytes:
         head = (
             f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nAuthorization: Bearer {self.plan.token}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+            "Accept: application/json, text/event-stream\r\nContent-Type: application/json\r\n"
+            f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         return head.encode() + body
 
@@ -262,6 +263,51 @@ async def delete(attacker: Attacker) -> None:
     await attacker.repeat(work, 1)
 
 
+async def request_little(attacker: Attacker) -> None:
+    """Read a session, and a path that does not exist, from 200 clients."""
+    paths = cycle((f"/v1/sessions/{attacker.plan.session_id}", "/nothing"))
+    await attacker.repeat(lambda: attacker.send("GET", next(paths)), 200)
+
+
+async def send_values(attacker: Attacker) -> None:
+    """Send bodies of 250 kB with 86,000 values, and with 19,000 unknown fields, from 50 clients."""
+    values = {"message": "hi", "metadata": {"values": [0] * 86_000}}
+    fields = {f"field{n}": 1 for n in range(19_000)}
+    bodies = cycle((json.dumps(values).encode(), json.dumps(fields).encode()))
+    path = f"/v1/sessions/{attacker.plan.session_id}/messages"
+    await attacker.repeat(lambda: attacker.send("POST", path, next(bodies)), 50)
+
+
+async def call_tools(attacker: Attacker) -> None:
+    """Read the logbook of a week by MCP, from 50 clients."""
+    call = {"name": "get_logbook", "arguments": {"hours": 168, "limit": 100}}
+    body = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}).encode()
+    await attacker.repeat(lambda: attacker.send("POST", "/mcp", body), 50)
+
+
+async def speak(attacker: Attacker) -> None:
+    """Send long sentences and many languages, which are hard to understand, in 50 sessions at once."""
+    texts = cycle(
+        (
+            "turn on the " + "kitchen light and the " * 8,
+            "why " + "did the bedroom lights flicker and " * 28,
+            "1 " * 8_000,
+        )
+    )
+    languages = cycle(("de", "fr", "es", "it", "nl", "pl", "ru", "sv", "da", "fi", "pt", "cs"))
+
+    async def work() -> None:
+        options = {"preferences": {"language": next(languages)}}
+        _, started = await attacker.send("POST", "/v1/sessions", json.dumps(options).encode())
+        path = f"/v1/sessions/{json.loads(started)['session_id']}/messages"
+        status, sent = await attacker.send("POST", path, json.dumps({"message": next(texts)}).encode())
+        if status == "202":
+            turn = json.loads(sent)["continuation_id"]
+            await attacker.send("GET", f"/v1/continuations/{turn}?wait_ms=30000")
+
+    await attacker.repeat(work, 50)
+
+
 ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     "searches": search,
     "unread exports": export_unread,
@@ -276,6 +322,10 @@ ATTACKS: dict[str, Callable[[Attacker], Awaitable[None]]] = {
     "turns": converse,
     "long messages": send_long,
     "pages": list_large,
+    "small requests": request_little,
+    "many values": send_values,
+    "MCP calls": call_tools,
+    "sentences": speak,
 }
 
 

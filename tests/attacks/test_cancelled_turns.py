@@ -65,6 +65,7 @@ async def test_a_turn_whose_task_dies_at_any_of_its_awaits_is_recovered(kind, is
                     await world.runtime.recover()
                     for turn in await world.runtime.open_continuations(world.session.id):
                         if turn.status == "interrupted":
+                            await world.runtime.wait_for_turns()  # The queued turn may run.
                             await world.runtime.resume(turn.id)
                 with suppress(StoreUnavailable):  # The turn had not begun.
                     await talking
@@ -99,8 +100,10 @@ async def test_close_at_any_await_of_a_turn_leaves_no_running_turn(kind, is_late
             await world.store.close()
             await world.runtime.open()
             for turn in await world.runtime.open_continuations(world.session.id):
-                with suppress(SessionBusy):
-                    await world.runtime.resume(turn.id) if turn.status == "interrupted" else None
+                if turn.status == "interrupted":
+                    await world.runtime.wait_for_turns()  # The queued turn may run.
+                    with suppress(SessionBusy):
+                        await world.runtime.resume(turn.id)
             await check_world(world, asyncio.all_tasks())
         return point.is_reached
 

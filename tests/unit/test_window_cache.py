@@ -55,3 +55,21 @@ def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
     assert [windows.session(name) is None for name in "abc"] == [True, False, False]
     windows.drop_owner("ann")
     assert [windows.session(name) is None for name in "abc"] == [True, False, True]
+
+
+def test_the_windows_together_have_a_maximum_of_characters():
+    windows = WindowCache(max_chars=1000)
+
+    def put(name, *texts):
+        window = CachedWindow(Window(Limits()), MessageEntry.to_openai)
+        for text in texts:
+            message = MessageEntry("user", text, token_count=1)
+            window.add(message, message.to_openai())
+        windows.put(replace(SESSION, id=name), window)
+
+    for name in ("a", "b"):
+        put(name, "x" * 300, "x" * 100)
+    put("c", "x" * 400)
+    assert [name for name in "abc" if windows.session(name)] == ["b", "c"]
+    put("huge", "x" * 2000)
+    assert all(windows.session(name) is None for name in ("b", "c", "huge"))

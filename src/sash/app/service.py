@@ -7,6 +7,7 @@ values; each surface encodes them with `app/schemas.py`.
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from sash.app.access import Caller
@@ -153,7 +154,18 @@ class AgentService:
     ) -> ContinuationResult:
         """Return the state of a turn. Wait at most `timeout_s` for its end; None means no limit."""
         caller.need("read")
-        return await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=timeout_s)
+        if timeout_s == 0:
+            return await self.runtime.await_continuation(continuation_id, owner=caller.owner, timeout_s=0)
+        return await self.wait_for_turn(caller, continuation_id, timeout_s)
+
+    async def wait_for_turn(
+        self, caller: Caller, continuation_id: str, timeout_s: float | None
+    ) -> ContinuationResult:
+        """Wait for a turn as `await_continuation` does, for callers that do not need the scope `read`."""
+        wait = partial(
+            self.runtime.await_continuation, continuation_id, owner=caller.owner, timeout_s=timeout_s
+        )
+        return await self.shares.run_aside(caller.owner, wait)
 
     async def cancel(self, caller: Caller, continuation_id: str, reason: str | None = None) -> Continuation:
         caller.need("converse")
@@ -194,7 +206,8 @@ class AgentService:
         if session_id is not None:
             caller.need("converse")  # The tool may store an artifact in the session.
             await self._check_act(caller, session_id)
-        return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
+        async with self.shares.use(caller.owner, "tool"):
+            return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
         self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100

@@ -16,6 +16,7 @@ from sash.values.continuations import Action, ArtifactRef
 from sash.values.sessions import Session
 
 TIMEOUT_S = 120.0
+MAX_ARGUMENTS_CHARS = 32 << 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,9 @@ class DirectToolCall:
             text = json.dumps(arguments)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"the arguments for {name} are not JSON: {error}") from error
+        if len(text) > MAX_ARGUMENTS_CHARS:
+            raise InvalidInput(f"the arguments for {name} are longer than {MAX_ARGUMENTS_CHARS:,} characters")
+        await parts.pacing.wait(self.owner)
         checked = parts.tools.arguments(spec, text)
         session = await self._session()
         call_id = parts.new_id()

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 T = TypeVar("T")
 P = ParamSpec("P")
 
-MAX_INLINE_CHARS = 16 << 10
+MAX_INLINE_CHARS = 4 << 10
 
 
 class LongWork:

@@ -9,6 +9,7 @@ from sash.engine.event_hub import EventHub
 from sash.engine.local_time import LocalTime
 from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
+from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
@@ -48,6 +49,7 @@ class Parts:
     windows: WindowCache
     hub: EventHub
     long_work: LongWork
+    pacing: OwnerPacing
     spending: Spending
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance

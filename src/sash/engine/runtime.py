@@ -17,6 +17,7 @@ from sash.engine.maintenance import Maintenance
 from sash.engine.memory_tools import memory_tools as make_memory_tools
 from sash.engine.note_verbs import NoteVerbs
 from sash.engine.notes import Notes
+from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.parts import Parts
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
@@ -337,6 +338,7 @@ def _make_parts(
         windows=WindowCache(),
         hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S)),
         long_work=LongWork(),
+        pacing=OwnerPacing(),
         spending=spending,
         rate_limiter=ActionRateLimiter(clock),
         maintenance=Maintenance(

@@ -12,6 +12,8 @@ from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 
 MAX_WINDOWS = 256
+# The characters of all cached windows together.
+MAX_CACHED_CHARS = 64 << 20
 # Word searches look at this many characters of a message.
 MAX_SEARCHED_CHARS = 32 << 10
 
@@ -33,6 +35,7 @@ class CachedWindow:
         self.briefing: HomeBriefing | None = None
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: _normalize(m) for m in window}
+        self.char_count = sum(map(_count_chars, window))
 
     def drop_briefing(self) -> None:
         """Drop the description of the home, and the changes that stand in the messages."""
@@ -45,6 +48,7 @@ class CachedWindow:
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
         self.texts[message.id] = _normalize(message)
+        self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted
@@ -54,11 +58,19 @@ def _normalize(message: MessageEntry) -> str:
     return normalize(message.text[:MAX_SEARCHED_CHARS])
 
 
+def _count_chars(message: MessageEntry) -> int:
+    """Return the number of characters of a message, with its images."""
+    content = message.content
+    return len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+
+
 class WindowCache:
     """The most recent windows by session id, each with the version of the session that it belongs to."""
 
-    def __init__(self, max_windows: int = MAX_WINDOWS) -> None:
+    def __init__(self, max_windows: int = MAX_WINDOWS, max_chars: int = MAX_CACHED_CHARS) -> None:
         self._max_windows = max_windows
+        self._max_chars = max_chars
+        self._char_count = 0
         self._windows: OrderedDict[str, tuple[Session, CachedWindow]] = OrderedDict()
 
     def session(self, session_id: str) -> Session | None:
@@ -77,22 +89,26 @@ class WindowCache:
         The turn changes the window. When the turn ends, `put` returns the window to the cache. None if
         neither is there.
         """
-        session, window = self._windows.pop(turn.session.id, (None, None))
+        session, window = self.pop(turn.session.id) or (None, None)
         if turn.window is not None:
             return CachedWindow(Window.restore(turn.window), render)
         return window if session is not None and session.version == turn.session.version else None
 
     def pop(self, session_id: str) -> tuple[Session, CachedWindow] | None:
         """Remove and return a session and its window; None if they are not cached."""
-        return self._windows.pop(session_id, None)
+        cached = self._windows.pop(session_id, None)
+        if cached is not None:
+            self._char_count -= cached[1].char_count
+        return cached
 
     def put(self, session: Session, window: CachedWindow) -> None:
-        """Cache the window of a session. Above the maximum, the least recently used window is dropped."""
+        """Cache the window of a session. Above a maximum, the least recently used windows are dropped."""
+        self.pop(session.id)
         self._windows[session.id] = (session, window)
-        self._windows.move_to_end(session.id)
-        if len(self._windows) > self._max_windows:
-            self._windows.popitem(last=False)
+        self._char_count += window.char_count
+        while len(self._windows) > self._max_windows or self._char_count > self._max_chars:
+            self.pop(next(iter(self._windows)))
 
     def drop_owner(self, owner: str) -> None:
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
-            del self._windows[session_id]
+            self.pop(session_id)

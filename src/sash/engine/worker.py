@@ -388,6 +388,8 @@ class Worker:
             while True:
                 subscriber.news.clear()
                 is_last_look = self.closed
+                # News wakes all callers that wait for turns of the session.
+                await self._parts.pacing.wait(owner)
                 result = await self.result(owner, continuation_id)
                 if is_last_look or result.status in SETTLED:
                     return result

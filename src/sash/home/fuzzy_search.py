@@ -183,6 +183,8 @@ class FuzzySearch:
 
 
 def _normalize_name(text: str) -> str:
+    """Return a name in a form that ignores case, accents and spaces. The end of a long name is cut off."""
+    text = text[: MAX_QUERY_CHARS + 1]
     return "".join(split_words(text)) or normalize(text)
 
 

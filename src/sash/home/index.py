@@ -137,10 +137,10 @@ class HomeIndex:
         if len(named) == 1:
             return self.entities[named[0]]
         if named:
-            raise EntityNotFound(f"several entities are called {id_or_name!r}: {', '.join(named)}")
+            raise EntityNotFound(f"several entities are called {id_or_name!r:.80}: {', '.join(named)}")
         similar = self._search.search(id_or_name, MAX_SUGGESTIONS).ids
         hint = f"; did you mean {', '.join(similar)}?" if similar else ""
-        raise EntityNotFound(f"there is no entity {id_or_name!r}{hint}")
+        raise EntityNotFound(f"there is no entity {id_or_name!r:.80}{hint}")
 
     def redact(self, text: str) -> str:
         """Return the text with "(an entity)" in place of the ids of hidden entities."""
@@ -153,7 +153,7 @@ class HomeIndex:
             if wanted in (area.id.casefold(), area.name.casefold(), *(a.casefold() for a in area.aliases)):
                 return area
         known = ", ".join(area.name for area in self.areas.values() if self.list_area_entities(area.id))
-        raise EntityNotFound(f"there is no area {name!r}; the areas are: {known}")
+        raise EntityNotFound(f"there is no area {name!r:.80}; the areas are: {known}")
 
     def search(
         self,
@@ -169,10 +169,12 @@ class HomeIndex:
         An empty query matches every entity that passes the filters.
         """
 
+        wanted = None if state is None else state.casefold()
+
         def passes_filters(entity_id: str) -> bool:
             entity = self.entities[entity_id]
             is_here = domain in (None, entity.domain) and area_id in (None, entity.area_id)
-            return is_here and (state is None or self.get_state(entity_id).casefold() == state.casefold())
+            return is_here and (wanted is None or self.get_state(entity_id).casefold() == wanted)
 
         accepts = None if domain is area_id is state is None else passes_filters
         if query.strip():

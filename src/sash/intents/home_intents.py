@@ -1,9 +1,11 @@
 """Understands sentences about the home without a model, in every language of home-assistant-intents."""
 
 import asyncio
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from sash.errors import HomeUnavailable
 from sash.home.index import HomeIndex
@@ -61,9 +63,10 @@ class HomeIntents:
         self._clock = clock
         self._time_zone = time_zone
         self._max_languages = max_languages
-        self._writers: dict[str, ReplyWriter] = {}
+        self._writers: OrderedDict[str, ReplyWriter] = OrderedDict()
         self._names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
+        self._owner_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def warm_up(self, language: str | None = None) -> None:
         """Load the grammar of a language, and the names, in advance. None is the language of the home."""
@@ -72,7 +75,7 @@ class HomeIntents:
         except HomeUnavailable:
             index = None
         if found := find_language(language or (index.language if index else "en")):
-            await self._load_language(found)
+            await self._load_language(found, "")
         if index is not None:
             await self.load_names(index)
 
@@ -89,10 +92,11 @@ class HomeIntents:
         language = preferred or find_language(index.language)
         if language is None:
             return None
-        writer, names = await self._load_language(language), await self.load_names(index)
+        owner = utterance.session.owner
+        writer, names = await self._load_language(language, owner), await self.load_names(index)
         speaker_area = names.find_area(utterance.session.area)
         text = self._vocabulary.rewrite(utterance.text, language)
-        found = await _interpret(writer.grammar, text, names, speaker_area)
+        found = await self._interpret(owner, writer.grammar, text, names, speaker_area)
         best = [interpretation for interpretation in found if interpretation.rank == found[0].rank]
         is_asked = is_question(utterance.text, language) or is_question(text, language)
         area_id = speaker_area.value if speaker_area else None
@@ -143,18 +147,34 @@ class HomeIntents:
             text += _list_unavailable(interpretation, entities, index)
         return make_local_answer(text)
 
-    async def _load_language(self, language: str) -> ReplyWriter:
-        """Return the writer of a language. If too many languages are loaded, drop the first one."""
-        if (writer := self._writers.get(language)) is not None:
-            return writer
-        async with self._load_lock:
-            writer = self._writers.get(language) or ReplyWriter(
-                await asyncio.to_thread(load_grammar, language)
-            )
-            if len(self._writers) >= self._max_languages and language not in self._writers:
-                del self._writers[next(iter(self._writers))]
-            self._writers[language] = writer
+    async def _load_language(self, language: str, owner: str) -> ReplyWriter:
+        """Return the writer of a language. If too many are loaded, drop the one that was not used longest."""
+        if (writer := self._writers.get(language)) is None:
+            async with self._lock_of(owner), self._load_lock:
+                writer = self._writers.get(language) or ReplyWriter(
+                    await asyncio.to_thread(load_grammar, language)
+                )
+                if len(self._writers) >= self._max_languages and language not in self._writers:
+                    self._writers.popitem(last=False)
+                self._writers[language] = writer
+        if language in self._writers:
+            self._writers.move_to_end(language)
         return writer
+
+    def _lock_of(self, owner: str) -> asyncio.Lock:
+        """Return the lock of an owner. It lets an owner use one thread at a time, and others the rest."""
+        lock = self._owner_locks.get(owner)
+        if lock is None:
+            lock = self._owner_locks[owner] = asyncio.Lock()
+        return lock
+
+    async def _interpret(
+        self, owner: str, grammar: Grammar, text: str, names: HomeNames, speaker_area: Slot | None
+    ) -> list[Interpretation]:
+        if len(text) <= MAX_INLINE_CHARS:
+            return grammar.interpret(text, names.find_in, speaker_area)
+        async with self._lock_of(owner):
+            return await asyncio.to_thread(grammar.interpret, text, names.find_in, speaker_area)
 
     async def load_names(self, index: HomeIndex) -> HomeNames:
         """Return the names of an index. They are built again only if the index is a new one."""
@@ -163,14 +183,6 @@ class HomeIntents:
                 if self._names is None or self._names.index is not index:
                     self._names = await asyncio.to_thread(HomeNames, index)
         return self._names
-
-
-async def _interpret(
-    grammar: Grammar, text: str, names: HomeNames, speaker_area: Slot | None
-) -> list[Interpretation]:
-    if len(text) > MAX_INLINE_CHARS:
-        return await asyncio.to_thread(grammar.interpret, text, names.find_in, speaker_area)
-    return grammar.interpret(text, names.find_in, speaker_area)
 
 
 def _find_single_meaning(

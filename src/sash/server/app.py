@@ -7,6 +7,7 @@ from sash import __version__
 from sash.app.access import Tokens
 from sash.app.service import AgentService
 from sash.app.settings import Settings
+from sash.engine.owner_pacing import OwnerPacing
 from sash.server.conversation_service import ConversationService
 from sash.server.http_errors import install_error_handlers
 from sash.server.mcp.streamable_http import McpRoute, make_session_manager
@@ -16,6 +17,7 @@ from sash.server.middleware.body_limits import BodyLimits
 from sash.server.middleware.framing_guard import FramingGuard
 from sash.server.middleware.host_guard import HostGuard
 from sash.server.middleware.request_metrics import RequestMetrics
+from sash.server.middleware.request_shares import RequestPacing, RequestShares
 from sash.server.middleware.request_tracing import RequestTracing
 from sash.server.openapi import DESCRIPTION, build_openapi
 from sash.server.routes import (
@@ -75,7 +77,10 @@ def make_app(
         app.include_router(router)
     app.include_router(page_routes.make_router(app, tokens))
     app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
-    app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts, shares=service.shares)
+    app.add_middleware(RequestShares, shares=service.shares)
+    pacing = OwnerPacing()
+    app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts, shares=service.shares, pacing=pacing)
+    app.add_middleware(RequestPacing, pacing=pacing)
     _add_middleware(app, settings, tokens, metrics, tracing, timeouts)
     return app
 

@@ -318,9 +318,7 @@ class ConversationService:
         """Wait for the running turn. Raise `SessionBusy` if it has not ended by `deadline` (loop time)."""
         left_s = max(0.0, deadline - asyncio.get_running_loop().time())
         with suppress(ContinuationNotFound):
-            running = await self.runtime.await_continuation(
-                busy.continuation_id, owner=caller.owner, timeout_s=left_s
-            )
+            running = await self._service.wait_for_turn(caller, busy.continuation_id, left_s)
             if not running.continuation.is_final and running.status != "interrupted":
                 needs_approval = running.status == "awaiting_approval"
                 state = (

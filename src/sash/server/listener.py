@@ -17,12 +17,15 @@ from sash.errors import InvalidConfig
 from sash.server.app import make_app
 from sash.server.metrics import Metrics
 from sash.server.middleware.authentication import check_bind_address
+from sash.server.middleware.stopped_requests import StoppedRequests
 from sash.server.request_head_timeout import RequestHeadTimeout, make_protocol
 from sash.server.timeouts import Timeouts
 from sash.server.tracing import Tracing
 
 BACKLOG = 2048
 MAX_HEAD_BYTES = 32 * 1024
+# uvicorn logs this as an error.
+CANCELLED_REQUESTS = "Cancel %s running task(s), timeout graceful shutdown exceeded"
 
 
 class HttpServer(uvicorn.Server):
@@ -65,7 +68,7 @@ async def listen(
     check_bind_address(settings, tokens.list())
     app = make_app(AgentService(runtime), settings, tokens, metrics, tracing, timeouts)
     config = uvicorn.Config(
-        RequestHeadTimeout(app),
+        StoppedRequests(RequestHeadTimeout(app)),
         http=make_protocol(timeouts.request_head_s),
         ws="none",
         log_config=None,
@@ -90,10 +93,11 @@ async def listen(
 
 @contextmanager
 def _hide_cancelled_requests() -> Iterator[None]:
-    """Log no tracebacks of requests that the server cancels when it stops."""
+    """Log nothing about requests that the server cancels when it stops: a client can always cause that."""
 
     def is_shown(record: logging.LogRecord) -> bool:
-        return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
+        is_cancelled = record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError)
+        return not is_cancelled and record.msg != CANCELLED_REQUESTS
 
     logger = logging.getLogger("uvicorn.error")
     logger.addFilter(is_shown)

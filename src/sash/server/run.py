@@ -29,6 +29,7 @@ GENERATIONS_PER_FULL_COLLECTION = 1000
 def run_server(settings: Settings, show: Callable[[str], None]) -> None:
     """Serve until the process is told to stop. `show` prints a line of rich markup for the operator."""
     _prepare_interpreter()
+    _allow_many_connections()
     with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
         runner.run(_serve(settings, show))
 
@@ -70,6 +71,19 @@ def _prepare_interpreter() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*gc.get_threshold()[:2], GENERATIONS_PER_FULL_COLLECTION)
+
+
+def _allow_many_connections() -> None:
+    """Raise the number of files that the process may open to the maximum that the system allows.
+
+    Each connection is one. With the usual limit of 1,024, one client could take them all, and the store
+    could open no files.
+    """
+    with suppress(ImportError, OSError, ValueError):  # Windows has no such limit.
+        import resource
+
+        _, maximum = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (maximum, maximum))
 
 
 def _write_banner(settings: Settings, url: str) -> Iterator[str]:

@@ -4,6 +4,7 @@ from datetime import datetime
 from typing import Generic, Literal, NamedTuple, TypeVar
 
 from sash.ports.turns import SessionTotals, WaitingStatus
+from sash.values.bounds import Natural
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
@@ -34,11 +35,11 @@ class SessionState(NamedTuple):
     `pending_count` counts the queued continuations. SQLite's statement `session_state` computes both fields.
     """
 
-    version: int
-    message_count: int
-    cursor: int
+    version: Natural
+    message_count: Natural
+    cursor: Natural
     holder_id: str | None
-    pending_count: int
+    pending_count: Natural
 
 
 class TurnState(NamedTuple):

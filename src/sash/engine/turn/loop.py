@@ -120,6 +120,7 @@ class Loop:
     async def _next_answer(self) -> tuple[Answer, Bill | None]:
         """Return the next answer: from an intent (then without a bill) or from the model."""
         await self._journal.check()
+        await self._parts.pacing.wait(self._session.owner)
         if not self._progress.has_model_call and (local := await self._understand()):
             return local, None
         if self._context is None:

@@ -132,6 +132,7 @@ class TurnRunner:
 
     async def _run(self) -> None:
         parts, turn = self._parts, self._turn
+        await parts.pacing.wait(turn.session.owner)
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
         loop = Loop(
@@ -147,6 +148,7 @@ class TurnRunner:
         """End the turn: its messages join the window and may evict others."""
         parts, turn, progress = self._parts, self._turn, self._progress
         answer, run_long = answered.answer, parts.long_work.run
+        await parts.pacing.wait(turn.session.owner)
         text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]

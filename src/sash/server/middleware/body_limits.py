@@ -8,12 +8,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sash.app.owner_shares import OwnerShares, Work
 from sash.app.settings import Settings
+from sash.engine.owner_pacing import OwnerPacing
 from sash.errors import InvalidInput, SashError
 from sash.server.http_errors import make_error_response
 from sash.server.timeouts import Timeouts
-from sash.values.large_json import LARGE_BYTES, has_more_values
+from sash.values.large_json import has_more_values
 
-MAX_VALUES = 20_000
+MAX_VALUES = 5_000
+# A larger body uses the share of its owner.
+SHARED_BYTES = 1 << 14
 IMPORT_PATH = "/v1/sessions/import"
 METHODS_WITH_BODY = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -36,8 +39,11 @@ class BodyLimits:
     A large body uses the share of its owner until the response has ended.
     """
 
-    def __init__(self, app: ASGIApp, settings: Settings, timeouts: Timeouts, shares: OwnerShares) -> None:
+    def __init__(
+        self, app: ASGIApp, settings: Settings, timeouts: Timeouts, shares: OwnerShares, pacing: OwnerPacing
+    ) -> None:
         self._app = app
+        self._pacing = pacing
         self._shares = shares
         self._settings = settings
         self._timeouts = timeouts
@@ -55,6 +61,8 @@ class BodyLimits:
             except SashError as error:
                 await make_error_response(error)(scope, receive, send)
                 return
+            if "caller" in scope:  # Requests whose bodies have arrived together do not start together.
+                await self._pacing.wait(scope["caller"].owner)
             await self._app(scope, receive, send)
 
     async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
@@ -80,7 +88,7 @@ class BodyLimits:
         except TimeoutError as error:
             raise BodyTooSlow(f"the body did not arrive within {timeout_s:.0f} seconds") from error
         body = b"".join(chunks)
-        if size > LARGE_BYTES and not is_import and has_more_values(body, MAX_VALUES):
+        if size > SHARED_BYTES and not is_import and has_more_values(body, MAX_VALUES):
             raise InvalidInput(f"the body has more than {MAX_VALUES:,} JSON values: send fewer")
         return _BodyReplay(body, receive)
 
@@ -105,7 +113,7 @@ def _may_be_large(scope: Scope) -> bool:
     length = headers.get("content-length")
     if length is None:
         return "transfer-encoding" in headers
-    return not length.isdigit() or int(length) > LARGE_BYTES
+    return not length.isdigit() or int(length) > SHARED_BYTES
 
 
 async def _receive_disconnect() -> Message:

@@ -12,6 +12,7 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from sash.app.owner_shares import leave_place
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.metrics import Metrics
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service
@@ -114,6 +115,8 @@ class EventStreamResponse(EventSourceResponse):
         self._owner = owner
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # A stream counts among the owner's streams, and takes no place of a running request.
+        leave_place()
         with self._streams.open(self._owner):
             await super().__call__(scope, receive, send)
 

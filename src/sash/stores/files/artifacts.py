@@ -1,6 +1,5 @@
 """Artifacts as files: one with the data, and one with the description, the session and the owner."""
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -8,8 +7,8 @@ from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import Artifact
 from sash.stores import disk, rules
 from sash.stores.files.damage import DamageReport
-from sash.values.codec import adapter, decode
-from sash.values.continuations import ArtifactRef
+from sash.stores.files.records import ArtifactFile
+from sash.values.codec import decode, encode
 from sash.values.ids import is_ulid
 
 
@@ -25,36 +24,31 @@ class ArtifactFiles:
 
     def write(self, artifact: Artifact) -> None:
         path = self._folder / artifact.ref.id
-        about = {
-            "ref": adapter(ArtifactRef).dump_python(artifact.ref, mode="json"),
-            "session_id": artifact.session_id,
-            "owner": artifact.owner,
-        }
+        about = ArtifactFile(artifact.ref, artifact.session_id, artifact.owner)
         disk.replace(path, artifact.data, sync=True)
-        disk.replace(path.with_suffix(".json"), json.dumps(about), sync=True)
+        disk.replace(path.with_suffix(".json"), encode(about), sync=True)
 
     def read(self, owner: str, artifact_id: str) -> Artifact:
         path = self._folder / artifact_id
         try:
             if not is_ulid(artifact_id):
                 raise FileNotFoundError(artifact_id)
-            about = json.loads(disk.read(path.with_suffix(".json")))
-            if about["owner"] != owner:
+            about = decode(ArtifactFile, disk.read(path.with_suffix(".json")))
+            if about.owner != owner:
                 raise FileNotFoundError(artifact_id)
-            ref = decode(ArtifactRef, json.dumps(about["ref"]))
-            return Artifact(ref, about["session_id"], owner, disk.read(path))
+            return Artifact(about.ref, about.session_id, owner, disk.read(path))
         except FileNotFoundError:
             rules.raise_artifact_not_found(artifact_id)
-        except (disk.UnusableFile, ValueError, KeyError, TypeError) as error:
+        except (disk.UnusableFile, StoreUnavailable) as error:
             raise StoreUnavailable(f"the artifact {artifact_id} cannot be read: {error}") from error
 
     def list_session(self, session_id: str) -> Iterator[Artifact]:
         for path in sorted(self._folder.glob("*.json")):
             try:
-                about = json.loads(disk.read(path))
-                if about["session_id"] == session_id:
-                    yield self.read(about["owner"], path.stem)
-            except (disk.UnusableFile, ValueError, KeyError, TypeError, SashError) as error:
+                about = decode(ArtifactFile, disk.read(path))
+                if about.session_id == session_id:
+                    yield self.read(about.owner, path.stem)
+            except (disk.UnusableFile, SashError) as error:
                 self._report.add(path, f"the artifact cannot be read: {error}")
 
     def remove(self, artifact_id: str) -> None:

@@ -1,8 +1,11 @@
 """A report of damaged files."""
 
 import logging
+import shutil
 from pathlib import Path
 from typing import NamedTuple
+
+from sash.stores import disk
 
 _logger = logging.getLogger(__name__)
 
@@ -26,3 +29,9 @@ class DamageReport:
         if damage not in self.found:
             self.found.append(damage)
             _logger.error("%s: %s", damage.path, what)
+
+
+def keep_copy(path: Path) -> None:
+    """Copy a damaged file to a file with the suffix `.damaged`, before it is written again."""
+    with disk.use_file(path):
+        shutil.copyfile(path, path.with_suffix(".damaged"))

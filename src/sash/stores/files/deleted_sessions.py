@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sash.errors import SashError
 from sash.stores import disk
-from sash.stores.files.damage import DamageReport
-from sash.stores.files.records import SPENT_FILE, Spent, SpentFile
+from sash.stores.files.damage import DamageReport, keep_copy
+from sash.stores.files.records import SPENT_FILE, Spent, SpentFile, get_session_id
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.ledger.spent_money import SpentMoney
 from sash.values.codec import decode, encode
@@ -34,7 +34,7 @@ class DeletedSessions:
         self._written = dict(spent.usd)
         leftovers = self._find_leftovers()
         for folder in leftovers:
-            is_counted = _get_session_id(folder) in record.counted
+            is_counted = get_session_id(folder) in record.counted
             if not is_counted and disk.exists(folder / "session.json") and (loaded := reader.read(folder)):
                 spent.add_turns(loaded.ledger, now)
         self.write(spent)
@@ -55,7 +55,7 @@ class DeletedSessions:
     def write(self, spent: SpentMoney) -> None:
         """Write the file if the money has changed since it was written."""
         if spent.usd != self._written:
-            counted = tuple(map(_get_session_id, self._find_leftovers()))
+            counted = tuple(map(get_session_id, self._find_leftovers()))
             rows = tuple(Spent(owner, at, usd) for (owner, at), usd in sorted(spent.usd.items()))
             disk.replace(self._path, encode(SpentFile(rows, counted)), sync=True)
             self._written = dict(spent.usd)
@@ -67,12 +67,10 @@ class DeletedSessions:
             return SpentFile()
         except (SashError, disk.UnusableFile) as error:
             self._report.add(self._path, f"the money of deleted sessions is not counted: {error}")
+            if not isinstance(error, disk.UnusableFile):
+                keep_copy(self._path)
+                self._path.unlink()
             return SpentFile()
 
     def _find_leftovers(self) -> list[Path]:
         return sorted(self._sessions.glob(".*.deleted"))
-
-
-def _get_session_id(folder: Path) -> str:
-    """Return the id of a deleted session. Its folder has the name `.{id}.deleted`."""
-    return folder.name.split(".")[1]

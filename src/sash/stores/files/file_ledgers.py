@@ -1,6 +1,5 @@
 """Ledgers that are read from their files when they are needed, and written when they change."""
 
-import json
 import shutil
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
@@ -14,9 +13,9 @@ from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
 from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
-from sash.stores.files.damage import DamageReport
+from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.deleted_sessions import DeletedSessions
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, LayoutFile
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
@@ -24,6 +23,7 @@ from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.lock import FileLock
 from sash.stores.states import Release
 from sash.values.clock import Clock
+from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
 from sash.values.sessions import Session
@@ -319,16 +319,25 @@ class FileLedgers(Ledgers):
 
     def _check_layout(self) -> None:
         file = self._folder / LAYOUT_FILE
-        meta = json.loads(file.read_bytes()) if file.exists() else {}
-        version = meta["version"] if meta else LAYOUT_VERSION
-        if version > LAYOUT_VERSION:
+        layout = self._read_layout(file)
+        if layout.version > LAYOUT_VERSION:
             self._lock.release()
             raise StoreUnavailable(
-                f"the folder was written by a newer Sash (layout {version}): install the newer Sash"
+                f"the folder was written by a newer Sash (layout {layout.version}): install the newer Sash"
             )
-        self._export_key = bytes.fromhex(meta.get("export_key", "")) or self._export_key
-        new = {"version": LAYOUT_VERSION, "export_key": self._export_key.hex()}
-        disk.replace(file, json.dumps(new), sync=True)
+        self._export_key = bytes.fromhex(layout.export_key) or self._export_key
+        disk.replace(file, encode(LayoutFile(LAYOUT_VERSION, self._export_key.hex())), sync=True)
+
+    def _read_layout(self, file: Path) -> LayoutFile:
+        """Read the version of the layout. A damaged file is replaced, and a copy of it is kept."""
+        try:
+            return decode(LayoutFile, file.read_bytes())
+        except FileNotFoundError:
+            return LayoutFile(LAYOUT_VERSION)
+        except SashError as error:
+            keep_copy(file)
+            self.damage.add(file, f"the file is replaced, and older exports get new ids: {error}")
+            return LayoutFile(LAYOUT_VERSION)
 
     def _explain(self, error: Exception) -> str:
         """Return an error message for users, with the cause and the remedy."""

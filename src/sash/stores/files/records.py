@@ -6,15 +6,21 @@ The names of the fields are the stored format.
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
 
+from annotated_types import Ge
+from pydantic import Field, Strict
+from pydantic_core import from_json
+
+from sash.errors import StoreUnavailable
 from sash.ports.store import Vector
 from sash.ports.turns import Evicted, TurnEnd
-from sash.values.bounds import Natural
+from sash.values.bounds import Cost, Natural, Time
 from sash.values.codec import adapter, decode
-from sash.values.continuations import Continuation
+from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import MessageEntry
-from sash.values.sessions import Session
+from sash.values.sessions import Label, Session
 from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
 
@@ -22,6 +28,7 @@ LAYOUT_VERSION = 1
 LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
 OWNER_FILE = "owner.json"
+IMPORTED_FILE = "imported.ndjson"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +58,23 @@ class TurnFile:
 
 
 @dataclass(frozen=True, slots=True)
+class LayoutFile:
+    """The content of `index/meta.json`: the version of the layout, and the key that signs exports, in hex."""
+
+    version: Annotated[int, Strict(), Ge(1)]
+    export_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactFile:
+    """The content of `artifacts/{artifact}.json`. The data are in the file without a suffix."""
+
+    ref: ArtifactRef
+    session_id: str
+    owner: str
+
+
+@dataclass(frozen=True, slots=True)
 class OwnerFile:
     """The content of `owner.json`: the owner of imported messages, if `session.json` is damaged."""
 
@@ -61,9 +85,9 @@ class OwnerFile:
 class Spent:
     """Dollars that an owner spent in the quarter of an hour that begins at `at`."""
 
-    owner: str
-    at: datetime
-    usd: float
+    owner: Label
+    at: Time
+    usd: Cost
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +142,42 @@ def encode_commit(commit: Commit) -> dict[str, Any]:
     return value
 
 
-def decode_line(raw: bytes) -> LogLine:
-    """Read a line of a log. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
-    line = json.loads(raw)
+def get_session_id(folder: Path) -> str:
+    """Return the id of the session in a folder. After a deletion the folder has the name `.{id}.deleted`."""
+    return folder.name.removeprefix(".").removesuffix(".deleted")
+
+
+def read_session_file(path: Path, data: bytes) -> SessionFile:
+    """Read a `session.json`. Raise `StoreUnavailable` if it is damaged, or of another session."""
+    record = decode(SessionFile, data)
+    if record.session.id != get_session_id(path.parent):
+        raise StoreUnavailable("the file has the id of another session")
+    return record
+
+
+def read_turn_file(path: Path, data: bytes) -> TurnFile:
+    """Read a turn's file. Raise `StoreUnavailable` if it is damaged, or of another turn."""
+    record = decode(TurnFile, data)
+    _check_place(path, record.continuation)
+    return record
+
+
+def decode_line(path: Path, raw: bytes) -> LogLine:
+    """Read a line of the log at `path`. Raise `ValueError` or `SashError` if it is damaged or incomplete."""
+    line = from_json(raw)
     if not isinstance(line, dict) or not raw.endswith(b"\n"):
         raise ValueError("not a whole line")
     commit = line.pop("commit", None)
     text = json.dumps(line)
     step = decode(Step, text) if line.get("n") else decode(StepRecord, text)
-    return LogLine(step, None if commit is None else decode(Commit, json.dumps(commit)))
+    if commit is None:
+        return LogLine(step, None)
+    decoded = decode(Commit, json.dumps(commit))
+    _check_place(path, decoded.continuation)
+    return LogLine(step, decoded)
+
+
+def _check_place(path: Path, turn: Continuation) -> None:
+    """Raise `StoreUnavailable` if a turn is not the one of its file."""
+    if (turn.id, turn.session_id) != (path.stem, get_session_id(path.parents[1])):
+        raise StoreUnavailable("the file has the id of another turn")

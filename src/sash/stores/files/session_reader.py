@@ -6,7 +6,6 @@ even if the last lines of its log are lost.
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -17,8 +16,9 @@ from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
 from sash.stores import disk, rules
 from sash.stores.disk import UnusableFile
-from sash.stores.files.damage import DamageReport
+from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.records import (
+    IMPORTED_FILE,
     OWNER_FILE,
     LogLine,
     OwnerFile,
@@ -26,6 +26,8 @@ from sash.stores.files.records import (
     TurnFile,
     VectorFile,
     decode_line,
+    read_session_file,
+    read_turn_file,
 )
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import decode
@@ -67,7 +69,7 @@ class SessionReader:
         """
         path = folder / "session.json"
         try:
-            return self._read_session(folder, decode(SessionFile, disk.read(path)))
+            return self._read_session(folder, read_session_file(path, disk.read(path)))
         except UnusableFile as error:
             self._report.add(path, f"the session cannot be read: {error}")
             return None
@@ -75,7 +77,7 @@ class SessionReader:
             try:
                 loaded = self._rebuild_session(folder)
                 if loaded:
-                    _keep_copy(path)
+                    keep_copy(path)
             except _UNREADABLE:
                 loaded = None
             how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
@@ -91,7 +93,7 @@ class SessionReader:
         logs = [lines for path in disk.list_files(folder / "logs", ".log") if (lines := self._read_log(path))]
         commits = [lines[-1].commit for lines in logs]
         turns = [file.continuation for file in files] + [c.continuation for c in commits if c is not None]
-        messages = [*_read_imported(folder), *(message for file in files for message in file.messages)]
+        messages = [*self._read_imported(folder), *(message for file in files for message in file.messages)]
         owner = turns[0].owner if turns else _read_owner(folder)
         times = [t for turn in turns for t in (turn.created_at, turn.updated_at)]
         times += [message.timestamp for message in messages]
@@ -116,7 +118,8 @@ class SessionReader:
         for _, entry in sorted(entries.items()):
             ledger.add(entry)
             ledger.cursor = max(ledger.cursor, *(step.cursor for step in entry.steps), 0)
-        _add_transcript(ledger, record, folder, files, _turns_ended_late(late))
+        imported = self._read_imported(folder)
+        _add_transcript(ledger, record, imported, files, _turns_ended_late(late))
         for item in sorted(late):
             _apply_late(ledger, item, record.cursor)
         ledger.vectors = self._read_vectors(folder / "vectors.json")
@@ -158,10 +161,20 @@ class SessionReader:
 
     def _read_turn(self, path: Path) -> TurnFile | None:
         try:
-            return decode(TurnFile, disk.read(path))
+            return read_turn_file(path, disk.read(path))
         except (SashError, UnusableFile) as error:
             self._report.add(path, f"the turn's file is damaged, its log is used instead: {error}")
             return None
+
+    def _read_imported(self, folder: Path) -> list[MessageEntry]:
+        """Read the imported messages. A damaged line is left out, and stays in the file."""
+        path, messages = folder / "turns" / IMPORTED_FILE, []
+        for line in disk.read(path).splitlines() if disk.exists(path) else ():
+            try:
+                messages.append(decode(MessageEntry, line))
+            except SashError as error:
+                self._report.add(path, f"an imported message cannot be read: {error}")
+        return messages
 
     def _read_vectors(self, path: Path) -> dict[int, Vector]:
         try:
@@ -174,8 +187,8 @@ class SessionReader:
     def _read_log(self, path: Path) -> list[LogLine]:
         """Read a log up to its last commit, and remove the rest of the file.
 
-        The rest is one incomplete write. If it has a complete line that cannot be read, the file is damaged,
-        and a copy is kept.
+        The rest is one incomplete write. The file is damaged if the rest has a complete line, or if there is no
+        commit. Then a copy is kept.
         """
         try:
             data = disk.read(path)
@@ -186,15 +199,15 @@ class SessionReader:
         readable_size = committed_size = committed_count = 0
         for raw in data.splitlines(keepends=True):
             try:
-                lines.append(decode_line(raw))
+                lines.append(decode_line(path, raw))
             except (ValueError, SashError):
                 break
             readable_size += len(raw)
             if lines[-1].commit is not None:
                 committed_count, committed_size = len(lines), readable_size
         if committed_size < len(data):
-            if b"\n" in data[readable_size:]:
-                _keep_copy(path)
+            if b"\n" in data[readable_size:] or not committed_size:
+                keep_copy(path)
                 self._report.add(
                     path,
                     "the log is damaged: the lines before the damage are used, and a copy of it is kept",
@@ -206,11 +219,6 @@ class SessionReader:
             with disk.use_file(path):
                 os.truncate(path, committed_size)
         return lines[:committed_count]
-
-
-def _keep_copy(path: Path) -> None:
-    with disk.use_file(path):
-        shutil.copyfile(path, path.with_suffix(".damaged"))
 
 
 def _find_ends_without_log(
@@ -241,11 +249,6 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
         ledger.session = rules.touch_session(ledger.session, item.at)
 
 
-def _read_imported(folder: Path) -> list[MessageEntry]:
-    path = folder / "turns" / "imported.ndjson"
-    return [decode(MessageEntry, line) for line in disk.read(path).splitlines()] if disk.exists(path) else []
-
-
 def _read_owner(folder: Path) -> str | None:
     """Return the owner of imported messages; None for a folder that an older version wrote."""
     path = folder / OWNER_FILE
@@ -253,13 +256,17 @@ def _read_owner(folder: Path) -> str | None:
 
 
 def _add_transcript(
-    ledger: Ledger, record: SessionFile, folder: Path, files: dict[str, TurnFile], late_turns: set[str]
+    ledger: Ledger,
+    record: SessionFile,
+    imported: Iterable[MessageEntry],
+    files: dict[str, TurnFile],
+    late_turns: set[str],
 ) -> None:
     """Add the imported messages, then the messages of the turns in the order of their positions.
 
     The messages of `late_turns` are left out here; `_apply_late` adds them.
     """
-    for message in _read_imported(folder):
+    for message in imported:
         ledger.add_message(message, None)
     for file in sorted(files.values(), key=lambda f: f.position):
         if file.continuation.id not in late_turns:

@@ -6,6 +6,7 @@ from pathlib import Path
 from sash.ports.turns import TurnEnd
 from sash.stores import disk
 from sash.stores.files.records import (
+    IMPORTED_FILE,
     OWNER_FILE,
     Commit,
     OwnerFile,
@@ -90,7 +91,7 @@ class SessionWriter:
         imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
         if imported:
             text = "".join(f"{encode(message)}\n" for message in imported)
-            disk.replace(folder / "turns" / "imported.ndjson", text, sync=True)
+            disk.replace(folder / "turns" / IMPORTED_FILE, text, sync=True)
             disk.replace(folder / OWNER_FILE, encode(OwnerFile(ledger.session.owner)), sync=True)
         for entry in ledger.entries.values():
             self.write_turn(ledger, entry, sync=True)

@@ -12,7 +12,7 @@
 
 The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a
 `commit`. Lines after the last commit are an incomplete write and are removed. A complete line that
-cannot be read is damage: the whole log is kept as `.damaged`. The other files are replaced
+cannot be read is damage: the whole log is kept as `.damaged`. So is a log without any commit. The other files are replaced
 whole and may lack the latest changes, which are replayed from the logs when a session is read. A sweep
 writes the file of a turn before it deletes the turn's log.
 """
@@ -53,7 +53,8 @@ class FilesStore(LedgerStore):
 
     @classmethod
     def exists(cls, settings: StoreSettings) -> bool:
-        return (settings.folder / LAYOUT_FILE).exists()
+        folder = settings.folder
+        return (folder / LAYOUT_FILE).exists() or any(folder.glob("sessions/*"))
 
     @classmethod
     def check(cls, settings: StoreSettings) -> StoreCheck:

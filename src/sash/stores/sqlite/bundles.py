@@ -10,6 +10,7 @@ from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.continuation_rows import Ending
+from sash.stores.sqlite.full_text_index import index_messages
 from sash.stores.sqlite.message_rows import WindowCut
 from sash.stores.sqlite.queries import SQL
 from sash.values.sessions import Session
@@ -74,4 +75,4 @@ def _insert_records(db: sqlite3.Connection, key: int, bundle: Bundle) -> Iterato
     messages.write_cut(db, key, cut, evicted, kept)
     db.execute(SQL["set_positions"], {"session": key, "positions": len(bundle.messages)})
     db.execute(SQL["keep_cursor"], {"session": key})
-    yield from messages.index_messages(db)
+    yield from index_messages(db)

@@ -6,11 +6,13 @@ from contextlib import closing
 from pathlib import Path
 
 from sash.stores.backend import NO_STORE_YET, RESTORE_BACKUP, StoreCheck
-from sash.stores.sqlite.damaged_rows import find_damaged
-from sash.stores.sqlite.database import SCHEMA_VERSION
+from sash.stores.sqlite.database import SCHEMA_VERSION, read_text
+from sash.stores.sqlite.queries import SQL
+from sash.stores.sqlite.table_checks import DamagedRow, find_damaged, is_index_sound
 
 MAX_CHECK_S = 10.0
 MAX_NAMED = 5
+MAX_REMEDIES = 10
 
 
 def check_file(path: Path) -> StoreCheck:
@@ -21,36 +23,47 @@ def check_file(path: Path) -> StoreCheck:
     mode = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "mode=ro&immutable=1"
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True)) as db:
+            db.text_factory = read_text
             [version] = db.execute("PRAGMA user_version").fetchone()
-            problems = _run_quick_check(db)
-            is_readable = problems == "ok" and version == SCHEMA_VERSION
-            damaged = find_damaged(db, time.monotonic() + MAX_CHECK_S) if is_readable else []
+            deadline_s = time.monotonic() + MAX_CHECK_S
+            db.set_progress_handler(lambda: int(time.monotonic() > deadline_s), 10_000)
+            problems = str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
+            is_known = version == SCHEMA_VERSION
+            damaged = find_damaged(db, deadline_s) if is_known else []
+            has_index = is_index_sound(db) if is_known else True
     except sqlite3.Error as error:
+        if "interrupted" in str(error):
+            return _describe_incomplete(path)
         return StoreCheck("wrong", f"{path} cannot be read: {error}", RESTORE_BACKUP)
     if version > SCHEMA_VERSION:
         found = f"{path} was written by a newer Sash (schema {version}, this Sash knows {SCHEMA_VERSION})"
         return StoreCheck("wrong", found, "install the newer Sash")
-    if problems is None or damaged is None:
-        size = f"{path.stat().st_size / (1 << 20):,.0f} MB"
-        found = f"{path}, {size}: the check stopped after {MAX_CHECK_S:g} s and is incomplete"
-        return StoreCheck("note", found)
+    if damaged is None:
+        return _describe_incomplete(path)
+    if damaged:
+        return _describe_damaged(path, damaged)
+    if not has_index:
+        found = f"{path} can be read, but its full-text index is damaged"
+        return StoreCheck("wrong", found, "search once (`sash search hello`): this makes a new index")
     if problems != "ok":
         return StoreCheck("wrong", f"{path} is damaged: {problems:.200}", RESTORE_BACKUP)
-    if damaged:
-        named = ", ".join(damaged[:MAX_NAMED]) + (" …" if len(damaged) > MAX_NAMED else "")
-        found = f"{path}: {len(damaged)} records cannot be read, all others can: {named}"
-        return StoreCheck("wrong", found, "delete these sessions, or put a backup in place of the file")
     upgrade = f" (will be upgraded to schema {SCHEMA_VERSION})" if version < SCHEMA_VERSION else ""
     return StoreCheck("ok", f"{path} is intact, schema {version}{upgrade}")
 
 
-def _run_quick_check(db: sqlite3.Connection) -> str | None:
-    """Return the result of SQLite's quick check, or None if it takes too long."""
-    deadline = time.monotonic() + MAX_CHECK_S
-    db.set_progress_handler(lambda: int(time.monotonic() > deadline), 10_000)
-    try:
-        return str(db.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.OperationalError as error:
-        if "interrupted" not in str(error):
-            raise
-        return None
+def _describe_incomplete(path: Path) -> StoreCheck:
+    size = f"{path.stat().st_size / (1 << 20):,.0f} MB"
+    found = f"{path}, {size}: the check stopped after {MAX_CHECK_S:g} s and is incomplete"
+    return StoreCheck("note", found)
+
+
+def _describe_damaged(path: Path, damaged: list[DamagedRow]) -> StoreCheck:
+    """Name some damaged records, with remedies that work for them."""
+    remedies = list(dict.fromkeys(row.remedy for row in damaged))[:MAX_REMEDIES]
+    named = ", ".join(row.name for row in damaged[:MAX_NAMED]) + (" …" if len(damaged) > MAX_NAMED else "")
+    found = f"{path}: {len(damaged)} records cannot be read, all others can: {named}"
+    deletions = [remedy for remedy in remedies if not remedy.endswith(";")]
+    if sql := " ".join(remedy for remedy in remedies if remedy.endswith(";")):
+        sql = f"PRAGMA foreign_keys = ON; {sql} {SQL['indexed_after_delete'].splitlines()[-1]};"
+        deletions.append(f'stop Sash and run sqlite3 {path} "{sql}"')
+    return StoreCheck("wrong", found, f"{', '.join(deletions)}, or put a backup in place of the file")

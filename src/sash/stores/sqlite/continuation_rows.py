@@ -5,15 +5,20 @@ import sqlite3
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from functools import partial
+from typing import Annotated, Any, Literal, NamedTuple
+
+from pydantic import PlainValidator
 
 from sash.ports.store import StoredStep
 from sash.ports.turns import SessionTotals
 from sash.stores import rules
-from sash.stores.sqlite.damaged_rows import read_sound
+from sash.stores.sqlite.columns import StoredTime, Text, read_columns, read_time
+from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
-from sash.stores.sqlite.session_rows import get_session, read_time
+from sash.stores.sqlite.session_rows import get_session
 from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
+from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
     ArtifactRef,
@@ -47,6 +52,58 @@ class Ending:
         return None if ending == cls() else ending
 
 
+class _TurnColumns(NamedTuple):
+    """The columns of a continuation, in the order of the queries."""
+
+    body: Any
+    status: Status
+    updated_at: StoredTime
+    ending: Any
+
+
+class _TurnStateColumns(NamedTuple):
+    """The columns of the query `turn_state`."""
+
+    key: int
+    worker: Text | None
+    epoch: Natural
+    step_count: Natural
+    cursor: Natural
+
+
+class _EndStateColumns(NamedTuple):
+    """The columns of the query `end_state`."""
+
+    key: int
+    worker: Text | None
+    epoch: Natural
+    step_count: Natural
+    cursor: Natural
+    positions: Natural
+    has_pending: bool
+    owner: Text
+    session_id: Text
+    version: Natural
+    ending: Any
+
+
+class _StepColumns(NamedTuple):
+    """The columns of the query `events`."""
+
+    continuation_id: Text
+    step: Annotated[Step, PlainValidator(partial(decode, Step))]
+
+
+class _OldTurnColumns(NamedTuple):
+    """The columns of the query `unswept_turns`."""
+
+    status: Status
+    updated_at: StoredTime
+    id: Text
+    session: int
+    first_cursor: Natural
+
+
 def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> tuple[int, SessionState]:
     """Return the key of a session in other tables, and its state before a new turn.
 
@@ -56,7 +113,7 @@ def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> t
     if row is None:
         rules.raise_session_not_found(session_id)
     key, *state = row
-    return key, SessionState(*state)
+    return key, read_columns(SessionState, state)
 
 
 def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState | None]:
@@ -64,7 +121,7 @@ def read_turn_state(db: sqlite3.Connection, continuation_id: str) -> tuple[int, 
     row = db.execute(SQL["turn_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None
-    key, worker, epoch, step_count, cursor = row
+    key, worker, epoch, step_count, cursor = read_columns(_TurnStateColumns, row)
     return key, TurnState(LeaseState(worker, None, epoch), step_count, cursor)
 
 
@@ -78,12 +135,16 @@ def read_end_state(
     row = db.execute(SQL["end_state"], (continuation_id,)).fetchone()
     if row is None:
         return 0, None, None
-    key, worker, epoch, step_count, cursor, positions, pending, owner, session_id, version, ending = row
-    turn = TurnState(LeaseState(worker, None, epoch), step_count, cursor)
-    if known is None or known.version != version:
-        known = get_session(db, owner, session_id)
-    stored_stats = None if ending is None else decode(Ending, ending).stats
-    return key, EndState(turn, positions, bool(pending), SessionTotals.of(known)), stored_stats
+    found = read_columns(_EndStateColumns, row)
+    turn = TurnState(LeaseState(found.worker, None, found.epoch), found.step_count, found.cursor)
+    if known is None or known.version != found.version:
+        known = get_session(db, found.owner, found.session_id)
+    stored_stats = None if found.ending is None else decode(Ending, found.ending).stats
+    return (
+        found.key,
+        EndState(turn, found.positions, found.has_pending, SessionTotals.of(known)),
+        stored_stats,
+    )
 
 
 def count_pending(db: sqlite3.Connection, owner: str) -> int:
@@ -150,19 +211,27 @@ def list_workers(db: sqlite3.Connection) -> list[str]:
 
 def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
     """Return the running continuations without a valid lease, or with a dead worker."""
-    lost = []
-    for worker, until, *row in db.execute(SQL["running"]).fetchall():
+
+    def is_lost(row: Sequence[Any]) -> bool:
+        worker, until, *_ = row
         lease = LeaseState(worker, None if until is None else read_time(until))
-        if rules.is_lost("running", lease, now, dead_workers):
-            lost.append(row)
-    return read_sound(read_continuation, lost)
+        return rules.is_lost("running", lease, now, dead_workers)
+
+    rows = db.execute(SQL["running"]).fetchall()
+    found = read_sound(lambda row: read_continuation(row[2:]) if is_lost(row) else None, rows)
+    return list(filter(None, found))
 
 
 def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuation]:
     """Return the open continuations without a worker that have not changed since `before`."""
-    found = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
-    rows = [row for worker, *row in found if rules.is_forgotten(row[1], read_time(row[2]), worker, before)]
-    return read_sound(read_continuation, rows)
+
+    def is_forgotten(row: Sequence[Any]) -> bool:
+        worker, _, status, updated_at, _ = row
+        return rules.is_forgotten(status, read_time(updated_at), worker, before)
+
+    rows = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
+    found = read_sound(lambda row: read_continuation(row[1:]) if is_forgotten(row) else None, rows)
+    return list(filter(None, found))
 
 
 def list_turn_stats(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
@@ -177,11 +246,11 @@ def last_id(db: sqlite3.Connection) -> str | None:
 
 
 def read_continuation(row: Sequence[Any]) -> Continuation:
-    body, status, updated_at, ending = row
-    continuation = replace(decode(Continuation, body), status=status, updated_at=read_time(updated_at))
-    if ending is None:
+    found = read_columns(_TurnColumns, row)
+    continuation = replace(decode(Continuation, found.body), status=found.status, updated_at=found.updated_at)
+    if found.ending is None:
         return continuation
-    end = decode(Ending, ending)
+    end = decode(Ending, found.ending)
     return replace(
         continuation, response=end.response, error=end.error, artifacts=end.artifacts, stats=end.stats
     )
@@ -255,7 +324,7 @@ def list_sound_steps(db: sqlite3.Connection, continuation_id: str) -> list[Step]
 
 def list_events(db: sqlite3.Connection, key: int, after: int, limit: int) -> list[StoredStep]:
     rows = db.execute(SQL["events"], {"session": key, "after": after, "limit": limit})
-    return [StoredStep(continuation_id, decode(Step, body)) for continuation_id, body in rows]
+    return [StoredStep(*read_columns(_StepColumns, row)) for row in rows]
 
 
 def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
@@ -263,13 +332,16 @@ def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
 
     No later step gets the cursor of a dropped one.
     """
-    dropped = 0
-    found = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
-    for status, updated_at, *row in found:
-        if not rules.may_drop_steps(status, read_time(updated_at), before):
-            continue
-        where = dict(zip(("id", "session", "first_cursor"), row, strict=True))
+
+    def drop_steps(turn: _OldTurnColumns) -> int:
+        if not rules.may_drop_steps(turn.status, turn.updated_at, before):
+            return 0
+        where = {"id": turn.id, "session": turn.session, "first_cursor": turn.first_cursor}
         db.execute(SQL["keep_cursor"], where)
-        dropped += db.execute(SQL["drop_steps"], where).rowcount
+        dropped = db.execute(SQL["drop_steps"], where).rowcount
         db.execute(SQL["mark_swept"], where)
-    return dropped
+        return dropped
+
+    rows = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
+    turns = read_sound(lambda row: read_columns(_OldTurnColumns, row), rows)
+    return sum(change_sound(db, drop_steps, turns))

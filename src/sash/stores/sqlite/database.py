@@ -3,6 +3,9 @@
 The writer thread owns one connection. It commits all waiting jobs together, with one fsync (group commit).
 Each job has a savepoint, so that a job that fails does not affect the others. Readers have connections of
 their own and never wait for the writer (WAL).
+
+A cursor that is not read to its end keeps its connection at an old state of the file. A traceback keeps such
+cursors, so `clear_frames` ends the cursors of a failed job.
 """
 
 import asyncio
@@ -16,12 +19,14 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from time import monotonic, sleep
+from traceback import clear_frames
 from typing import Any, Literal, TypeVar
 from weakref import WeakValueDictionary
 
 from sash.errors import StoreUnavailable, WriteRefused
 from sash.stores.lock import FileLock
 from sash.stores.run_to_end import run_to_end
+from sash.stores.sqlite.full_text_index import DamagedIndex, empty_index, is_index_damaged
 from sash.stores.sqlite.queries import read_script
 
 T = TypeVar("T")
@@ -117,6 +122,7 @@ class Database:
         self._readers: ThreadPoolExecutor | None = None
         self._owners: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._lock = FileLock(Path(f"{path}.lock"))
+        self._repairs = 0
 
     async def open(self) -> None:
         """Open the file. If the caller is cancelled, the file is open anyway and has to be closed."""
@@ -170,9 +176,13 @@ class Database:
             nonlocal work
             work = work or steps(db)
             until, last = monotonic() + SLICE_S, result
-            for last in work:
-                if monotonic() >= until:
-                    return last, False
+            try:
+                for last in work:
+                    if monotonic() >= until:
+                        return last, False
+            except Exception:
+                work = None  # the writer may run this slice again
+                raise
             return last, True
 
         while not is_done:
@@ -208,10 +218,25 @@ class Database:
             self._local.db.execute("BEGIN")
             try:
                 return job(self._local.db)
+            except Exception as error:
+                clear_frames(error.__traceback__)
+                raise
             finally:
                 self._local.db.execute("ROLLBACK")
         except (sqlite3.Error, OSError) as error:
+            if is_index_damaged(error):
+                raise DamagedIndex(self._file.explain(error)) from error
             raise StoreUnavailable(self._file.explain(error)) from error
+
+    async def repair_index(self) -> None:
+        """Empty the damaged full-text index. Later searches and sweeps fill it again."""
+        repairs = self._repairs
+
+        def job(db: sqlite3.Connection) -> None:
+            if repairs == self._repairs:
+                raise DamagedIndex("the full-text index is damaged")  # the writer repairs it
+
+        await self.write(job)
 
     async def empty_log(self) -> None:
         """Move all data from the write-ahead log into the file, so that the log keeps no deleted data."""
@@ -228,6 +253,7 @@ class Database:
 
     def _connect(self, *, reader: bool = False, timeout_s: float = BUSY_TIMEOUT_S) -> sqlite3.Connection:
         db = sqlite3.connect(self._path, isolation_level=None, timeout=timeout_s, check_same_thread=False)
+        db.text_factory = read_text
         try:
             db.execute("PRAGMA foreign_keys = ON")
             db.execute(f"PRAGMA synchronous = {self._synchronous}")
@@ -254,9 +280,17 @@ class Database:
         return db
 
     def _prepare_alone(self) -> None:
-        with closing(self._connect()) as db:
-            _prepare_schema(db)
-            self._when_alone(db)
+        try:
+            with closing(self._connect()) as db:
+                _prepare_schema(db)
+                self._when_alone(db)
+        except Exception as error:
+            if not is_index_damaged(error):
+                raise
+            with closing(self._connect()) as db:
+                empty_index(db)
+            with closing(self._connect()) as db:
+                self._when_alone(db)
 
     def _run_writer(self, db: sqlite3.Connection) -> None:
         pending = self._jobs.get()
@@ -267,11 +301,23 @@ class Database:
                 if pending is None:
                     break
                 batch.append(pending)
-            _commit(db, batch, self._file)
+            if not _commit(db, batch, self._file):
+                # Only a new connection forgets what it knows about the index.
+                db.close()
+                with closing(self._connect()) as fresh, suppress(sqlite3.Error):
+                    empty_index(fresh)
+                self._repairs += 1
+                db = self._connect()
+                _commit(db, batch, self._file)
             _send_results(batch)
             if pending is not None:
                 pending = self._jobs.get()
         db.close()
+
+
+def read_text(data: bytes) -> str:
+    """Return a stored text. Bytes that are no UTF-8 do not stop the query; the row's reader refuses them."""
+    return data.decode(errors="surrogateescape")
 
 
 def _free_place(places: asyncio.Semaphore, ended: asyncio.Future[Any]) -> None:
@@ -281,8 +327,13 @@ def _free_place(places: asyncio.Semaphore, ended: asyncio.Future[Any]) -> None:
         ended.exception()
 
 
-def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> None:
-    """Run the jobs in one transaction. If the commit fails, no job has an effect, and each gets the error."""
+def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> bool:
+    """Run the jobs in one transaction. If the commit fails, no job has an effect, and each gets the error.
+
+    Return False if the full-text index is damaged.
+    """
+    for pending in batch:
+        pending.error = None
     try:
         db.execute("BEGIN IMMEDIATE")
         file.check()
@@ -296,6 +347,8 @@ def _commit(db: sqlite3.Connection, batch: list[_PendingJob], file: _File) -> No
         message = file.explain(error)
         for pending in batch:
             pending.error = pending.error or StoreUnavailable(message)
+        return not is_index_damaged(error)
+    return True
 
 
 def _run_job(db: sqlite3.Connection, pending: _PendingJob, *, alone: bool) -> None:
@@ -308,12 +361,15 @@ def _run_job(db: sqlite3.Connection, pending: _PendingJob, *, alone: bool) -> No
     try:
         pending.result = pending.job(db)
     except sqlite3.Error as error:
-        if not isinstance(error, _REFUSALS):
+        if is_index_damaged(error) or not isinstance(error, _REFUSALS):
             raise
         pending.error = WriteRefused(f"the store refused a write: {error}")
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
+    except DamagedIndex:
+        raise
     except BaseException as error:
         pending.error = error
+        clear_frames(error.__traceback__)
         db.execute("ROLLBACK" if alone else "ROLLBACK TO job")
     if not alone:
         db.execute("RELEASE job")

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 
 from sash.stores import rules
+from sash.stores.sqlite.full_text_index import check_index
 from sash.stores.sqlite.queries import SQL
 
 # Small numbers, because a message may have a megabyte.
@@ -44,6 +45,7 @@ def delete_hidden(db: sqlite3.Connection, keys: Sequence[int], *, is_indexed: bo
 
     With `is_indexed`, the index may have words of messages that were deleted before.
     """
+    check_index(db)
     hidden = sorted({*keys}.intersection(list_hidden(db)))
     for key in hidden:
         is_indexed |= bool(db.execute(SQL["has_indexed_messages"], (key,)).fetchone()[0])

@@ -2,26 +2,25 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from itertools import accumulate
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from pydantic import Json, Strict
+
+from sash.memory.window import Reason
 from sash.ports.store import Artifact, StoredMessage, Vector
 from sash.ports.turns import Cut, Evicted
 from sash.stores import rules
+from sash.stores.sqlite.columns import Text, read_columns
+from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import find_key, write_digest
+from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
-
-CHARS_PER_STEP = 1 << 16
-MERGED_PAGES = 500
-
-# The ids and positions of the messages in the window.
-_WINDOW_IDS = f"SELECT json_extract(body, '$.id'), position FROM ({SQL['window']})"
 
 
 class WindowCut(NamedTuple):
@@ -34,6 +33,43 @@ class WindowCut(NamedTuple):
     evicted: tuple[Evicted, ...]
     evicted_count: int
     window_from: int
+
+
+class _CutColumns(NamedTuple):
+    """The columns of the query `cut`."""
+
+    turn_starts: Json[tuple[str, ...]]
+    evicted: Json[tuple[tuple[str, Reason], ...]]
+    evicted_count: Natural
+    window_from: Natural
+    kept: Json[tuple[Natural, ...]]
+
+
+class _MessageColumns(NamedTuple):
+    """The columns of a message, in the order of the queries."""
+
+    session_id: Text
+    position: Natural
+    continuation_id: Text | None
+    body: Any
+    in_window: bool
+
+
+class _ArtifactColumns(NamedTuple):
+    """The columns of an artifact, in the order of the queries."""
+
+    ref: Any
+    session_id: Text
+    owner: Text
+    data: Annotated[bytes, Strict()]
+
+
+class _VectorColumns(NamedTuple):
+    """The columns of the query `vectors`."""
+
+    position: Natural
+    model: Text
+    data: Annotated[bytes, Strict()]
 
 
 class StoredAnswer(NamedTuple):
@@ -63,11 +99,11 @@ def list_messages(
     return [read_message(session_id, *row) for row in rows]
 
 
-def read_message(
-    session_id: str, position: int, continuation_id: str | None, body: str, in_window: int
-) -> StoredMessage:
-    message = decode(MessageEntry, body)
-    return StoredMessage(session_id, position, message, bool(in_window), continuation_id)
+def read_message(*row: Any) -> StoredMessage:
+    """Read the id of a session, a position, the id of a turn, a message, and whether the window has it."""
+    found = read_columns(_MessageColumns, row)
+    message = decode(MessageEntry, found.body)
+    return StoredMessage(found.session_id, found.position, message, found.in_window, found.continuation_id)
 
 
 def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | None:
@@ -84,22 +120,6 @@ def replace_answer(
     db.execute(SQL["drop_vector"], where)
 
 
-def index_messages(db: sqlite3.Connection) -> Iterator[None]:
-    """Add all messages that the full-text index lacks to the index, in steps."""
-    while rows := db.execute(SQL["unindexed"]).fetchall():
-        sizes = accumulate(size for _, size in rows)
-        count = sum(total <= CHARS_PER_STEP for total in sizes)
-        last = rows[max(1, count) - 1][0]
-        db.execute(SQL["index_messages"], (last,))
-        db.execute(SQL["set_indexed"], (last,))
-        yield
-
-
-def merge_index(db: sqlite3.Connection) -> None:
-    """Merge some segments of the full-text index, because a search is faster in few segments."""
-    db.execute(SQL["merge_index"], (MERGED_PAGES,))
-
-
 def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     key = find_key(db, session.owner, session.id)
     cut = get_cut(db, key)
@@ -109,15 +129,17 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
 
 
 def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:
-    turn_starts, evicted, *counts = db.execute(SQL["cut"], {"session": key}).fetchone()
-    last = tuple(Evicted(*item) for item in json.loads(evicted))
-    return WindowCut(tuple(json.loads(turn_starts)), last, *counts)
+    row = db.execute(SQL["cut"], {"session": key}).fetchone()
+    turn_starts, evicted, evicted_count, window_from, _ = read_columns(_CutColumns, row or ())
+    last = tuple(Evicted(*item) for item in evicted)
+    return WindowCut(turn_starts, last, evicted_count, window_from)
 
 
 def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None:
     """Remove the evicted messages from the window, and write the new digest."""
-    positions = dict(db.execute(_WINDOW_IDS, {"session": key}).fetchall())
     last = get_cut(db, key)
+    shown = db.execute(SQL["window"], {"session": key})
+    positions = {decode(MessageEntry, body).id: position for position, body in shown}
     change = rules.cut_window(positions, last.evicted_count, cut)
     new = WindowCut(cut.turn_starts, cut.evicted, change.evicted_count, last.window_from)
     write_cut(db, key, new, change.evicted.values(), change.kept.values())
@@ -149,7 +171,8 @@ def add_vectors(db: sqlite3.Connection, key: int, vectors: Sequence[Vector], kee
 
 
 def list_vectors(db: sqlite3.Connection, key: int) -> list[Vector]:
-    return [Vector(*row) for row in db.execute(SQL["vectors"], {"session": key})]
+    rows = db.execute(SQL["vectors"], {"session": key})
+    return read_sound(lambda row: Vector(*read_columns(_VectorColumns, row)), rows)
 
 
 def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> None:
@@ -177,5 +200,5 @@ def list_artifacts(db: sqlite3.Connection, key: int) -> list[Artifact]:
 
 
 def _read_artifact(row: Sequence[Any]) -> Artifact:
-    ref, session_id, owner, data = row
-    return Artifact(decode(ArtifactRef, ref), session_id, owner, data)
+    found = read_columns(_ArtifactColumns, row)
+    return Artifact(decode(ArtifactRef, found.ref), found.session_id, found.owner, found.data)

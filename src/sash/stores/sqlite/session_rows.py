@@ -3,21 +3,61 @@
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Any, NamedTuple
 
 from sash.ports.store import Page
 from sash.stores import rules
+from sash.stores.sqlite.columns import StoredTime, Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
+from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 
+# The status of a session that no query shows, in addition to its owner ''.
+HIDDEN = "hidden"
 
-def get_export_key(db: sqlite3.Connection) -> bytes:
-    [key] = db.execute(SQL["export_key"]).fetchone()
-    return bytes(key)
+
+class _SessionColumns(NamedTuple):
+    """The columns of a session and its cut, in the order of the queries."""
+
+    body: Any
+    status: SessionStatus
+    updated_at: StoredTime
+    version: Natural
+    stats: Any
+    digest: Text
+    cut_at: StoredTime | None
+
+
+class _CursorColumn(NamedTuple):
+    """The column of the query `last_cursor`."""
+
+    cursor: Natural
+
+
+class _IdleColumns(NamedTuple):
+    """The columns of the query `idle_sessions`."""
+
+    key: int
+    holder_id: str | None
+    status: SessionStatus
+    updated_at: StoredTime
+    version: Natural
+
+
+def find_export_key(db: sqlite3.Connection) -> bytes | None:
+    """Return the key that signs exports, or None if it is damaged."""
+    row = db.execute(SQL["export_key"]).fetchone()
+    return None if row is None else bytes(row[0])
+
+
+def replace_export_key(db: sqlite3.Connection) -> bytes:
+    """Add a new key and return it, unless another process has added one. The damaged key stays stored."""
+    db.execute(SQL["replace_export_key"])
+    return bytes(db.execute(SQL["export_key"]).fetchone()[0])
 
 
 def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
@@ -87,7 +127,7 @@ def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Ses
 
 def insert_session(db: sqlite3.Connection, session: Session, *, is_hidden: bool = False) -> int:
     """Insert a session and return its key in other tables. Raise `SessionExists` if the id is taken."""
-    hidden = {"owner": "", "name": None, "status": "ended"} if is_hidden else {}
+    hidden = {"owner": "", "name": None, "status": HIDDEN} if is_hidden else {}
     row = db.execute(SQL["insert_session"], _session_row(session) | hidden).fetchone()
     if row is None:
         rules.raise_session_exists(session.id)
@@ -114,11 +154,11 @@ def touch_session(db: sqlite3.Connection, key: int, session: Session) -> None:
 
 def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
     """Expire the sessions that have not changed since `before`, and return their number."""
-    found = db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall()
+    rows = db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall()
     expired = [
-        (*rules.expire_session(version), key)
-        for key, holder_id, status, updated_at, version in found
-        if rules.is_idle(status, read_time(updated_at), holder_id, before)
+        (*rules.expire_session(found.version), found.key)
+        for found in read_sound(lambda row: read_columns(_IdleColumns, row), rows)
+        if rules.is_idle(found.status, found.updated_at, found.holder_id, before)
     ]
     db.executemany(SQL["expire_session"], expired)
     return len(expired)
@@ -128,25 +168,20 @@ def last_cursor(db: sqlite3.Connection, owner: str, session_id: str) -> int:
     row = db.execute(SQL["last_cursor"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
         rules.raise_session_not_found(session_id)
-    return int(row[0])
+    return read_columns(_CursorColumn, row).cursor
 
 
 def read_session(row: Sequence[Any]) -> Session:
-    body, status, updated_at, version, stats, digest, cut_at = row
-    session = decode(Session, body)
-    cut_at = None if cut_at is None else read_time(cut_at)
+    found = read_columns(_SessionColumns, row)
+    session = decode(Session, found.body)
     return replace(
         session,
-        status=status,
-        updated_at=read_time(updated_at),
-        version=version,
-        stats=decode(Stats, stats),
-        memory=replace(session.memory, digest=digest, cut_at=cut_at),
+        status=found.status,
+        updated_at=found.updated_at,
+        version=found.version,
+        stats=decode(Stats, found.stats),
+        memory=replace(session.memory, digest=found.digest, cut_at=found.cut_at),
     )
-
-
-def read_time(timestamp: float) -> datetime:
-    return datetime.fromtimestamp(timestamp, UTC)
 
 
 def _session_row(session: Session) -> dict[str, Any]:

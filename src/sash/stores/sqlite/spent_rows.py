@@ -2,11 +2,21 @@
 
 import sqlite3
 from datetime import datetime
+from typing import NamedTuple
 
 from sash.stores.spent_rules import round_spent_at
+from sash.stores.sqlite.columns import StoredTime, read_columns
+from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
-from sash.stores.sqlite.session_rows import read_time
+from sash.values.bounds import Cost
 from sash.values.stats import Stats
+
+
+class _CostColumns(NamedTuple):
+    """The columns of the queries `costs` and `spent`."""
+
+    at: StoredTime
+    usd: Cost
 
 
 def spend(db: sqlite3.Connection, owner: str, usd: float, at: datetime) -> None:
@@ -17,13 +27,15 @@ def spend(db: sqlite3.Connection, owner: str, usd: float, at: datetime) -> None:
 def keep_costs(db: sqlite3.Connection, owner: str, session_id: str | None) -> None:
     """Keep the cost of turns that will be deleted: of one session, or of all of the owner's with None."""
     where = {"owner": owner, "session_id": session_id}
-    for updated_at, usd in db.execute(SQL["costs"], where).fetchall():
-        spend(db, owner, usd, read_time(updated_at))
+    rows = db.execute(SQL["costs"], where).fetchall()
+    for at, usd in read_sound(lambda row: read_columns(_CostColumns, row), rows):
+        spend(db, owner, usd, at)
 
 
 def list_spent(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
     rows = db.execute(SQL["spent"], {"owner": owner, "since": since.timestamp()})
-    return [(read_time(at), Stats(cost_usd=usd)) for at, usd in rows]
+    found = read_sound(lambda row: read_columns(_CostColumns, row), rows)
+    return [(at, Stats(cost_usd=usd)) for at, usd in found]
 
 
 def drop_before(db: sqlite3.Connection, before: datetime) -> None:

@@ -1,7 +1,7 @@
 """The store on SQLite: the default. It needs no setup, and several processes may open the same file."""
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -23,12 +23,13 @@ from sash.ports.turns import (
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
 from sash.stores.run_to_end import run_to_end
-from sash.stores.sqlite import bundles, hidden_sessions, spent_rows, turns, word_search
+from sash.stores.sqlite import bundles, full_text_index, hidden_sessions, spent_rows, turns, word_search
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
+from sash.stores.sqlite.full_text_index import DamagedIndex
 from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
@@ -78,7 +79,8 @@ class SqliteStore:
         await self.database.close()
 
     async def export_key(self) -> bytes:
-        return await self._read(sessions.get_export_key, ALL_OWNERS)
+        key = await self._read(sessions.find_export_key, ALL_OWNERS)
+        return await self._write(sessions.replace_export_key) if key is None else key
 
     async def check_write(self) -> None:
         await self._write(lambda db: db.execute(SQL["check_write"]))
@@ -273,10 +275,14 @@ class SqliteStore:
         words = word_search.quote_words(query)
         if not words:
             return []
-        await self.database.write_in_slices(messages.index_messages)
-        return await self._read(
-            lambda db: word_search.search_messages(db, owner, words, session_id, limit), owner
-        )
+
+        async def search() -> list[StoredMessage]:
+            await self.database.write_in_slices(full_text_index.index_messages)
+            return await self._read(
+                lambda db: word_search.search_messages(db, owner, words, session_id, limit), owner
+            )
+
+        return await self._search(search)
 
     async def recall(
         self,
@@ -291,7 +297,7 @@ class SqliteStore:
             key = sessions.find_key(db, owner, session_id)
             return word_search.recall_messages(db, key, session_id, prefixes, limit, skip_tools)
 
-        return await self._read(job, owner)
+        return await self._search(lambda: self._read(job, owner))
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -348,9 +354,17 @@ class SqliteStore:
             return SweepCounts(sessions.expire_idle_sessions(db, idle_before), expired, steps)
 
         counts = await self._write(job)
-        await self.database.write_in_slices(messages.index_messages)
-        await self._write(messages.merge_index)
+        await self.database.write_in_slices(full_text_index.index_messages)
+        await self._write(full_text_index.merge_index)
         return counts
+
+    async def _search(self, search: Callable[[], Awaitable[list[StoredMessage]]]) -> list[StoredMessage]:
+        """Run a search. If the full-text index is damaged, empty the index and search again."""
+        try:
+            return await search()
+        except DamagedIndex:
+            await self.database.repair_index()
+            return await search()
 
     def _keep_costs(self, db: sqlite3.Connection, owner: str, session_id: str | None = None) -> None:
         """Keep what the turns cost that will be deleted, with the costs so far of running turns."""

@@ -14,7 +14,7 @@ from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.continuation_rows import Ending
-from sash.stores.sqlite.damaged_rows import read_sound
+from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.states import EndChange, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
@@ -149,23 +149,24 @@ def cancel(
 
 def interrupt_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]) -> list[Continuation]:
     lost = continuations.list_lost(db, now, dead_workers)
-    return [_interrupt(db, continuation, now) for continuation in lost]
+    return change_sound(db, lambda continuation: _interrupt(db, continuation, now), lost)
 
 
 def interrupt_running(db: sqlite3.Connection, owner: str, session_id: str | None, now: datetime) -> None:
     """Interrupt the running turns of one session, or of all of the owner's sessions with None."""
     found = db.execute(SQL["running_turns"], {"owner": owner, "session_id": session_id}).fetchall()
-    for continuation in read_sound(continuations.read_continuation, found):
-        _interrupt(db, continuation, now)
+    running = read_sound(continuations.read_continuation, found)
+    change_sound(db, lambda continuation: _interrupt(db, continuation, now), running)
 
 
 def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) -> int:
     """Expire the continuations without a worker that have not changed since `before`. Return their number."""
-    forgotten = continuations.list_forgotten(db, before)
-    for continuation in forgotten:
+
+    def expire(continuation: Continuation) -> None:
         key, turn = _read_turn(db, continuation.id)
         _write_change(db, key, rules.expire(continuation, turn, now))
-    return len(forgotten)
+
+    return len(change_sound(db, expire, continuations.list_forgotten(db, before)))
 
 
 def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:

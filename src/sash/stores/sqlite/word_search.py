@@ -7,6 +7,8 @@ from time import monotonic
 from sash.errors import InvalidInput
 from sash.memory.words import normalize, split_words
 from sash.ports.store import StoredMessage
+from sash.stores.sqlite.damaged_rows import read_sound
+from sash.stores.sqlite.full_text_index import check_index
 from sash.stores.sqlite.message_rows import read_message
 from sash.stores.sqlite.queries import SQL
 
@@ -56,13 +58,14 @@ def search_messages(
     try:
         found, chars = [], 0
         for row in db.execute(SQL["search"], {"words": match, "owner": owner, "limit": limit}):
-            found.append(read_message(*row))
-            chars += len(row[_BODY])
+            sound = read_sound(lambda row: read_message(*row), [row])
+            found += sound
+            chars += sum(len(row[_BODY]) for _ in sound)
             if chars > MAX_FOUND_CHARS:
                 break
         return found
     except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode != sqlite3.SQLITE_INTERRUPT:
+        if getattr(error, "sqlite_errorcode", None) != sqlite3.SQLITE_INTERRUPT:
             raise
         raise InvalidInput(
             f"the search took longer than {MAX_SEARCH_S:.0f} seconds: search for fewer or rarer words"
@@ -80,6 +83,7 @@ def recall_messages(
     more than one prefix. If there are more matches than the query returned, only the prefixes with `limit`
     matches are complete, and the index is asked again for the others.
     """
+    check_index(db)
     unindexed = _read_unindexed(db, key, skip_tools)
     matches = {p: _filter_matches(unindexed, p, limit) for p in dict.fromkeys(prefixes)}
     remaining = [p for p in matches if len(matches[p]) < limit]
@@ -95,10 +99,10 @@ def recall_messages(
         matches |= {p: (matches[p] + found[p])[:limit] for p in complete}
         remaining = [p for p in remaining if p not in complete]
     chosen = {match.position: match for of_prefix in matches.values() for match in of_prefix}
-    return [
-        read_message(session_id, position, m.continuation_id, m.body, in_window=False)
-        for position, m in sorted(chosen.items())
+    rows = [
+        (session_id, position, m.continuation_id, m.body, False) for position, m in sorted(chosen.items())
     ]
+    return read_sound(lambda row: read_message(*row), rows)
 
 
 def _filter_matches(matches: Sequence[_Match], prefix: str, limit: int) -> list[_Match]:

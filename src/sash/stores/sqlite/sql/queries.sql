@@ -2,7 +2,7 @@
 
 -- name: check_write
 -- The value changes each time: SQLite writes no page that stays the same.
-UPDATE write_checks SET number = number + 1;
+INSERT OR REPLACE INTO write_checks (rowid, number) VALUES (1, random());
 
 -- name: key
 SELECT key FROM sessions WHERE id = :session_id AND owner = :owner;
@@ -59,12 +59,13 @@ WHERE session = :session AND (digest <> :digest OR cut_at IS NOT :cut_at);
 UPDATE sessions SET updated_at = ?, version = ? WHERE key = ?;
 
 -- name: hide_sessions
--- No query shows the sessions of the owner ''. Such a session is being imported or deleted.
-UPDATE sessions SET owner = '', status = 'ended'
+-- No query shows the sessions of the owner ''. A session that is being imported or deleted is 'hidden', too. Both
+-- columns have to say it: a damaged owner alone deletes nothing.
+UPDATE sessions SET owner = '', status = 'hidden'
 WHERE owner = :owner AND (:session_id IS NULL OR id = :session_id) RETURNING key;
 
 -- name: hidden_sessions
-SELECT key FROM sessions WHERE owner = '';
+SELECT key FROM sessions WHERE owner = '' AND status = 'hidden';
 
 -- name: drop_open_turns
 DELETE FROM continuations WHERE session = ?
@@ -167,7 +168,11 @@ SELECT max(id) FROM (
     UNION ALL SELECT max(id) FROM continuations WHERE id < :latest);
 
 -- name: export_key
-SELECT value FROM export_key;
+SELECT value FROM export_key WHERE typeof(value) = 'blob' AND length(value) = 32 ORDER BY rowid DESC LIMIT 1;
+
+-- name: replace_export_key
+INSERT INTO export_key SELECT randomblob(32)
+WHERE NOT EXISTS (SELECT 1 FROM export_key WHERE typeof(value) = 'blob' AND length(value) = 32);
 
 -- name: waiting_since
 SELECT worker, body, status, updated_at, ending FROM continuations
@@ -234,13 +239,13 @@ INSERT INTO messages (session, position, continuation_id, body) VALUES (?, ?, ?,
 
 -- name: messages
 SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
-    OR EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 FROM messages AS m JOIN cuts AS c ON c.session = m.session
 WHERE m.session = :session AND m.position > :after ORDER BY m.position LIMIT :limit;
 
 -- name: window
 -- CROSS JOIN keeps the order of the tables. In the other order SQLite would read the whole transcript.
-SELECT m.position, m.body FROM cuts AS c CROSS JOIN json_each(c.kept) AS k
+SELECT m.position, m.body FROM cuts AS c CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
     CROSS JOIN messages AS m ON m.session = c.session AND m.position = k.value
 WHERE c.session = :session
 UNION ALL
@@ -251,7 +256,7 @@ ORDER BY 1;
 
 -- name: window_turns
 SELECT c.body, c.status, c.updated_at, c.ending FROM (
-    SELECT m.continuation_id AS id, m.position FROM cuts AS c CROSS JOIN json_each(c.kept) AS k
+    SELECT m.continuation_id AS id, m.position FROM cuts AS c CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
         CROSS JOIN messages AS m ON m.session = c.session AND m.position = k.value
     WHERE c.session = :session
     UNION ALL
@@ -282,12 +287,22 @@ DELETE FROM vectors WHERE session = :session AND position =
         WHERE m.session = :session AND m.position = vectors.position AND m.continuation_id = :id);
 
 -- name: cut
-SELECT turn_starts, evicted, evicted_count, window_from FROM cuts WHERE session = :session;
+SELECT turn_starts, evicted, evicted_count, window_from, kept FROM cuts WHERE session = :session;
 
 -- name: move_cut
 UPDATE cuts SET window_from = :window_from, kept = :kept, turn_starts = :turn_starts, evicted = :evicted,
     evicted_count = :evicted_count
 WHERE session = :session;
+
+-- name: is_indexed_sound
+SELECT typeof(row) = 'integer' AND row BETWEEN 0 AND ifnull((SELECT max(row) FROM messages), 0) FROM indexed;
+
+-- name: last_indexed
+SELECT row, 'place : "' || session || 'said" OR place : "' || session || 'tool"'
+FROM messages WHERE row <= (SELECT row FROM indexed) ORDER BY row DESC LIMIT 1;
+
+-- name: is_indexed
+SELECT 1 FROM said WHERE rowid = ? AND said MATCH ?;
 
 -- name: indexed
 SELECT row FROM indexed;
@@ -304,9 +319,10 @@ UPDATE indexed SET row = ?;
 
 -- name: evicted_messages
 -- Newest first. The reader stops at the first message that the index contains.
-SELECT m.row, json_extract(m.body, '$.role'), m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
+SELECT m.row, iif(json_valid(m.body), json_extract(m.body, '$.role'), NULL), m.position, m.continuation_id, m.body,
+    iif(json_valid(m.body), json_extract(m.body, '$.content'), NULL)
 FROM cuts AS c CROSS JOIN messages AS m ON m.session = c.session AND m.position < c.window_from
-WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+WHERE c.session = :session AND NOT EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 ORDER BY m.position DESC;
 
 -- name: indexed_after_delete
@@ -319,7 +335,7 @@ INSERT INTO said (said, rank) VALUES ('merge', ?);
 
 -- name: search
 SELECT s.id, m.position, m.continuation_id, m.body, m.position >= c.window_from
-    OR EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 FROM said JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
     JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND rank MATCH 'bm25(0.0, 1.0)' AND s.owner = :owner
@@ -327,10 +343,10 @@ ORDER BY rank LIMIT :limit;
 
 -- name: recall
 -- The index returns the newest matches first. So the limit and the window bound the cost.
-SELECT m.position, m.continuation_id, m.body, json_extract(m.body, '$.content')
+SELECT m.position, m.continuation_id, m.body, iif(json_valid(m.body), json_extract(m.body, '$.content'), NULL)
 FROM said CROSS JOIN messages AS m ON m.row = said.rowid CROSS JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from
-    AND NOT EXISTS (SELECT 1 FROM json_each(c.kept) WHERE value = m.position)
+    AND NOT EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 ORDER BY said.rowid DESC LIMIT :limit;
 
 -- name: turn_stats

@@ -1,0 +1,55 @@
+"""The full-text index of all messages. It can be computed again, so a damaged index is emptied and filled."""
+
+import sqlite3
+from collections.abc import Iterator
+from itertools import accumulate
+
+from sash.errors import StoreUnavailable
+from sash.stores.sqlite.queries import SQL, read_script
+
+CHARS_PER_STEP = 1 << 16
+MERGED_PAGES = 500
+
+
+class DamagedIndex(StoreUnavailable):
+    """The full-text index cannot be read. All other data can."""
+
+
+def is_index_damaged(error: Exception) -> bool:
+    """Return True for an error of the full-text index alone."""
+    if not isinstance(error, sqlite3.DatabaseError):
+        return isinstance(error, DamagedIndex)
+    # A plain constraint has no table: the index refuses a row that it should have.
+    codes = (sqlite3.SQLITE_CORRUPT_VTAB, sqlite3.SQLITE_CONSTRAINT)
+    return getattr(error, "sqlite_errorcode", None) in codes or "fts5" in str(error)
+
+
+def empty_index(db: sqlite3.Connection) -> None:
+    """Replace the tables of the index by those of an empty index. SQLite cannot drop a damaged one."""
+    db.executescript(read_script("empty_index"))
+
+
+def index_messages(db: sqlite3.Connection) -> Iterator[None]:
+    """Add all messages that the full-text index lacks to the index, in steps."""
+    check_index(db)
+    while rows := db.execute(SQL["unindexed"]).fetchall():
+        sizes = accumulate(size or 0 for _, size in rows)
+        count = sum(total <= CHARS_PER_STEP for total in sizes)
+        last = rows[max(1, count) - 1][0]
+        db.execute(SQL["index_messages"], (last,))
+        db.execute(SQL["set_indexed"], (last,))
+        yield
+
+
+def check_index(db: sqlite3.Connection) -> None:
+    """Raise `DamagedIndex` if the number of the last indexed message is damaged, or if the index lacks it."""
+    if db.execute(SQL["is_indexed_sound"]).fetchone() != (1,):
+        raise DamagedIndex("the number of the last indexed message is damaged")
+    last = db.execute(SQL["last_indexed"]).fetchone()
+    if last is not None and db.execute(SQL["is_indexed"], last).fetchone() is None:
+        raise DamagedIndex("the full-text index lacks messages")
+
+
+def merge_index(db: sqlite3.Connection) -> None:
+    """Merge some segments of the full-text index, because a search is faster in few segments."""
+    db.execute(SQL["merge_index"], (MERGED_PAGES,))
