@@ -261,7 +261,10 @@ def test_slash_commands_ignore_case(cli):
 
 def test_an_undone_action_is_shown_once_with_its_reason(cli):
     shown = talk(cli, "Turn on the kitchen light", arguments=("--allow", "lock"))
-    assert '✗ light.turn_on {"entity_ids": ["light.kitchen_ceiling"]}  not done: I am not allowed to use light.turn_on' in shown
+    assert (
+        '✗ light.turn_on {"entity_ids": ["light.kitchen_ceiling"]}  not done: I am not allowed to use light.turn_on'
+        in shown
+    )
     assert "← call_service" not in shown
     shown = talk(cli, "Unlock the front door")
     assert '✗ lock.unlock {"entity_ids": ["lock.front_door"]}  not done\n' in shown, (
