@@ -122,7 +122,14 @@ def make_defaults(settings: Settings) -> Defaults:
         max_cost_per_turn_usd=settings.max_cost_per_turn_usd,
         max_cost_per_day_usd=settings.max_cost_per_day_usd,
     )
-    return Defaults(budgets, policy, _make_window(settings), settings.max_sessions, settings.last_k)
+    return Defaults(
+        budgets,
+        policy,
+        _make_window(settings),
+        settings.max_sessions,
+        settings.last_k,
+        settings.sliding_window_preserve_system,
+    )
 
 
 def _make_window(settings: Settings) -> WindowLimits | None:

@@ -121,7 +121,9 @@ class SessionVerbs:
             model=model,
             budgets=request.budgets or defaults.budgets,
             policy=request.policy or defaults.policy,
-            window=request.window or defaults.window or window_for(context_window),
+            window=request.window
+            or defaults.window
+            or replace(window_for(context_window), preserve_system=defaults.preserve_system),
             memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
             preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),

@@ -163,7 +163,7 @@ class WindowLimits:
 class Defaults:
     """The defaults of a new session, and the maximum number of active sessions per owner.
 
-    If `window` or `last_k` is None, it depends on the model.
+    If `window` or `last_k` is None, it depends on the model. `preserve_system` belongs to such a window.
     """
 
     budgets: Budgets = Budgets()
@@ -171,6 +171,7 @@ class Defaults:
     window: WindowLimits | None = None
     max_sessions: int | None = None
     last_k: int | None = None
+    preserve_system: bool = True
 
 
 # Statistics of a day read the turns that began this much earlier.
