@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from sash.ports.embedder import Embedder
     from sash.ports.home import Home
     from sash.ports.intents import Intents, LocalCallResult, Utterance
+    from sash.ports.interfaces import ILLMClient, IMemoryManager, IStateManager
     from sash.ports.model import (
         Answer,
         Delta,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from sash.stores.memory import MemoryStore
     from sash.stores.sqlite.store import SqliteStore
     from sash.values.clock import Clock, SystemClock
-    from sash.values.config import AgentConfig
+    from sash.values.config import RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS, AgentConfig
     from sash.values.continuations import (
         Action,
         ArtifactRef,
@@ -56,7 +57,9 @@ if TYPE_CHECKING:
         Defaults,
         Fact,
         ModelConfig,
+        OperatorLimits,
         Pin,
+        Retention,
         Session,
         SessionPolicy,
         WindowLimits,
@@ -124,6 +127,9 @@ _MODULES = {
     "Finished": "values.steps",
     "Home": "ports.home",
     "HomeChanged": "values.steps",
+    "ILLMClient": "ports.interfaces",
+    "IMemoryManager": "ports.interfaces",
+    "IStateManager": "ports.interfaces",
     "Intents": "ports.intents",
     "Interrupted": "values.steps",
     "LocalCallResult": "ports.intents",
@@ -136,14 +142,17 @@ _MODULES = {
     "OfflineModel": "models.offline",
     "OpenAIEmbedder": "models.openai.embedder",
     "OpenAIModel": "models.openai.model",
+    "OperatorLimits": "values.sessions",
     "PartialEvent": "values.events",
     "Pin": "values.sessions",
     "Plan": "values.steps",
     "ProgressEvent": "values.events",
+    "RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS": "values.config",
     "ReasoningDelta": "ports.model",
     "Recalled": "values.steps",
     "Recorded": "values.steps",
     "RemoteHome": "home.remote",
+    "Retention": "values.sessions",
     "Runtime": "engine.runtime",
     "SendMessage": "values.requests",
     "ServiceUse": "ports.tools",
@@ -175,6 +184,7 @@ _MODULES = {
 }
 
 __all__ = [
+    "RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS",
     "Action",
     "ActionOutcome",
     "Added",
@@ -212,6 +222,9 @@ __all__ = [
     "Finished",
     "Home",
     "HomeChanged",
+    "ILLMClient",
+    "IMemoryManager",
+    "IStateManager",
     "Intents",
     "Interrupted",
     "LocalCallResult",
@@ -224,6 +237,7 @@ __all__ = [
     "OfflineModel",
     "OpenAIEmbedder",
     "OpenAIModel",
+    "OperatorLimits",
     "PartialEvent",
     "Pin",
     "Plan",
@@ -232,6 +246,7 @@ __all__ = [
     "Recalled",
     "Recorded",
     "RemoteHome",
+    "Retention",
     "Runtime",
     "SashError",
     "SendMessage",

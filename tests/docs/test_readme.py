@@ -12,7 +12,7 @@ import pytest
 
 import sash.errors
 import sash.testing
-from sash.app.settings import load_settings
+from sash.app.settings_loader import load_settings
 from tests.surfaces.serve_process import program
 
 ROOT = Path(__file__).parents[2]

@@ -114,7 +114,7 @@ async def test_what_somebody_else_has_changed_is_not_undone(live):
 @pytest.mark.parametrize(
     ("policy", "arguments", "says"),
     [
-        (SessionPolicy(), {"entity_ids": ["light.kitchen_lights"]}, "actions are off"),
+        (SessionPolicy(), {"entity_ids": ["light.kitchen_lights"]}, "not allowed to control devices"),
         (FREE, {"service": "homeassistant.restart"}, "denylist"),
         (FREE, {"entity_ids": [HIDDEN]}, "there is no entity"),
         (FREE, {"entity_ids": ["light.kitchen_lights"], "data": {"brightness_pct": 300}}, "at most 100"),

@@ -183,7 +183,7 @@ async def test_what_was_done_is_said(house: House, text: str, after: str, said: 
 async def test_what_has_not_worked_is_explained_by_the_model(house: House) -> None:
     assert await house.does("turn on the kitchen light", "off", verified=False) is None
     for content in (
-        "not done: actions are off",
+        "not done: I am not allowed to control devices.",
         "failed: no answer",
         "[]",
         "{}",

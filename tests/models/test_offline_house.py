@@ -260,7 +260,10 @@ async def test_an_order_with_a_known_name_that_is_not_understood_is_refused(hous
         ("Wer ist der Präsident von Frankreich?", GERMAN.cannot_answer),
         ("Erzähl mir einen Witz", GERMAN.cannot_answer),
         ("mach das rückgängig", "In dieser Sitzung gibt es nichts rückgängig zu machen."),
-        ("Schließe die Haustür auf", "Nicht getan: lock.unlock ist in dieser Sitzung nicht erlaubt."),
+        (
+            "Schließe die Haustür auf",
+            "Ich darf lock.unlock nicht verwenden. Füge es dafür zu `allowlisted_services` hinzu.",
+        ),
     ],
 )
 async def test_german_is_answered_in_german(house, sentence, answer):

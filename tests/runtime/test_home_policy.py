@@ -26,7 +26,10 @@ async def test_an_action_outside_the_policy_is_a_result_for_the_model(live, capl
     assert actions(result) == [("call_service", "denied", None)]
     assert runtime.house.calls == []
     shown = runtime.model.requests[-1].messages[-1]["content"]
-    assert shown == "not done: actions are off in this session: turn on allow_actuation in its policy"
+    assert shown == (
+        "not done: I am not allowed to control devices. "
+        "Turn on `allow_actuation` in the policy of this session to let me."
+    )
     assert "call_service was not done" in caplog.text
 
 
@@ -59,14 +62,14 @@ async def test_a_command_outside_the_policy_is_explained_by_the_model(live):
             {"allowlisted_services": ("light", "homeassistant.*")},
             "homeassistant.turn_on",
             "switch.kettle",
-            "switch.turn_on is not on the session's allowlist (allowlisted_services)",
+            "I am not allowed to use switch.turn_on. Add it to `allowlisted_services`",
             "denied",
         ),
         (
             {"allowlisted_services": ("light",)},
             "switch.turn_on",
             "switch.kettle",
-            "is not on the session's allowlist (allowlisted_services)",
+            "Add it to `allowlisted_services` in the policy of this session to let me.",
             "denied",
         ),
         ({}, "light.turn_on", "light.secret", "there is no entity 'light.secret'", "failed"),

@@ -5,10 +5,11 @@ from traceback import format_exception
 
 import pytest
 
-from sash.app.assembly import make_limits
-from sash.app.settings import Settings, load_settings, show_value
+from sash.app.assembly import make_defaults, make_embedder, make_limits
+from sash.app.settings import Settings
+from sash.app.settings_loader import load_settings, show_value
 from sash.errors import InvalidConfig
-from sash.values.sessions import DENYLIST
+from sash.values.sessions import DENYLIST, WindowLimits
 
 
 @pytest.fixture(autouse=True)
@@ -77,12 +78,17 @@ def test_an_own_denylist_adds_to_the_built_in_one(text, added, removed):
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"SASH_PORT": "many"}, "port .environment. should be a valid integer.*, not 'many'"),
+        ({"SASH_PORT": "many"}, "SASH_PORT should be a valid integer.*, not 'many'"),
         ({"SASH_PORT": "70000"}, "should be less than or equal to 65535, not '70000'"),
-        ({"SASH_DRY_RUN": "perhaps"}, "dry_run .environment. should be a valid boolean"),
+        ({"SASH_DRY_RUN": "perhaps"}, "SASH_DRY_RUN should be a valid boolean"),
         ({"SASH_API_MODE": "fast"}, "should be 'auto', 'chat' or 'responses', not 'fast'"),
         ({"SASH_HOME_URL": "http://ha:8123"}, "SASH_HOME_TOKEN"),
         ({"SASH_CONFIG": "nowhere.toml"}, "there is no nowhere.toml"),
+        ({"SASH_SLIDING_WINDOW_MAX_TOKENS": "0"}, "SASH_SLIDING_WINDOW_MAX_TOKENS should be greater"),
+        ({"SASH_MAX_HISTORY_TURNS": "-1"}, "SASH_MAX_HISTORY_TURNS should be greater"),
+        ({"SASH_SUMMARY_TOKENS": "10"}, "SASH_SUMMARY_TOKENS should be greater"),
+        ({"SASH_EARLY_WAIT_SECONDS": "0"}, "SASH_EARLY_WAIT_SECONDS should be greater"),
+        ({"SASH_APPROVERS": "all"}, "SASH_APPROVERS should be 'act' or 'owner'"),
         ({"SASH_DENYLISTED_SERVICES": "!light"}, "!light removes nothing: the built-in list has"),
         ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "should be greater than or equal to 1"),
     ],
@@ -98,13 +104,13 @@ def test_a_wrong_setting_is_explained(environ, told):
         ("port = ", "cannot be read"),
         ("prot = 1", "did you mean port"),
         ('port = "x"', "a valid integer"),
-        ("port = true", "port .*sash.toml. must be a number, not True"),
+        ("port = true", "port in .*sash.toml must be a number, not True"),
         ("port = 8765.9", "a valid integer"),
         ("max_cost_per_day_usd = nan", "a finite number"),
         ("max_cost_per_day_usd = -1", "greater than or equal to 0"),
         ("max_sessions = 0", "greater than or equal to 1"),
         ("allowed_hosts = 5", "a valid tuple"),
-        ("allowed_hosts = [5]", "allowed_hosts .*sash.toml. should be a valid string"),
+        ("allowed_hosts = [5]", "allowed_hosts in .*sash.toml should be a valid string"),
         ("host = 5", "a valid string"),
     ],
 )
@@ -127,3 +133,79 @@ def test_an_error_does_not_show_a_secret(tmp_path):
     with pytest.raises(InvalidConfig) as caught:
         load_settings(file=tmp_path / "sash.toml", environ={})
     assert "4711" not in "".join(format_exception(caught.value))
+
+
+def test_a_wrong_flag_is_named_as_it_was_written():
+    with pytest.raises(InvalidConfig, match="--port should be a valid integer"):
+        load_settings({"port": "many"}, environ={})
+
+
+def test_unknown_variables_are_warned_about_by_name():
+    environ = {"SASH_MAX_STEP": "4", "SASH_TOKEN": "x", "SASH_CONFIG": "", "SASHIMI": "1", "SASH_ZZZZ": ""}
+    assert load_settings(environ=environ).warnings == (
+        "SASH_MAX_STEP is not a setting: did you mean SASH_MAX_STEPS?",
+        "SASH_ZZZZ is not a setting: `sash doctor` lists the settings",
+    )
+
+
+def make(**options):
+    return make_defaults(load_settings(options, environ={}).settings)
+
+
+def test_settings_of_the_window_reach_new_sessions():
+    assert make().window is None
+    assert make(max_history_turns=0).window is None
+    assert make(max_history_turns=5).window == WindowLimits(max_tokens=None, max_turns=5)
+    assert make(sliding_window_max_tokens=100).window == WindowLimits(max_tokens=100)
+    assert make(sliding_window_enable=False, max_history_turns=5).window == WindowLimits(max_tokens=None)
+    kept = make(sliding_window_max_tokens=100, sliding_window_preserve_system=False).window
+    assert kept is not None and not kept.preserve_system
+
+
+def test_settings_of_turns_and_actions_are_the_limits_of_sessions():
+    names = ("max_steps", "max_tool_calls", "max_duration_ms", "max_tokens_per_turn")
+    defaults = make(**{name: n for n, name in enumerate(names)}, max_actions_per_minute=7, last_k=9)
+    assert [getattr(defaults.budgets, name) for name in names] == [0, 1, 2, 3]
+    assert defaults.policy.max_actions_per_minute == 7 and defaults.last_k == 9
+    assert make(enforce_fixed_model=True).policy.enforce_fixed_model
+    assert make(approvers="owner").policy.approvers == "owner"
+
+
+REAL = {"home_url": "http://ha:8123", "home_token": "x"}
+
+
+@pytest.mark.parametrize(
+    ("options", "acts", "allowed"),
+    [
+        ({}, True, ("*",)),
+        ({"allow_actuation": False}, False, ("*",)),
+        ({"allowlisted_services": "light"}, True, ("light",)),
+        (REAL, False, ()),
+        (REAL | {"allow_actuation": True, "allowlisted_services": "light"}, True, ("light",)),
+        ({"home": "none"}, False, ()),
+    ],
+)
+def test_agents_may_act_in_the_demo_home_and_elsewhere_if_the_operator_says_so(options, acts, allowed):
+    policy = make(**options).policy
+    assert (policy.allow_actuation, policy.allowlisted_services) == (acts, allowed)
+    assert "lock" in policy.require_confirmation and "shell_command" in policy.denylisted_services
+
+
+def test_a_system_prompt_is_a_text_or_a_file(tmp_path):
+    def persona(text):
+        return load_settings({"system_prompt": text}, environ={}).settings.persona
+
+    (tmp_path / "me.md").write_text("You are Alfred.\n")
+    (tmp_path / "empty.md").write_text("")
+    assert persona("You are Eve.") == "You are Eve."
+    assert persona(f"@{tmp_path}/me.md") == "You are Alfred."
+    for name in ("empty.md", "missing.md"):
+        with pytest.raises(InvalidConfig, match=f"system_prompt: .*{name}"):
+            persona(f"@{tmp_path}/{name}")
+
+
+def test_the_key_of_the_model_does_not_go_to_another_server():
+    options = {"embedder_model": "e", "api_key": "secret", "home": "none"}
+    for base, key in ((None, "secret"), ("http://other/v1", "")):
+        settings = load_settings(options | {"embedder_api_base": base}, environ={}).settings
+        assert make_embedder(settings)._endpoint.api_key == key

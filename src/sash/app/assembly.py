@@ -4,16 +4,24 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from sash.app.settings import Settings
-from sash.engine.event_hub import PARTIAL_INTERVAL_S
+from sash.engine.context import RULES, SYSTEM_PROMPT
 from sash.engine.runtime import Runtime
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import InvalidConfig
 from sash.models.registry import create_model
+from sash.ports.embedder import Embedder
 from sash.ports.home import Home
 from sash.stores.backend import StoreSettings
 from sash.stores.registry import make_store
 from sash.values.clock import Clock, SystemClock
-from sash.values.sessions import Budgets, Defaults, OperatorLimits, SessionPolicy, WindowLimits
+from sash.values.sessions import (
+    Budgets,
+    Defaults,
+    OperatorLimits,
+    Retention,
+    SessionPolicy,
+    WindowLimits,
+)
 
 TOKENS_FILE = "tokens.json"
 
@@ -23,12 +31,13 @@ def make_runtime(
     *,
     on_turn: Callable[[ContinuationResult], None] | None = None,
     clock: Clock | None = None,
-    partial_interval_s: float = PARTIAL_INTERVAL_S,
+    partial_interval_s: float | None = None,
     limits: OperatorLimits | None = None,
 ) -> Runtime:
     """Return a runtime that is not open yet, with the store, the model and the home of the settings.
 
-    Without `limits`, no session passes the policy and the budgets of the settings.
+    Without `limits`, no session passes the policy and the budgets of the settings. `partial_interval_s`
+    replaces the setting.
     """
     clock = clock or SystemClock()
     home = make_home(settings, clock)
@@ -42,13 +51,24 @@ def make_runtime(
         create_model(settings),
         home=home,
         vocabulary=vocabulary,
+        embedder=make_embedder(settings),
+        system_prompt=SYSTEM_PROMPT if settings.persona is None else f"{settings.persona}\n{RULES}",
         summaries=settings.summaries,
+        summary_tokens=settings.summary_tokens,
+        retention=Retention(
+            settings.session_idle_days,
+            settings.continuation_retention_hours,
+            settings.transcript_retention_days,
+        ),
+        max_message_bytes=settings.max_message_bytes,
         allow_image_urls=settings.allow_image_urls,
         defaults=make_defaults(settings),
         operator=limits or make_limits(settings),
         on_turn=on_turn,
         clock=clock,
-        partial_interval_s=partial_interval_s,
+        partial_interval_s=settings.partial_update_interval_ms / 1000
+        if partial_interval_s is None
+        else partial_interval_s,
     )
 
 
@@ -84,19 +104,68 @@ def make_limits(settings: Settings) -> OperatorLimits:
 def make_defaults(settings: Settings) -> Defaults:
     """Return the defaults of new sessions: budgets, policy, window, and the maximum of sessions per owner."""
     policy = SessionPolicy(
-        allow_actuation=settings.allow_actuation,
-        allowlisted_services=settings.allowlisted_services,
+        allow_actuation=settings.may_act,
+        allowlisted_services=settings.allowlist,
         denylisted_services=settings.denylist,
         require_confirmation=settings.require_confirmation,
+        max_actions_per_minute=settings.max_actions_per_minute,
         dry_run=settings.dry_run,
+        enforce_fixed_model=settings.enforce_fixed_model,
         resume_interrupted=settings.resume_interrupted,
+        approvers=settings.approvers,
     )
     budgets = Budgets(
+        max_steps=settings.max_steps,
+        max_tool_calls=settings.max_tool_calls,
+        max_duration_ms=settings.max_duration_ms,
+        max_tokens_per_turn=settings.max_tokens_per_turn,
         max_cost_per_turn_usd=settings.max_cost_per_turn_usd,
         max_cost_per_day_usd=settings.max_cost_per_day_usd,
     )
-    limits = (settings.sliding_window_max_tokens, settings.max_history_turns)
-    window = None
-    if limits != (None, None):
-        window = replace(WindowLimits(), max_tokens=limits[0], max_turns=limits[1])
-    return Defaults(budgets, policy, window, settings.max_sessions)
+    return Defaults(
+        budgets,
+        policy,
+        _make_window(settings),
+        settings.max_sessions,
+        settings.last_k,
+        settings.sliding_window_preserve_system,
+    )
+
+
+def _make_window(settings: Settings) -> WindowLimits | None:
+    """Return the window of new sessions, or None if it depends on the model."""
+    window = WindowLimits(
+        max_turns=settings.max_history_turns, preserve_system=settings.sliding_window_preserve_system
+    )
+    if not settings.sliding_window_enable:
+        return replace(window, max_tokens=None, max_turns=None)
+    if settings.sliding_window_max_tokens is not None:
+        return replace(window, max_tokens=settings.sliding_window_max_tokens)
+    # A limit by turns replaces the limit by tokens that depends on the model.
+    return replace(window, max_tokens=None) if settings.max_history_turns else None
+
+
+def make_embedder(settings: Settings) -> Embedder | None:
+    """Return the embedder of the settings, or None. Raise `InvalidConfig` if packages are not installed."""
+    if settings.embedder_model is None:
+        return None
+    try:
+        from sash.models.openai.embedder import OpenAIEmbedder
+    except ImportError as error:
+        raise InvalidConfig(
+            f"embedder_model needs more packages: pip install 'sash[openai]' ({error})",
+            option="embedder_model",
+        ) from error
+    if settings.embedder_api_base is not None:  # The key of the model is not sent to another server.
+        return OpenAIEmbedder(
+            settings.embedder_model,
+            api_key=settings.embedder_api_key or "",
+            base_url=settings.embedder_api_base,
+        )
+    return OpenAIEmbedder(
+        settings.embedder_model,
+        api_key=settings.embedder_api_key or settings.api_key or "",
+        base_url=settings.api_base,
+        azure_endpoint=settings.azure_endpoint,
+        api_version=settings.api_version,
+    )

@@ -183,7 +183,7 @@ class AgentService:
         return await self.runtime.retry(continuation_id, owner=caller.owner)
 
     async def approve(self, caller: Caller, continuation_id: str, answer: Approve) -> Continuation:
-        caller.need("act")
+        await self._check_approver(caller, continuation_id)
         return await self.runtime.approve(
             continuation_id, answer.call_id, answer.approved, owner=caller.owner
         )
@@ -311,6 +311,18 @@ class AgentService:
                 "session, or use a token with that scope",
                 scope="act",
             )
+
+    async def _check_approver(self, caller: Caller, continuation_id: str) -> None:
+        """Raise Forbidden if the caller may not approve actions of this turn, by the policy in force."""
+        if "act" in caller.scopes:
+            return
+        if self.runtime.operator.policy.approvers == "act":
+            caller.need("act")
+        caller.need("converse")
+        continuation = await self.runtime.store.get_continuation(caller.owner, continuation_id)
+        session = await self.runtime.get_session(continuation.session_id, owner=caller.owner)
+        if session.policy.approvers == "act":
+            caller.need("act")
 
     async def _check_act_in(self, caller: Caller, continuation_id: str) -> None:
         if "act" not in caller.scopes:

@@ -1,30 +1,36 @@
-"""The settings of the programs that run Sash.
+"""The settings of the programs that run Sash: their names, types, defaults and bounds.
 
-Flags take precedence over environment variables, and variables over `sash.toml`.
+`docs/settings.md` explains each of them to users. `app/settings_loader.py` reads them.
 """
 
 import os
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
+from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat, ValidationError
+from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
-from sash.engine.redaction import redact
 from sash.errors import InvalidConfig
 from sash.stores.registry import DEFAULT_BACKEND
-from sash.values.codec import adapter
-from sash.values.sessions import CONFIRM, DENYLIST
-from sash.values.validation import MAX_DOLLARS
+from sash.values.bounds import MAX_COUNT
+from sash.values.sessions import (
+    CONFIRM,
+    DENYLIST,
+    MAX_CONTINUATION_RETENTION_HOURS,
+    Approvers,
+    Budgets,
+    Retention,
+    SessionPolicy,
+)
+from sash.values.validation import MAX_DOLLARS, MAX_MESSAGE_BYTES
 
-PREFIX = "SASH_"
-FILE_NAME = "sash.toml"
-SECRETS = frozenset({"home_token", "api_key"})
+SECRETS = frozenset({"home_token", "api_key", "embedder_api_key"})
 REMOVAL = "!"
+# A `system_prompt` that begins with this character is the path of a file.
+FILE_MARK = "@"
+MAX_PROMPT_BYTES = 64 << 10
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -53,9 +59,15 @@ def _check_removals(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
-Positive = Annotated[Whole, Field(ge=1)]
+Positive = Annotated[Whole, Field(ge=1, le=MAX_COUNT)]
+Natural = Annotated[Whole, Field(ge=0, le=MAX_COUNT)]
+Seconds = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(gt=0, le=3600)]
 # Unlike the `Dollars` of a session it accepts text, because environment variables are text.
 DollarSetting = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(ge=0, le=MAX_DOLLARS)]
+Days = Annotated[FiniteFloat, BeforeValidator(_refuse_bool), Field(gt=0, le=36_500)]
+Hours = Annotated[
+    FiniteFloat, BeforeValidator(_refuse_bool), Field(gt=0, le=MAX_CONTINUATION_RETENTION_HOURS)
+]
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Denied = Annotated[Names, AfterValidator(_check_removals)]
 UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
@@ -103,22 +115,63 @@ class Settings:
     api_version: str | None = None
     # Allow images by public http and https URLs, which the model's server loads.
     allow_image_urls: bool = False
+    # The model whose vectors find evicted turns by their meaning, its key and its address.
+    embedder_model: str | None = None
+    embedder_api_key: str | None = field(default=None, repr=False)
+    embedder_api_base: str | None = None
+    # What the agent is and how it speaks: a text, or @ and the path of a file. Sash adds its rules.
+    system_prompt: str | None = None
     # Let the model summarise evicted messages.
     summaries: bool = False
-    # The window of a new session; None means as much as the model can read.
-    sliding_window_max_tokens: Whole | None = None
-    max_history_turns: Whole | None = None
+    # The maximum tokens of the digest of evicted turns, and of a summary.
+    summary_tokens: Annotated[Whole, Field(ge=32, le=100_000)] = 2000
+    # The messages that a model with a small context sees word for word if it answers only one turn.
+    # None depends on the model of the session.
+    last_k: Positive | None = None
+    # False keeps all messages in the window of a new session.
+    sliding_window_enable: bool = True
+    # The size of the window of a new session; None depends on the model.
+    sliding_window_max_tokens: Positive | None = None
+    # System messages in a window are not evicted.
+    sliding_window_preserve_system: bool = True
+    # The number of turns in the window of a new session; 0 means no limit.
+    max_history_turns: Natural = 0
     # The number of turns that /conversation keeps.
     conversation_max_turns: Annotated[Whole, Field(ge=1, le=100)] = 10
-    # Let agents change the home, and with which services: light, switch.turn_off, …
-    allow_actuation: bool = False
-    allowlisted_services: Names = ()
+    # A message to /conversation without an id starts a conversation and returns its id.
+    auto_create_conversation_id: bool = True
+    # Answer /conversation and questions after a time that the turn is still running.
+    early_wait_enable: bool = False
+    early_wait_seconds: Seconds = 5.0
+    # The time between two events with partial text.
+    partial_update_interval_ms: Annotated[Whole, Field(ge=10, le=60_000)] = 500
+    max_message_bytes: Annotated[Whole, Field(ge=1, le=64 << 20)] = MAX_MESSAGE_BYTES
+    # The limits of one turn.
+    max_steps: Natural = Budgets().max_steps
+    max_tool_calls: Natural = Budgets().max_tool_calls
+    max_duration_ms: Natural = Budgets().max_duration_ms
+    max_tokens_per_turn: Natural = Budgets().max_tokens_per_turn
+    # The number of turns that may run in one session at the same time.
+    max_open_continuations_per_session: Annotated[Whole, Field(ge=1, le=100)] = 1
+    # How long data is kept. None means that a transcript is kept until the user deletes it.
+    session_idle_days: Days = Retention().session_idle_days
+    continuation_retention_hours: Hours = Retention().continuation_retention_hours
+    transcript_retention_days: Days | None = None
+    # Let agents change the home; None means yes in the demo home, where nothing real can happen.
+    allow_actuation: bool | None = None
+    # The services that agents may use: light, switch.turn_off, … In the demo home the default is all.
+    allowlisted_services: Names | None = None
     # Services that are refused, in addition to the built-in list. `!mqtt` removes mqtt from that list.
     denylisted_services: Denied = ()
     # Services that need approval.
     require_confirmation: Names = CONFIRM
     # Only report what an action would do.
     dry_run: bool = False
+    max_actions_per_minute: Natural = SessionPolicy().max_actions_per_minute or 0
+    # The callers that may approve an action: those with the scope `act`, or all callers of the owner.
+    approvers: Approvers = "act"
+    # Answer with the model of the session only.
+    enforce_fixed_model: bool = False
     # Continue interrupted turns when the server starts.
     resume_interrupted: bool = False
     # The maximum cost of a turn, and of a day of one owner.
@@ -134,6 +187,52 @@ class Settings:
             )
 
     @property
+    def is_demo(self) -> bool:
+        """Return True if the home is the demo home."""
+        return self.home_url is None and self.home == "demo"
+
+    @property
+    def may_act(self) -> bool:
+        """Return True if agents may change the home."""
+        return self.is_demo if self.allow_actuation is None else self.allow_actuation
+
+    @property
+    def allowlist(self) -> tuple[str, ...]:
+        """The services that agents may use."""
+        if self.allowlisted_services is None:
+            return ("*",) if self.is_demo else ()
+        return self.allowlisted_services
+
+    @property
+    def persona(self) -> str | None:
+        """The text of `system_prompt`, or of its file. Raise `InvalidConfig` if the file cannot be read."""
+        if self.system_prompt is None or not self.system_prompt.startswith(FILE_MARK):
+            return self.system_prompt
+        file = Path(self.system_prompt.removeprefix(FILE_MARK)).expanduser()
+        try:
+            text = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise InvalidConfig(
+                f"system_prompt: {file} cannot be read: {error}", option="system_prompt"
+            ) from error
+        if not text or len(text) > MAX_PROMPT_BYTES:
+            raise InvalidConfig(
+                f"system_prompt: {file} must have 1 to {MAX_PROMPT_BYTES:,} characters",
+                option="system_prompt",
+            )
+        return text
+
+    @property
+    def in_force(self) -> dict[str, Any]:
+        """The values in force of those settings whose default depends on other settings."""
+        return {
+            "data": self.folder,
+            "allow_actuation": self.may_act,
+            "allowlisted_services": self.allowlist,
+            "denylisted_services": self.denylist,
+        }
+
+    @property
     def origins(self) -> tuple[str, ...]:
         """The allowed origins as browsers send them: in lower case and without a final slash."""
         return tuple(origin.rstrip("/").lower() for origin in self.allowed_origins)
@@ -147,19 +246,7 @@ class Settings:
     @property
     def folder(self) -> Path:
         """The folder of all data: the setting, or the user's data folder."""
-        return self.data or _xdg_folder(os.environ, "XDG_DATA_HOME", ".local/share")
-
-
-NAMES = tuple(setting.name for setting in fields(Settings))
-
-
-@dataclass(frozen=True, slots=True)
-class LoadedSettings:
-    """The settings, and the origin of each: "flag", "environment", the path of the file, or "default"."""
-
-    settings: Settings
-    origins: dict[str, str]
-    file: Path | None
+        return self.data or xdg_folder(os.environ, "XDG_DATA_HOME", ".local/share")
 
 
 def is_loopback(host: str) -> bool:
@@ -170,81 +257,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def load_settings(
-    flags: Mapping[str, Any] | None = None,
-    *,
-    file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
-) -> LoadedSettings:
-    """Load the settings. A flag with the value None and an empty variable count as not set.
-
-    Raise `InvalidConfig` if a value is invalid.
-    """
-    environ = os.environ if environ is None else environ
-    found = _find_file(file, environ)
-    variables = {name: environ.get(PREFIX + name.upper()) or None for name in NAMES}
-    sources = (
-        (str(found), _read_file(found) if found else {}),
-        ("environment", variables),
-        ("flag", flags or {}),
-    )
-    values: dict[str, Any] = {}
-    origins = dict.fromkeys(NAMES, "default")
-    for origin, source in sources:
-        given = {name: value for name, value in source.items() if value is not None}
-        values |= given
-        origins |= dict.fromkeys(given, origin)
-    try:
-        settings: Settings = adapter(Settings).validate_python(values)
-    except ValidationError as error:
-        problem = error.errors()[0]
-        name = str(problem["loc"][0])
-        value = "" if name in SECRETS else f", not {redact(repr(values[name])):.80}"
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
-        raise InvalidConfig(
-            f"{name} ({origins[name]}) {message}{value}", option=name
-        ) from None  # Pydantic's error shows the value.
-    return LoadedSettings(settings, origins, found)
-
-
-def show_value(name: str, value: Any) -> str:
-    """Return the value of a setting as text: a secret as "set", a missing value as a dash."""
-    if value is None or value == ():
-        return "–"
-    if name in SECRETS:
-        return "set"
-    return redact(", ".join(value) if isinstance(value, tuple) else str(value))
-
-
-def _find_file(file: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """Return the file of the argument or of `SASH_CONFIG`, else the user's `sash.toml`, else None.
-
-    Raise `InvalidConfig` if the argument or the variable names no file.
-    """
-    given = file or (Path(environ[PREFIX + "CONFIG"]) if environ.get(PREFIX + "CONFIG") else None)
-    if given is None:
-        default_file = _xdg_folder(environ, "XDG_CONFIG_HOME", ".config") / FILE_NAME
-        return default_file if default_file.is_file() else None
-    if not given.is_file():
-        problem = f"{given} is a folder" if given.is_dir() else f"there is no {given}"
-        raise InvalidConfig(f"{problem}: check --config and SASH_CONFIG", option="config")
-    return given
-
-
-def _xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
+def xdg_folder(environ: Mapping[str, str], variable: str, default: str) -> Path:
     """Return Sash's folder in the base folder that an XDG variable names, or in the default one."""
     base = environ.get(variable)
     return (Path(base) if base else Path.home() / default) / "sash"
-
-
-def _read_file(file: Path) -> dict[str, Any]:
-    try:
-        values = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InvalidConfig(f"{file} cannot be read: {error}", option="config") from error
-    for name in values:
-        if name not in NAMES:
-            close = get_close_matches(name, NAMES, 1)
-            advice = f"did you mean {close[0]}?" if close else "`sash doctor` lists the settings"
-            raise InvalidConfig(f"{file} has {name!r}, which is not a setting: {advice}", option=name)
-    return values

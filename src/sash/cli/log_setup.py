@@ -2,7 +2,8 @@
 
 import logging
 
-from sash.app.settings import LoadedSettings, Settings
+from sash.app.settings import Settings
+from sash.app.settings_loader import LoadedSettings
 from sash.engine.redaction import redact
 
 LOG_FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"

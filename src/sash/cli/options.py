@@ -13,7 +13,7 @@ from sash.cli.completion import complete_session, complete_store, complete_turn
 from sash.stores.registry import describe_backends
 
 if TYPE_CHECKING:
-    from sash.app.settings import LoadedSettings
+    from sash.app.settings_loader import LoadedSettings
 
 Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="The data folder.")]
 Store = Annotated[
@@ -46,11 +46,17 @@ class CommonOptions:
     config: Config = None
     owner: Owner = LOCAL_OWNER
 
-    def load_settings(self, **flags: Any) -> "LoadedSettings":
-        """Load the settings. Flags take precedence over the environment and the configuration file."""
-        from sash.app.settings import load_settings
+    def load_settings(self, *, warn: bool = True, **flags: Any) -> "LoadedSettings":
+        """Load the settings. Flags take precedence over the environment and the configuration file.
 
-        return load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)
+        With `warn`, print a line to standard error for each unknown variable `SASH_…`.
+        """
+        from sash.app.settings_loader import load_settings
+
+        loaded = load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)
+        for warning in loaded.warnings if warn else ():
+            typer.echo(f"sash: {warning}", err=True)
+        return loaded
 
 
 def with_common_options(command: Callable[..., None]) -> Callable[..., None]:

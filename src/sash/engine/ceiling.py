@@ -62,6 +62,7 @@ def add_restrictions(policy: SessionPolicy, operator: SessionPolicy) -> SessionP
         dry_run=policy.dry_run or operator.dry_run,
         enforce_fixed_model=policy.enforce_fixed_model or operator.enforce_fixed_model,
         grounded_answers=policy.grounded_answers or operator.grounded_answers,
+        approvers="act" if "act" in (policy.approvers, operator.approvers) else "owner",
     )
 
 
@@ -78,6 +79,10 @@ def check_request(policy: SessionPolicy | None, budgets: Budgets | None, operato
         for name in ("denylisted_services", "require_confirmation", "grounded_answers"):
             if getattr(operator.policy, name) and not getattr(policy, name):
                 raise PolicyExceedsOperator(f"{name} may not be empty or off on this server: leave it out")
+        if policy.approvers == "owner" and operator.policy.approvers != "owner":
+            raise PolicyExceedsOperator(
+                "approvers may not be 'owner' on this server: only callers with the scope 'act' may approve"
+            )
     if budgets is not None:
         for limit in fields(Budgets):
             _check_limit(limit.name, budgets, operator.budgets)

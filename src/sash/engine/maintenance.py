@@ -32,7 +32,8 @@ MESSAGES_PER_VECTOR = 4
 BATCH = 64
 PAGE = 500
 MAX_CHARS = 4000
-SUMMARY_TOKENS = 500
+# A summary gets this part of the tokens, because a digest of later turns stands beside it.
+PART_FOR_SUMMARY = 4
 TIMEOUT_S = 60.0
 
 SUMMARISE = (
@@ -55,12 +56,14 @@ class Maintenance:
         *,
         embedder: Embedder | None,
         summaries: bool,
+        summary_tokens: int,
         operator: OperatorLimits,
     ) -> None:
         self._store = store
         self._model = model
         self._spending = spending
         self._summaries = summaries
+        self._summary_tokens = summary_tokens // PART_FOR_SUMMARY
         self._operator = operator
         self._embedder = embedder
         self._tasks: set[asyncio.Task[None]] = set()
@@ -145,12 +148,12 @@ class Maintenance:
         """Replace the summary and the digest by a new summary of both and of the evicted messages."""
         session = await self._store.get_session(stale.owner, stale.id)
         messages = _ask_for_summary(session, evicted)
-        config = replace(find_limits(session, self._operator).model, max_output_tokens=SUMMARY_TOKENS)
+        config = replace(find_limits(session, self._operator).model, max_output_tokens=self._summary_tokens)
         if self._spending.has_unknown_cost(config):
             return
         names = (config.name or self._model.name, *self._model.names[1:])
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
-        usage, price = Usage(counted, SUMMARY_TOKENS), self._spending.catalog.price
+        usage, price = Usage(counted, self._summary_tokens), self._spending.catalog.price
         async with self._reserve(session, max(price(usage, name) or 0.0 for name in names)) as is_allowed:
             if not is_allowed:
                 return

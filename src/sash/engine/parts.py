@@ -54,6 +54,7 @@ class Parts:
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance
     operator: OperatorLimits
+    digest_tokens: int
 
     def new_id(self) -> str:
         return self.ids.new(self.clock.now())

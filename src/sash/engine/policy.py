@@ -12,10 +12,8 @@ from sash.values.clock import Clock
 from sash.values.sessions import SessionPolicy
 
 MINUTE = timedelta(minutes=1)
-_ACTIONS_OFF = {
-    "session": "actions are off in this session: turn on allow_actuation in its policy",
-    "server": "actions are off on this server: its operator can turn on allow_actuation",
-}
+# The places of a policy, for sentences that say how to change it.
+_PLACES = {"session": "in the policy of this session", "server": "in the settings"}
 _WILDCARD = re.compile(r"[*?\[]")
 
 
@@ -50,8 +48,9 @@ def judge(uses: Iterable[ServiceUse], policy: SessionPolicy, operator: SessionPo
     The stricter of the session's and the operator's policy decides.
     """
     services = list(uses)
-    verdicts = [_judge(service, within, policy, "session") for service, within in services]
-    verdicts += [_judge(service, within, operator, "server") for service, within in services]
+    # The operator's verdicts come first: a change of the session's policy would not help.
+    verdicts = [_judge(service, within, operator, "server") for service, within in services]
+    verdicts += [_judge(service, within, policy, "session") for service, within in services]
     is_dry = policy.dry_run or operator.dry_run
     for what in ("deny", "confirm"):
         for verdict in verdicts:
@@ -70,9 +69,16 @@ def _judge(service: str, within: bool, policy: SessionPolicy, place: str) -> Ver
     if _may_match(service, policy.denylisted_services):
         return Verdict("deny", _describe(service, "is on the denylist", "some services are on the denylist"))
     if not policy.allow_actuation:
-        return Verdict("deny", _ACTIONS_OFF[place])
+        return Verdict(
+            "deny",
+            f"I am not allowed to control devices. Turn on `allow_actuation` {_PLACES[place]} to let me.",
+        )
     if not within and not _matches(service, policy.allowlisted_services):
-        return Verdict("deny", f"{service} is not on the {place}'s allowlist (allowlisted_services)")
+        return Verdict(
+            "deny",
+            f"I am not allowed to use {service}. "
+            f"Add it to `allowlisted_services` {_PLACES[place]} to let me.",
+        )
     if _may_match(service, policy.require_confirmation):
         return Verdict("confirm", _describe(service, "needs an approval", "some services need an approval"))
     return Verdict("allow")

@@ -31,6 +31,7 @@ from sash.errors import InvalidConfig
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
 from sash.intents.undo_intents import UndoIntents
+from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.tokens import TokenCounter
 from sash.models.catalog import Catalog
 from sash.models.offline import OfflineModel
@@ -45,11 +46,10 @@ from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.ids import Ulids
 from sash.values.sessions import (
-    CONTINUATION_RETENTION_HOURS,
-    SESSION_IDLE_DAYS,
     UNLIMITED,
     Defaults,
     OperatorLimits,
+    Retention,
 )
 from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords
 
@@ -80,6 +80,10 @@ class RuntimeOptions(TypedDict, total=False):
     """The household's own words for things."""
     summaries: bool
     """Whether the model summarises evicted turns, outside of any turn. Default: False."""
+    summary_tokens: int
+    """The maximum tokens of the digest of evicted turns, and of a summary. Default: 2000."""
+    retention: Retention
+    """How long sessions and the steps of turns are kept."""
     defaults: Defaults | None
     """Budgets, policy and window of a session that is started without them."""
     operator: OperatorLimits | None
@@ -133,6 +137,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             store, model, ToolRegistry.of(all_tools), intents, live_home, clock, ids, options
         )
         self.defaults = options.get("defaults") or Defaults()
+        self._retention = options.get("retention", Retention())
         self._lease_s = options.get("lease_s", LEASE_S)
         self._allow_image_urls = options.get("allow_image_urls", False)
         self._max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
@@ -276,8 +281,8 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         """Expire idle sessions and abandoned continuations, and drop old steps."""
         now = self._parts.clock.now()
         return await self.store.sweep(
-            idle_before=now - timedelta(days=SESSION_IDLE_DAYS),
-            ended_before=now - timedelta(hours=CONTINUATION_RETENTION_HOURS),
+            idle_before=now - timedelta(days=self._retention.session_idle_days),
+            ended_before=now - timedelta(hours=self._retention.continuation_retention_hours),
         )
 
     async def _warm_up(self) -> None:
@@ -313,7 +318,8 @@ def _make_parts(
     catalog, embedder, zone = options.get("catalog"), options.get("embedder"), options.get("time_zone")
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
-    summaries, operator = options.get("summaries", False), options.get("operator") or UNLIMITED
+    operator = options.get("operator") or UNLIMITED
+    summary_tokens = options.get("summary_tokens", DIGEST_TOKENS)
     spending = Spending(store, catalog, counter, local_time.today, model.name, operator)
     return Parts(
         store=store,
@@ -336,9 +342,16 @@ def _make_parts(
         spending=spending,
         rate_limiter=ActionRateLimiter(clock),
         maintenance=Maintenance(
-            store, model, spending, embedder=embedder, summaries=summaries, operator=operator
+            store,
+            model,
+            spending,
+            embedder=embedder,
+            summaries=options.get("summaries", False),
+            summary_tokens=summary_tokens,
+            operator=operator,
         ),
         operator=operator,
+        digest_tokens=summary_tokens,
     )
 
 

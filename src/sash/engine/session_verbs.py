@@ -25,6 +25,7 @@ from sash.values.sessions import (
     Budgets,
     Defaults,
     ModelConfig,
+    OperatorLimits,
     Session,
     SessionMemory,
     SessionPolicy,
@@ -120,8 +121,10 @@ class SessionVerbs:
             model=model,
             budgets=request.budgets or defaults.budgets,
             policy=request.policy or defaults.policy,
-            window=request.window or defaults.window or window_for(context_window),
-            memory=SessionMemory(last_k=last_k_for(context_window)),
+            window=request.window
+            or defaults.window
+            or replace(window_for(context_window), preserve_system=defaults.preserve_system),
+            memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
             preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
@@ -166,6 +169,11 @@ class SessionVerbs:
     async def get_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
         """Return a session by its id. Raise `SessionNotFound` if the owner has no such session."""
         return await self._parts.store.get_session(owner, check_label("session_id", session_id))
+
+    @property
+    def operator(self) -> OperatorLimits:
+        """The most that any session may do and spend."""
+        return self._parts.operator
 
     async def find_session(self, name: str, *, owner: str = DEFAULT_OWNER) -> Session | None:
         """Return the active session with a name, else the newest inactive one, else None."""

@@ -91,6 +91,8 @@ class MemoryOptions(TypedDict, total=False):
 class ConversationMemoryManager:
     """Keeps conversations apart, and each one within its window. `MemoryOptions` describes the options.
 
+    `max_tokens` of None means no limit by tokens, `max_turns` of None or 0 no limit by turns.
+
     Messages of one conversation are stored in the order of the `add_message` calls, also if several tasks of
     one event loop call it.
     """
@@ -105,6 +107,7 @@ class ConversationMemoryManager:
         **options: Unpack[MemoryOptions],
     ) -> None:
         check_keywords(type(self).__name__, options, MemoryOptions.__annotations__)
+        max_turns = None if max_turns == 0 and max_turns is not False else max_turns
         limits = Limits(max_tokens, max_turns, evict_to, check_flag("preserve_system", preserve_system))
         unlimited = replace(limits, max_tokens=None, max_turns=None)
         self._limits = limits if check_flag("enabled", enabled) else unlimited
@@ -130,7 +133,7 @@ class ConversationMemoryManager:
             raise InvalidConfig(f"config must be an AgentConfig, got {type(config).__name__}: use from_dict")
         return cls(
             max_tokens=config.sliding_window_max_tokens,
-            max_turns=config.max_history_turns or None,
+            max_turns=config.max_history_turns,
             preserve_system=config.sliding_window_preserve_system,
             enabled=config.sliding_window_enable,
             auto_create_conversation_id=config.auto_create_conversation_id,

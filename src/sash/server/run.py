@@ -12,7 +12,8 @@ from rich.markup import escape
 
 from sash import __version__
 from sash.app.assembly import make_runtime
-from sash.app.settings import Settings, show_value
+from sash.app.settings import Settings
+from sash.app.settings_loader import show_value
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.server.listener import listen
 from sash.server.metrics import Metrics

@@ -148,6 +148,7 @@ def make_window(
         max_tokens=session.window.max_tokens,
         max_turns=session.window.max_turns,
         evict_to=session.window.evict_to,
+        preserve_system=session.window.preserve_system,
         evicted_count=evicted_count,
         turn_starts=turn_starts,
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
-from pydantic import AllowInfNan, BeforeValidator, Strict, model_validator
+from pydantic import AfterValidator, AllowInfNan, BeforeValidator, Strict, model_validator
 
 from sash.errors import InvalidLimit
 from sash.values.bounds import MAX_COUNT, Dollars, Natural, Time
@@ -23,6 +23,7 @@ Services = Annotated[tuple[Label, ...], MaxLen(500)]
 # The copy comes first, because JSON turns a key such as 1 into text.
 JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
+Approvers = Literal["act", "owner"]
 SessionStatus = Literal["active", "ended", "expired"]
 
 DEFAULT_OWNER = "local"
@@ -52,8 +53,6 @@ DENYLIST = (
 CONFIRM = ("lock", "alarm_control_panel", "cover", "valve")
 # The window gets at most the model's context divided by this number, because every call reads the window.
 PART_FOR_WINDOW = 64
-SESSION_IDLE_DAYS = 7
-CONTINUATION_RETENTION_HOURS = 24
 
 
 # Keys of `context` that older versions used for fields of the session, with the type of the field.
@@ -96,7 +95,8 @@ class SessionPolicy:
 
     A service is given by its name (`light.turn_on`), its domain (`lock`), or with wildcards (`light.*`). In a
     `dry_run` an action is described and not performed. With `grounded_answers` an answer that claims an
-    action which no tool performed is corrected.
+    action which no tool performed is corrected. `approvers` says which callers may approve an action: those
+    with the scope `act`, or all callers of the owner with the scope `converse`.
     """
 
     allow_actuation: Flag = False
@@ -108,6 +108,7 @@ class SessionPolicy:
     enforce_fixed_model: Flag = False
     resume_interrupted: Flag = False
     grounded_answers: Flag = True
+    approvers: Approvers = "act"
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,24 +148,48 @@ class SessionMemory:
 
 @validated(error=InvalidLimit)
 class WindowLimits:
-    """The limits of a session's window. `evict_to` is the low-water mark: an eviction stops there."""
+    """The limits of a session's window. `evict_to` is the low-water mark: an eviction stops there.
+
+    None means no limit, and so do 0 turns. `preserve_system` keeps system messages.
+    """
 
     max_tokens: Limit | None = 4000
-    max_turns: Limit | None = None
+    max_turns: Annotated[Count | None, AfterValidator(lambda count: count or None)] = None
     evict_to: Annotated[float, Strict(), Gt(0), Le(1)] = 0.75
+    preserve_system: Flag = True
 
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
     """The defaults of a new session, and the maximum number of active sessions per owner.
 
-    Without a `window`, its size depends on the model.
+    If `window` or `last_k` is None, it depends on the model. `preserve_system` belongs to such a window.
     """
 
     budgets: Budgets = Budgets()
     policy: SessionPolicy = SessionPolicy()
     window: WindowLimits | None = None
     max_sessions: int | None = None
+    last_k: int | None = None
+    preserve_system: bool = True
+
+
+# Statistics of a day read the turns that began this much earlier.
+MAX_CONTINUATION_RETENTION_HOURS = 31 * 24
+
+
+@dataclass(frozen=True, slots=True)
+class Retention:
+    """How long data is kept.
+
+    A session expires after `session_idle_days` without a change. The steps of a turn are dropped
+    `continuation_retention_hours` after its end. Ended and expired sessions are deleted after
+    `transcript_retention_days`; None keeps them until the user deletes them.
+    """
+
+    session_idle_days: float = 7
+    continuation_retention_hours: float = 24
+    transcript_retention_days: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +210,7 @@ UNLIMITED = OperatorLimits(
         max_actions_per_minute=None,
         resume_interrupted=True,
         grounded_answers=False,
+        approvers="owner",
     ),
     Budgets(
         max_steps=MAX_COUNT,

@@ -17,10 +17,11 @@ def doctor(as_json: Json = False, data: Data = None, store: Store = None, config
 
     loaded = None
     try:
-        loaded = CommonOptions(data, store, config).load_settings()
+        loaded = CommonOptions(data, store, config).load_settings(warn=False)
         read = f"{loaded.file} was read" if loaded.file else "there is no sash.toml, and none is needed"
         checks = asyncio.run(run_checks(log_if_configured(loaded)))
-        findings = [Finding("configuration", "ok", read), *checks]
+        warnings = [Finding("configuration", "note", warning) for warning in loaded.warnings]
+        findings = [Finding("configuration", "ok", read), *warnings, *checks]
     except SashError as error:
         findings = [Finding("configuration", "wrong", error.message), check_packages(None)]
     if as_json:

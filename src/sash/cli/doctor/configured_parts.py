@@ -22,11 +22,15 @@ def _check_session_defaults(settings: Settings) -> Finding:
     except SashError as error:
         return Finding("sessions", "wrong", error.message)
     if not policy.allow_actuation:
-        return Finding("sessions", "ok", "agents may not change the house")
+        advice = "to let them, set allow_actuation = true and allowlisted_services"
+        return Finding("sessions", "ok", "agents may not control the house", advice)
     if not policy.allowlisted_services:
-        advice = "set allowlisted_services: light, switch.turn_off, …"
+        advice = "set allowlisted_services to the services that agents may use: light, switch.turn_off, …"
         return Finding("sessions", "note", "actions are on, but the allowlist is empty", advice)
-    return Finding("sessions", "ok", f"agents may use {', '.join(policy.allowlisted_services)}")
+    services = (
+        "all services" if "*" in policy.allowlisted_services else ", ".join(policy.allowlisted_services)
+    )
+    return Finding("sessions", "ok", f"agents may use {services}")
 
 
 def _check_vocabulary(settings: Settings) -> Finding:

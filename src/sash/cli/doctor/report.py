@@ -6,7 +6,8 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from sash.app.settings import LoadedSettings, Settings, show_value
+from sash.app.settings import Settings
+from sash.app.settings_loader import LoadedSettings, show_value
 from sash.cli.doctor.configured_parts import check_configured_parts
 from sash.cli.doctor.connections import check_home, check_model
 from sash.cli.doctor.finding import Finding
@@ -59,8 +60,7 @@ def _settings_rows(loaded: LoadedSettings | None) -> list[tuple[str, str, str]]:
     if loaded is None:
         return []
     settings = loaded.settings
-    in_force = {"data": settings.folder, "denylisted_services": settings.denylist}
-    values = {name: getattr(settings, name) for name in loaded.origins} | in_force
+    values = {name: getattr(settings, name) for name in loaded.origins} | settings.in_force
     return [(name, show_value(name, values[name]), origin) for name, origin in loaded.origins.items()]
 
 

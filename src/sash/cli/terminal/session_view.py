@@ -102,7 +102,9 @@ def print_context(console: Console, context: ContextShown) -> None:
 
 def describe_allowed_services(policy: SessionPolicy) -> str:
     """Return the services that the agent may call, or "" if it may call none."""
-    return ", ".join(policy.allowlisted_services) if policy.allow_actuation else ""
+    if not policy.allow_actuation:
+        return ""
+    return "all services" if "*" in policy.allowlisted_services else ", ".join(policy.allowlisted_services)
 
 
 def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:

@@ -19,7 +19,7 @@ from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
-from sash.memory.digest import DIGEST_TOKENS, build_digest
+from sash.memory.digest import build_digest
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import MessageEntry, built_in_tags, turns
@@ -339,10 +339,10 @@ def _extend_digest(parts: Parts, session: Session, evicted: Sequence[MessageEntr
     the prompt more often.
     """
     count_text = parts.counter.count_text
-    new = build_digest(turns(evicted), count_text)
+    new = build_digest(turns(evicted), count_text, parts.digest_tokens)
     lines = deque((*session.memory.digest.splitlines(), *new.splitlines()))
     total = sum(count_text(line) + 1 for line in lines)
-    if total > DIGEST_TOKENS:
-        while total > DIGEST_TOKENS / 2 and len(lines) > 1:
+    if total > parts.digest_tokens:
+        while total > parts.digest_tokens / 2 and len(lines) > 1:
             total -= count_text(lines.popleft()) + 1
     return "\n".join(lines)

@@ -147,6 +147,7 @@ ENGLISH = Phrases(
         "tamper": ("tampering detected", "clear"),
         "update": ("update available", "up to date"),
     },
+    reason_rules=((re.compile(r"^not done: (I am not allowed .*)", re.S), r"\1"),),
 )
 
 GERMAN = Phrases(
@@ -265,13 +266,13 @@ GERMAN = Phrases(
             r"\1 hat sich seitdem geändert: Es wurde nichts rückgängig gemacht.",
         ),
         (
-            re.compile(r"not done: actions are off"),
-            "Nicht getan: In dieser Sitzung sind Aktionen nicht erlaubt.",
+            re.compile(r"not done: I am not allowed to control devices"),
+            "Ich darf keine Geräte steuern. Schalte dafür `allow_actuation` ein.",
         ),
         (re.compile(r"not done: (\S+) is on the denylist"), r"Nicht getan: \1 ist gesperrt."),
         (
-            re.compile(r"not done: (\S+) is not on the session's allowlist"),
-            r"Nicht getan: \1 ist in dieser Sitzung nicht erlaubt.",
+            re.compile(r"not done: I am not allowed to use (\S+)\. "),
+            r"Ich darf \1 nicht verwenden. Füge es dafür zu `allowlisted_services` hinzu.",
         ),
         (re.compile(r"^not done: (.*)"), r"Nicht getan: \1"),
         (re.compile(r"^failed: (.*)"), r"Fehlgeschlagen: \1"),

@@ -28,12 +28,12 @@ from sash.values.continuations import (
     Status,
 )
 from sash.values.ids import LATEST_ID, ulid_before
-from sash.values.sessions import SESSION_IDLE_DAYS, Session
+from sash.values.sessions import MAX_CONTINUATION_RETENTION_HOURS, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
 
 # The maximum time between the start and the end of a turn: an older turn has expired.
-MAX_TURN_AGE = timedelta(days=SESSION_IDLE_DAYS + 1)
+MAX_TURN_AGE = timedelta(hours=MAX_CONTINUATION_RETENTION_HOURS) + timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
