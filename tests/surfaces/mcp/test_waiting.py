@@ -80,13 +80,14 @@ async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era
         sent = await served.send(session_id, "and now?")
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
         read = []
-        open_events = served.runtime.open_events
+        open_events = served.runtime.open_turn_events
 
-        async def listen(session_id, **options):
-            read.append(options["after"])
-            return await open_events(session_id, **options)
+        async def listen(continuation_id, **options):
+            start, events = await open_events(continuation_id, **options)
+            read.append(start)
+            return start, events
 
-        served.runtime.open_events = listen
+        served.runtime.open_turn_events = listen
 
         async def progress(number, total, message):
             read.append(message)
