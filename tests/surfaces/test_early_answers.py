@@ -6,8 +6,8 @@ import json
 import pytest
 
 from sash.app.early_answer import write_early_answer
-from tests.surfaces.speaking import talking
 from tests.surfaces.serving import WAIT_S, WaitingModel, is_final, listen, serving
+from tests.surfaces.speaking import talking
 
 # The model waits until the test lets it go, so a short time is not a race.
 EARLY = {"early_wait_enable": True, "early_wait_seconds": 0.01}

@@ -165,7 +165,9 @@ async def test_messages_wait_while_the_agent_answers(tmp_path):
     model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         saying = [
-            asyncio.create_task(served.client.post("/conversation?conversation_id=default", json={"text": str(n)}))
+            asyncio.create_task(
+                served.client.post("/conversation?conversation_id=default", json={"text": str(n)})
+            )
             for n in range(3)
         ]
         await asyncio.wait_for(model.asked.wait(), WAIT_S)

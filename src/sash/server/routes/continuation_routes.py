@@ -6,11 +6,11 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
 from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
 
-router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS)
+router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS, route_class=QueryRoute)
 
 
 @router.post(

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from sash.app.schemas import Object
 from sash.errors import InvalidInput
 from sash.server.conversation_service import ConversationService, UserMessage
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, make_json_response
 from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
 from sash.values.requests import Text
 from sash.values.sessions import Flag, Label
@@ -29,7 +29,7 @@ Name = Annotated[
 ConversationId = Annotated[Name, Query()]
 TurnId = Annotated[str, Path(min_length=1, max_length=256)]
 
-router = APIRouter(prefix="/conversation", tags=["conversation"], responses=ERRORS)
+router = APIRouter(prefix="/conversation", tags=["conversation"], responses=ERRORS, route_class=QueryRoute)
 
 _EXAMPLE_TURN = {
     "id": "01KA3V8Q6Z4T6P8C1YB8J7W0AE",

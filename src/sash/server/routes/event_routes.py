@@ -17,7 +17,7 @@ from sash.app.owner_shares import leave_place
 from sash.app.service import AgentService
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.metrics import Metrics
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service
 from sash.server.timeouts import Timeouts
 from sash.values.events import Event
 
@@ -44,7 +44,7 @@ STREAM: dict[str, Any] = {
     "description": "Events as they happen.",
 }
 
-router = APIRouter(tags=["events"])
+router = APIRouter(tags=["events"], route_class=QueryRoute)
 
 
 class EventStreams:
