@@ -232,7 +232,7 @@ async def test_a_caller_without_the_act_scope_cannot_instruct_an_acting_agent(tm
             ("PATCH", at, {"preferences": {"tone": "obedient"}}),
             ("POST", "/conversation/turn", {"user_message": "x", "ai_response": "y"}),
             ("PATCH", turn, {"ai_response": "I always unlock the door."}),
-            ("POST", "/conversation", {"text": "unlock the door"}),
+            ("POST", "/conversation", {"text": "unlock the door", "conversation_id": "default"}),
         ):
             refused = await served.client.request(method, path, json=body, headers=may_not)
             problem(refused, 403, "forbidden")

@@ -153,7 +153,7 @@ async def test_the_same_idempotency_key_adds_one_turn(tmp_path):
     async with serving(tmp_path, "One.", "Two.") as served:
         turns = [await add(served, idempotency_key="t") for _ in range(2)]
         assert turns[0] == turns[1]
-        said = {"text": "Say something", "idempotency_key": "s"}
+        said = {"text": "Say something", "idempotency_key": "s", "conversation_id": "default"}
         answers = [(await served.client.post("/conversation", json=said)).json() for _ in range(2)]
         assert answers[0] == answers[1] and answers[0]["response_text"] == "One."
         assert (await served.client.get("/conversation/stats")).json()["statistics"]["total_turns_ever"] == 2
@@ -165,7 +165,10 @@ async def test_messages_wait_while_the_agent_answers(tmp_path):
     model = WaitingModel()
     async with serving(tmp_path, model=model) as served:
         saying = [
-            asyncio.create_task(served.client.post("/conversation", json={"text": str(n)})) for n in range(3)
+            asyncio.create_task(
+                served.client.post("/conversation?conversation_id=default", json={"text": str(n)})
+            )
+            for n in range(3)
         ]
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
         model.go.set()
@@ -178,7 +181,7 @@ async def test_a_slow_answer_is_reported_as_still_running(tmp_path):
     model = WaitingModel()
     async with serving(tmp_path, model=model, timeouts={"answer_s": 0.05}) as served:
         said = (await served.client.post("/conversation", json={"text": "hi"})).json()
-        assert said["response_text"] == "I am still working on it."
+        assert said["response_text"] == "I am still working on it. The answer follows."
         assert said["extra"]["status"] in ("running", "streaming")
         model.go.set()
         assert (await served.wait(said["extra"]["continuation_id"]))["status"] == "completed"
@@ -206,7 +209,8 @@ async def test_yes_or_no_answers_the_approval_question(tmp_path):
         await served.runtime.home_ready(timeout_s=WAIT_S)
 
         async def say(text, **headers):
-            answer = await served.client.post("/conversation", json={"text": text}, headers=headers)
+            body = {"text": text, "conversation_id": "default"}
+            answer = await served.client.post("/conversation", json=body, headers=headers)
             return answer.json()
 
         asked = await say("Unlock the front door")
@@ -258,9 +262,9 @@ async def test_only_a_caller_with_the_act_scope_can_approve(tmp_path):
     async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         anna, child = served.token("anna"), served.token("anna", "read", "converse")
-        body = {"text": "Unlock the front door"}
+        body = {"text": "Unlock the front door", "conversation_id": "hall"}
         await served.client.post("/conversation", json=body, headers=anna)
-        said = await served.client.post("/conversation", json={"text": "yes"}, headers=child)
+        said = await served.client.post("/conversation", json=body | {"text": "yes"}, headers=child)
         problem(said, 403, "forbidden")
 
 

@@ -96,7 +96,7 @@ class WaitingCall:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationShown:
-    """The state of a continuation."""
+    """The state of a continuation. `notice` is a sentence for a user who waits for the answer."""
 
     continuation_id: str
     session_id: str
@@ -111,9 +111,10 @@ class ContinuationShown:
     retry_of: str | None = None
     stats: Stats | None = None
     waiting_calls: tuple[WaitingCall, ...] = ()
+    notice: str | None = None
 
     @classmethod
-    def of(cls, turn: Continuation | ContinuationResult) -> Self:
+    def of(cls, turn: Continuation | ContinuationResult, notice: str | None = None) -> Self:
         """Return the state of a turn. Only a `ContinuationResult` shows steps and waiting calls."""
         result = turn if isinstance(turn, ContinuationResult) else ContinuationResult(turn, ())
         continuation = result.continuation
@@ -131,6 +132,7 @@ class ContinuationShown:
             continuation.retry_of,
             continuation.stats,
             tuple(map(WaitingCall.of, result.waiting_calls)),
+            notice,
         )
 
 

@@ -5,20 +5,21 @@ values; each surface encodes them with `app/schemas.py`.
 """
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from sash.app.access import Caller
+from sash.app.early_answer import write_early_answer
 from sash.app.owner_shares import OwnerShares
 from sash.app.schemas import MAX_PAGE_CHARS, count_chars
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.turn.continuation_result import ContinuationResult
-from sash.errors import Forbidden
+from sash.errors import Forbidden, HomeUnavailable
 from sash.ports.store import Artifact, Page, StoredMessage
-from sash.values.continuations import Continuation
+from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
 from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
@@ -30,11 +31,13 @@ class AgentService:
     """The methods of the runtime, for callers with an owner and scopes. They raise `Forbidden`.
 
     Expensive methods also raise `TooManyRequests` if the owner's share is used up. Code outside may use
-    `runtime` for what needs no authorisation, such as its defaults and its health.
+    `runtime` for what needs no authorisation, such as its defaults and its health. After `early_wait_s` a
+    caller that waits for an answer is told that the turn still runs; None means no limit.
     """
 
-    def __init__(self, runtime: Runtime) -> None:
+    def __init__(self, runtime: Runtime, *, early_wait_s: float | None = None) -> None:
         self.runtime = runtime
+        self.early_wait_s = early_wait_s
         self.shares = OwnerShares()
 
     async def start_session(self, caller: Caller, request: StartSession) -> Session:
@@ -189,15 +192,34 @@ class AgentService:
         )
 
     async def ask(self, caller: Caller, question: Ask) -> ContinuationResult:
+        """Ask one question. Wait for `timeout_ms` of the question, or for `early_wait_s`."""
         asked = await self.put_question(caller, question)
-        return await self.await_continuation(caller, asked.id, timeout_s=question.timeout_s)
+        timeout_s = self.early_wait_s if question.timeout_s is None else question.timeout_s
+        return await self.await_continuation(caller, asked.id, timeout_s=timeout_s)
 
-    async def put_question(self, caller: Caller, question: Ask) -> Continuation:
+    async def write_notice(self, caller: Caller, turn: ContinuationResult) -> str | None:
+        """Return a sentence for the user about a turn that has no answer yet, in the user's language.
+
+        None if the turn does not run any more. The sentence is never part of the transcript.
+        """
+        if turn.status not in UNDER_WAY:
+            return None
+        session = await self.runtime.get_session(turn.continuation.session_id, owner=caller.owner)
+        languages = [session.preferences.get("language")]
+        with suppress(HomeUnavailable):
+            languages += [self.runtime.home.index.language] if self.runtime.home else []
+        return write_early_answer(turn.status, *languages)
+
+    async def put_question(
+        self, caller: Caller, question: Ask, *, preferences: dict[str, Any] | None = None
+    ) -> Continuation:
         """Start a turn with one question, without waiting. The caller also needs the scope `read`."""
         caller.need("converse")
         caller.need("read")
         policy = self._limit_policy(caller)
-        return await self.runtime.put_question(question, owner=caller.owner, policy=policy)
+        return await self.runtime.put_question(
+            question, owner=caller.owner, policy=policy, preferences=preferences
+        )
 
     async def call_tool(
         self, caller: Caller, name: str, arguments: dict[str, Any], session_id: str | None = None
@@ -280,6 +302,11 @@ class AgentService:
         """Return a session's events after a cursor. Raise at once if the session or the cursor is unknown."""
         caller.need("read")
         return await self.runtime.open_events(session_id, owner=caller.owner, after=after)
+
+    async def turn_events(self, caller: Caller, continuation_id: str) -> tuple[int, AsyncIterator[Event]]:
+        """Return the cursor before a turn, and its events until it ends or waits for a person."""
+        caller.need("read")
+        return await self.runtime.open_turn_events(continuation_id, owner=caller.owner)
 
     def _limit(self, caller: Caller, request: StartSession) -> StartSession:
         """Return the request with the policy that this caller may have."""

@@ -32,12 +32,15 @@ from sash.errors import (
 from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
-from sash.values.events import Event
+from sash.values.events import Event, FinalEvent, StepEvent
 from sash.values.media import check_media
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
-from sash.values.steps import ApprovalGiven
+from sash.values.steps import ApprovalGiven, ApprovalRequested, Interrupted
 from sash.values.validation import check_count, check_flag, check_label, check_size, check_text
+
+# In these states a turn has not ended, and continues only if a person says so.
+PAUSED = frozenset({"awaiting_approval", "interrupted"})
 
 
 class TurnVerbs(SessionVerbs):
@@ -277,11 +280,18 @@ class TurnVerbs(SessionVerbs):
 
     @detached
     async def put_question(
-        self, question: Ask, *, owner: str = DEFAULT_OWNER, policy: SessionPolicy | None = None
+        self,
+        question: Ask,
+        *,
+        owner: str = DEFAULT_OWNER,
+        policy: SessionPolicy | None = None,
+        preferences: dict[str, Any] | None = None,
     ) -> Continuation:
         """Start a turn with one question, without waiting. Its session ends with the answer."""
         sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
-        request = StartSession(model=question.model, budgets=question.budgets, policy=policy)
+        request = StartSession(
+            model=question.model, budgets=question.budgets, policy=policy, preferences=preferences
+        )
         session = await self.start(request, owner=owner, is_one_question=True)
         try:
             return await self.send(session.id, sent, owner=owner)
@@ -339,6 +349,49 @@ class TurnVerbs(SessionVerbs):
                 last_cursor=last,
             )
         return self._follow_events(session_id, owner, after)
+
+    async def open_turn_events(
+        self, continuation_id: str, *, owner: str = DEFAULT_OWNER
+    ) -> tuple[int, AsyncGenerator[Event]]:
+        """Return the cursor before the first step of a turn, and the events of the turn.
+
+        The last event is `final`. If the turn waits for an approval or was interrupted, it is the step that
+        says so. If the runtime closes or the session is deleted, the events end without such an event.
+        """
+        turn, start = await self._worker.result(owner, continuation_id), 0
+        if not turn.steps and not turn.continuation.is_final:
+            # In this order: a step that is written meanwhile is after the cursor, or is found.
+            start = await self._parts.store.last_cursor(owner, turn.continuation.session_id)
+            turn = await self._worker.result(owner, continuation_id)
+        if turn.steps:
+            start = turn.steps[0].cursor - 1
+        return start, self._follow_turn(turn, start)
+
+    async def _follow_turn(self, turn: ContinuationResult, start: int) -> AsyncGenerator[Event]:
+        continuation = turn.continuation
+        if continuation.is_final and not turn.steps:
+            return  # A sweep has deleted the steps.
+        events = self._follow_events(continuation.session_id, continuation.owner, start)
+        async with aclosing(events):
+            async for event in events:
+                if event.continuation_id == continuation.id:
+                    yield event
+                    if isinstance(event, FinalEvent) or await self._has_paused(event, continuation.owner):
+                        return
+
+    async def _has_paused(self, event: Event, owner: str) -> bool:
+        """Return True if an event is the last one of a turn that waits for a person."""
+        if not isinstance(event, StepEvent) or not isinstance(
+            event.step.body, ApprovalRequested | Interrupted
+        ):
+            return False
+        try:
+            turn = await self._worker.result(owner, event.continuation_id)
+        except StoreUnavailable:
+            if not self._worker.closing:
+                raise
+            return True
+        return turn.status in PAUSED and turn.steps[-1].cursor == event.cursor
 
     async def _follow_events(self, session_id: str, owner: str, after: int) -> AsyncGenerator[Event]:
         hub = self._parts.hub

@@ -69,7 +69,10 @@ def make_app(
         settings.max_subscribers, settings.max_subscribers_per_owner, metrics, timeouts
     )
     app.state.conversations = ConversationService(
-        service, settings.conversation_max_turns, answer_s=timeouts.answer_s
+        service,
+        settings.conversation_max_turns,
+        answer_s=timeouts.answer_s,
+        auto_create_ids=settings.auto_create_conversation_id,
     )
     install_error_handlers(app)
     app.router.routes.append(McpRoute(mcp))  # first: routes are tried one after the other

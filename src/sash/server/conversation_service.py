@@ -5,16 +5,20 @@ route. `_retry` handles callers that clear the same conversation at the same tim
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+import hashlib
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from uuid import UUID, uuid4
 
 from sash.app.access import Caller
 from sash.app.schemas import ContinuationShown
 from sash.app.service import AgentService
+from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import (
     ContinuationNotFound,
+    InvalidInput,
     SessionBusy,
     SessionChanged,
     SessionEnded,
@@ -29,9 +33,9 @@ from sash.memory.conversation import (
     turns_to_dicts,
     turns_to_text,
 )
-from sash.values.codec import adapter
-from sash.values.continuations import UNDER_WAY, Continuation
-from sash.values.requests import Approve, SendMessage, StartSession
+from sash.server.conversation_replies import describe_turn, write_reply
+from sash.values.continuations import Continuation
+from sash.values.requests import Approve, Ask, SendMessage, StartSession
 from sash.values.sessions import Session, WindowLimits
 
 ANSWER_S = 50.0
@@ -66,19 +70,49 @@ class _ConversationWindow:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class UserMessage:
+    """A message to the agent. None as its conversation id means that the caller has no conversation yet."""
+
+    text: str
+    conversation_id: str | None = None
+    language: str | None = None
+    idempotency_key: str | None = None
+
+    def to_request(self) -> SendMessage:
+        return SendMessage(message=self.text, busy="enqueue", idempotency_key=self.idempotency_key)
+
+
+@dataclass(frozen=True, slots=True)
+class BegunAnswer:
+    """The turn that answers a message. Without a conversation, its id is None."""
+
+    conversation_id: str | None
+    continuation_id: str
+
+
 class ConversationService:
     """Serves the last `max_turns` turns of each conversation, unchanged.
 
-    `answer_s` is the time to wait for the agent before the user is told that it still works. Each method
-    checks the scopes of its route, and then reads from the runtime. So a caller without the scope `read` can
-    add, update and clear turns.
+    `answer_s` is the time to wait for the agent before the user is told that it still works, unless the
+    service has a shorter `early_wait_s`. Each method checks the scopes of its route, and then reads from the
+    runtime. So a caller without the scope `read` can add, update and clear turns.
     """
 
-    def __init__(self, service: AgentService, max_turns: int = 10, *, answer_s: float = ANSWER_S) -> None:
+    def __init__(
+        self,
+        service: AgentService,
+        max_turns: int = 10,
+        *,
+        answer_s: float = ANSWER_S,
+        auto_create_ids: bool = True,
+    ) -> None:
         self.runtime = service.runtime
         self._service = service
         self._max_turns = check_max_turns(max_turns)
         self._answer_s = answer_s
+        self._reply_s = min(answer_s, service.early_wait_s or answer_s)
+        self._auto_create_ids = auto_create_ids
 
     async def open_session(self, caller: Caller, conversation_id: str, *, reopen: bool = True) -> Session:
         """Return the active session of a conversation. Start a session if the conversation lacks one.
@@ -189,37 +223,52 @@ class ConversationService:
             await self._delete_older_sessions(caller, started)
         return {"status": "success", "message": "Conversation history cleared", "total_turns_ever": total}
 
-    async def send_to_agent(
-        self,
-        caller: Caller,
-        conversation_id: str,
-        text: str,
-        language: str | None = None,
-        idempotency_key: str | None = None,
-    ) -> dict[str, Any]:
+    async def send_to_agent(self, caller: Caller, message: UserMessage) -> dict[str, Any]:
         """Send a message to the agent and wait for the answer. Earlier turns of the session end first.
 
-        If a turn waits for an approval, a "yes" or "no" answers it. Any other text repeats the question.
+        If a turn waits for an approval, a "yes" or "no" answers it. Any other text repeats the question. If
+        the answer takes too long, the reply says that the agent still works.
+        """
+        begun = await self.begin_answer(caller, message)
+        with _explain_clearing(begun.conversation_id):
+            turn = await self._await_turn(caller, begun.continuation_id, self._reply_s)
+            notice = await self._service.write_notice(caller, turn)
+        shown = ContinuationShown.of(turn, notice)
+        return {
+            "response_text": write_reply(shown, can_answer=begun.conversation_id is not None),
+            "conversation_id": begun.conversation_id,
+            "extra": describe_turn(shown),
+        }
+
+    async def begin_answer(self, caller: Caller, message: UserMessage) -> BegunAnswer:
+        """Start the turn that answers a message, or let the message answer an approval question.
+
+        A message without a conversation id starts a conversation, or has none: `auto_create_ids` decides.
         """
         caller.need("converse")
         caller.need("read")
-        waiting = await self._find_waiting_turn(caller, conversation_id)
-        try:
-            if waiting is None:
-                message = SendMessage(message=text, busy="enqueue", idempotency_key=idempotency_key)
-                sent = await self._send_message(caller, conversation_id, message, language)
-                turn = await self._await_turn(caller, sent.id)
-            else:
-                turn = await self._answer_approvals(caller, waiting, parse_approval(text))
-        except ContinuationNotFound as error:
-            raise SessionChanged(
-                f"conversation {conversation_id} was cleared while the agent answered: send the message again"
-            ) from error
-        return {
-            "response_text": _write_reply(turn),
-            "conversation_id": conversation_id,
-            "extra": _describe_turn(turn),
-        }
+        conversation_id = message.conversation_id
+        if conversation_id is None:
+            if not self._auto_create_ids:
+                return BegunAnswer(None, await self._answer_once(caller, message))
+            conversation_id = _make_conversation_id(message.idempotency_key)
+        with _explain_clearing(conversation_id):
+            waiting = await self._find_waiting_turn(caller, conversation_id)
+            if waiting is not None:
+                await self._answer_approvals(caller, waiting, parse_approval(message.text))
+                return BegunAnswer(conversation_id, waiting.continuation_id)
+            sent = await self._send_message(caller, conversation_id, message)
+            return BegunAnswer(conversation_id, sent.id)
+
+    async def _answer_once(self, caller: Caller, message: UserMessage) -> str:
+        """Start a turn without a conversation, and return its id."""
+        if message.idempotency_key is not None:
+            raise InvalidInput(
+                "an idempotency_key needs a conversation_id, because auto_create_conversation_id is off"
+            )
+        preferences = None if message.language is None else {"language": message.language}
+        question = Ask(message=message.text)
+        return (await self._service.put_question(caller, question, preferences=preferences)).id
 
     async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
         """Return the turn that waits for an approval, or None."""
@@ -227,33 +276,33 @@ class ConversationService:
         with suppress(SessionNotFound, ContinuationNotFound):
             for turn in await self._service.open_continuations(caller, found.id) if found else ():
                 if turn.status == "awaiting_approval":
-                    return await self._await_turn(caller, turn.id)
+                    return ContinuationShown.of(await self._await_turn(caller, turn.id, self._answer_s))
         return None
 
     async def _answer_approvals(
         self, caller: Caller, waiting: ContinuationShown, is_approved: bool | None
-    ) -> ContinuationShown:
-        """Approve or deny every waiting call of a turn, and return the turn. None changes nothing."""
+    ) -> None:
+        """Approve or deny every waiting call of a turn. None changes nothing."""
         turn = waiting
         for call in waiting.waiting_calls if is_approved is not None else ():
+            if call is not waiting.waiting_calls[0]:
+                shown = await self._await_turn(caller, waiting.continuation_id, self._answer_s)
+                turn = ContinuationShown.of(shown)
             if call in turn.waiting_calls:
                 answer = Approve(call_id=call.call_id, approved=bool(is_approved))
                 await self._service.approve(caller, waiting.continuation_id, answer)
-                turn = await self._await_turn(caller, waiting.continuation_id)
-        return turn
 
-    async def _await_turn(self, caller: Caller, continuation_id: str) -> ContinuationShown:
-        turn = await self._service.await_continuation(caller, continuation_id, timeout_s=self._answer_s)
-        return ContinuationShown.of(turn)
+    async def _await_turn(self, caller: Caller, continuation_id: str, timeout_s: float) -> ContinuationResult:
+        return await self._service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
 
-    async def _send_message(
-        self, caller: Caller, conversation_id: str, message: SendMessage, language: str | None
-    ) -> Continuation:
+    async def _send_message(self, caller: Caller, conversation_id: str, message: UserMessage) -> Continuation:
+        sent, language = message.to_request(), message.language
+
         async def send() -> Continuation:
             session = await self.open_session(caller, conversation_id)
             if language is not None and session.preferences.get("language") != language:
                 await self._service.set_preferences(caller, session.id, {"language": language})
-            return await self._service.send_message(caller, session.id, message)
+            return await self._service.send_message(caller, session.id, sent)
 
         return await self._retry(conversation_id, send)
 
@@ -354,27 +403,23 @@ class ConversationService:
         raise SessionChanged(f"other callers keep clearing conversation {conversation_id}: try again")
 
 
-def _write_reply(turn: ContinuationShown) -> str:
-    """Return the answer of a turn, or a sentence about its state, for the user."""
-    if turn.response is not None:
-        return turn.response.final_message
-    if turn.error is not None:
-        return turn.error.message
-    if turn.waiting_calls:
-        questions = " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
-        return f"{questions} Say yes or no."
-    if turn.status in UNDER_WAY:
-        return "I am still working on it."
-    return f"It was {turn.status}."
+def _make_conversation_id(idempotency_key: str | None) -> str:
+    """Return a new UUID4. A message that is sent again with its key gets the same one."""
+    if idempotency_key is None:
+        return str(uuid4())
+    digest = hashlib.sha256(f"sash conversation {idempotency_key}".encode()).digest()
+    return str(UUID(bytes=digest[:16], version=4))
 
 
-def _describe_turn(turn: ContinuationShown) -> dict[str, Any]:
-    """Return the state of a turn as JSON values, for programs."""
-    shown = adapter(ContinuationShown).dump_python(turn, mode="json")
-    response = shown["response"] or {}
-    names = ("continuation_id", "session_id", "status", "artifacts", "waiting_calls", "error")
-    described = {name: shown[name] for name in names}
-    return described | {"actions": response.get("actions", []), "stopped_by": response.get("stopped_by")}
+@contextmanager
+def _explain_clearing(conversation_id: str | None) -> Iterator[None]:
+    """Raise `SessionChanged` if the turn that the agent answers disappears."""
+    try:
+        yield
+    except ContinuationNotFound as error:
+        raise SessionChanged(
+            f"conversation {conversation_id} was cleared while the agent answered: send the message again"
+        ) from error
 
 
 def _make_past_turn(turn: Continuation) -> PastTurn:

@@ -10,6 +10,7 @@ import uvicorn
 
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE
+from sash.app.early_answer import find_early_wait_s
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.engine.runtime import Runtime
@@ -66,7 +67,8 @@ async def listen(
     timeouts = timeouts or Timeouts()
     tokens = Tokens(settings.folder / TOKENS_FILE)
     check_bind_address(settings, tokens.list())
-    app = make_app(AgentService(runtime), settings, tokens, metrics, tracing, timeouts)
+    service = AgentService(runtime, early_wait_s=find_early_wait_s(settings))
+    app = make_app(service, settings, tokens, metrics, tracing, timeouts)
     config = uvicorn.Config(
         StoppedRequests(RequestHeadTimeout(app)),
         http=make_protocol(timeouts.request_head_s),

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+from pydantic.alias_generators import to_snake
+
 MAX_FAULTS = 5
 
 
@@ -13,4 +15,9 @@ def describe_faults(faults: Sequence[Any]) -> str:
 
 def _describe(fault: Any) -> str:
     where = ".".join(str(part) for part in fault["loc"] if part != "body")
-    return f"{where}: {fault['msg']}" if where else str(fault["msg"])
+    message = str(fault["msg"])
+    if fault["type"] == "unexpected_keyword_argument":
+        name = str(fault["loc"][-1])
+        if (field := to_snake(name)) != name:
+            message = f"the field is unknown, or {field} was sent in both spellings"
+    return f"{where}: {message}" if where else message

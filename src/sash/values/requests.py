@@ -104,7 +104,7 @@ class StartSession:
     example={"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"},
 )
 class SendMessage:
-    """A message that starts a turn. `stream` has no effect: every turn sends events.
+    """A message that starts a turn. `stream` announces that the client reads the events of the turn.
 
     `model` answers only this turn. `attachments` are images and audio as OpenAI's content parts. `metadata`
     is stored with the turn and never shown to a model.

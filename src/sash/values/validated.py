@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
-from pydantic import ConfigDict, ValidationError
+from pydantic import AliasChoices, AliasGenerator, ConfigDict, ValidationError
+from pydantic.alias_generators import to_camel
 from pydantic.dataclasses import dataclass as pydantic_dataclass
 
 from sash.errors import InvalidInput
@@ -14,15 +15,25 @@ from sash.values.validation import check_text
 T = TypeVar("T")
 
 
+def _accept_camel_case(name: str) -> str | AliasChoices:
+    """Return the names of a field in input: its own name, and the same name in camelCase."""
+    camel = to_camel(name)
+    return name if camel == name else AliasChoices(name, camel)
+
+
+_SPELLINGS = AliasGenerator(validation_alias=_accept_camel_case)
+
+
 @dataclass_transform(frozen_default=True)
 def validated(
     *, kw_only: bool = False, error: type[InvalidInput] = InvalidInput, example: Any = None
 ) -> Callable[[type[T]], type[T]]:
     """Make a class a frozen dataclass whose constructor raises `error` for a wrong or unknown field.
 
-    Text with a lone surrogate raises `InvalidText`. `example` becomes part of the JSON schema.
+    Text with a lone surrogate raises `InvalidText`. `example` becomes part of the JSON schema. Input may
+    have a field in camelCase instead; both spellings of one field are an error.
     """
-    config = ConfigDict(extra="forbid")
+    config = ConfigDict(extra="forbid", alias_generator=_SPELLINGS)
     if example is not None:
         config["json_schema_extra"] = {"examples": [example]}
 

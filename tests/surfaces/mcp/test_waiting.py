@@ -68,6 +68,24 @@ async def test_progress_is_reported_during_a_wait(tmp_path, era):
 
 
 @eras
+@pytest.mark.parametrize("by", ["ask", "await"])
+async def test_a_client_that_wants_a_stream_gets_the_text(tmp_path, era, by):
+    model, heard = WaitingModel(), Heard()
+    async with serving(tmp_path, model=model) as served, talking(served.url, era) as mcp:
+        if by == "ask":
+            name, arguments = "ha_agent_ask", {"message": "How is the hall?"}
+        else:
+            sent = await served.send(await served.start(), "How is the hall?")
+            name, arguments = "ha_agent_await_continuation", {"continuation_id": sent}
+        calls = mcp.call_tool(name, arguments | {"stream": True}, progress_callback=heard)
+        calling = asyncio.create_task(calls)
+        await until(lambda: heard.messages == ["Let me see "], calling)
+        model.go.set()
+        await calling
+    assert heard.messages[0] == "Let me see " and WRITING not in heard.messages
+
+
+@eras
 async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era):
     model = WaitingModel()
     async with serving(tmp_path, model=model) as served, talking(served.url, era) as mcp:
@@ -80,13 +98,14 @@ async def test_progress_in_a_long_session_covers_only_the_new_turn(tmp_path, era
         sent = await served.send(session_id, "and now?")
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
         read = []
-        open_events = served.runtime.open_events
+        open_events = served.runtime.open_turn_events
 
-        async def listen(session_id, **options):
-            read.append(options["after"])
-            return await open_events(session_id, **options)
+        async def listen(continuation_id, **options):
+            start, events = await open_events(continuation_id, **options)
+            read.append(start)
+            return start, events
 
-        served.runtime.open_events = listen
+        served.runtime.open_turn_events = listen
 
         async def progress(number, total, message):
             read.append(message)

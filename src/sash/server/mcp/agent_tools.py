@@ -12,7 +12,7 @@ from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
 from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
-from sash.values.sessions import Label, SessionStatus
+from sash.values.sessions import Flag, Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
 
@@ -28,7 +28,8 @@ ARGUMENT_DESCRIPTIONS = {
     "allow_tools": "Whether the agent may use its tools.",
     "time_budget_ms": "The maximum duration of the turn.",
     "idempotency_key": "If a message is sent again with the same key, it is answered only once.",
-    "stream": "This has no effect: the events of a turn are always available at /events/{session_id}.",
+    "stream": "Send the text of the answer as progress messages while it is written, if the call waits for "
+    "it. The events of a turn are always available at /events/{session_id}.",
     "busy": "If another turn is running: reject this one, wait for the other, or cancel the other.",
     "timeout_ms": "The maximum time to wait. After it, the result is the state so far; nothing is lost.",
     "call_id": "The call that needs an approval, from waiting_calls.",
@@ -90,7 +91,7 @@ class SessionMessage(SendMessage):
 
 @validated(kw_only=True)
 class Question(Ask):
-    timeout_ms: Milliseconds = WAIT_MS
+    timeout_ms: Milliseconds | None = None
 
 
 @validated(kw_only=True)
@@ -106,6 +107,7 @@ class TurnCancellation(TurnId):
 @validated(kw_only=True)
 class TurnWait(TurnId):
     timeout_ms: Milliseconds = WAIT_MS
+    stream: Flag = False
 
 
 @validated(kw_only=True)

@@ -1,5 +1,6 @@
 """The handlers of MCP requests, for every transport: look up, call the service, format the result."""
 
+import math
 from collections.abc import Iterable
 from itertools import count
 from typing import Any
@@ -112,11 +113,11 @@ class McpHandlers:
         work = tool.handler(context, arguments)
         value = await (work if tool.is_read_only else finish(work))
         if tool.waits_for_turn:
-            return await self._wait_for_turn(ctx, context.caller, value, arguments.timeout_ms)
+            return await self._wait_for_turn(ctx, context.caller, value, arguments)
         return tool_results.make_result(value, *await self._load_images(context.caller, value))
 
     async def _wait_for_turn(
-        self, ctx: Context, caller: Caller, continuation_id: str, wait_ms: int
+        self, ctx: Context, caller: Caller, continuation_id: str, arguments: Any
     ) -> t.CallToolResult | dict[str, Any]:
         """Wait for a turn and return its state. A client that supports tasks gets a task instead."""
         if supports_tasks(ctx):
@@ -125,9 +126,21 @@ class McpHandlers:
                 return make_created_task(ContinuationShown.of(turn))
         else:
             turn = await wait_for_turn(
-                self._service, caller, continuation_id, timeout_s=wait_ms / 1000, report=_make_report(ctx)
+                self._service,
+                caller,
+                continuation_id,
+                timeout_s=self._find_wait_s(arguments.timeout_ms),
+                report=_make_report(ctx),
+                with_text=getattr(arguments, "stream", False),
             )
-        return tool_results.make_turn_result(ContinuationShown.of(turn))
+        notice = await self._service.write_notice(caller, turn)
+        return tool_results.make_turn_result(ContinuationShown.of(turn, notice))
+
+    def _find_wait_s(self, timeout_ms: int | None) -> float:
+        """Return the time to wait for a turn. None is the time until an early answer, or the default."""
+        if timeout_ms is not None:
+            return timeout_ms / 1000
+        return min(agent_tools.WAIT_MS / 1000, self._service.early_wait_s or math.inf)
 
     async def _load_images(self, caller: Caller, value: Any) -> Iterable[t.ImageContent]:
         """Return the plot that a home tool has stored, as a list of one image; empty without a plot."""

@@ -22,6 +22,7 @@ from mcp.shared.message import SessionMessage
 
 from sash.app.access import Caller
 from sash.app.assembly import make_runtime
+from sash.app.early_answer import find_early_wait_s
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.server.mcp.handlers import McpHandlers
@@ -48,7 +49,8 @@ async def _serve(settings: Settings, caller: Caller) -> None:
     await runtime.open(recover=False)
     try:
         stopping = asyncio.create_task(stop.wait())
-        handlers = McpHandlers(AgentService(runtime), Timeouts(), caller)
+        service = AgentService(runtime, early_wait_s=find_early_wait_s(settings))
+        handlers = McpHandlers(service, Timeouts(), caller)
         serving = asyncio.create_task(_serve_client(handlers))
         await asyncio.wait((serving, stopping), return_when=asyncio.FIRST_COMPLETED)
         if stopping.done():

@@ -42,7 +42,7 @@ class SummaryList:
 
 @dataclass(frozen=True, slots=True)
 class TurnSummary:
-    """The state of a turn; `to_do` is the next call to make, if any."""
+    """The state of a turn. `to_do` is the next call to make, and `notice` a sentence for the user, if any."""
 
     status: Status
     continuation_id: str
@@ -52,6 +52,7 @@ class TurnSummary:
     error: ContinuationError | None
     waiting_calls: tuple[WaitingCall, ...]
     to_do: str | None
+    notice: str | None = None
 
 
 def summarize_sessions(page: Page) -> SummaryList:
@@ -83,4 +84,5 @@ def summarize_turn(turn: ContinuationShown) -> TurnSummary:
         turn.error,
         turn.waiting_calls,
         NEXT_CALL.get(turn.status),
+        turn.notice,
     )

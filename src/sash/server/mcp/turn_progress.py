@@ -33,14 +33,16 @@ async def wait_for_turn(
     *,
     timeout_s: float,
     report: Report | None = None,
+    with_text: bool = False,
 ) -> ContinuationResult:
-    """Return a turn when it ends or needs a person, or after `timeout_s`. `report` gets progress messages."""
+    """Return a turn when it ends or needs a person, or after `timeout_s`. `report` gets progress messages.
+
+    With `with_text` they include the text of the answer, as the model writes it.
+    """
     if report is None:
         return await service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
-    turn = await service.await_continuation(caller, continuation_id)
-    cursor = await _find_start(service, caller, turn)
-    reporter = _ProgressReporter(continuation_id, cursor, report)
-    events = await service.events(caller, turn.continuation.session_id, cursor)
+    reporter = _ProgressReporter(report, with_text)
+    _, events = await service.turn_events(caller, continuation_id)
     following = asyncio.create_task(reporter.follow(events))
     try:
         turn = await service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
@@ -52,25 +54,16 @@ async def wait_for_turn(
     return turn
 
 
-async def _find_start(service: AgentService, caller: Caller, turn: ContinuationResult) -> int:
-    """Return a cursor before the first step of a turn, so that a long session is not read from its start."""
-    if turn.steps:
-        return turn.steps[0].cursor - 1
-    newest = await service.list_turns(caller, turn.continuation.session_id, limit=1)
-    steps = (await service.await_continuation(caller, newest[0].id)).steps if newest else ()
-    return max((step.cursor for step in steps), default=0)
-
-
 class _ProgressReporter:
     """Reports the progress messages and the steps of a turn, each in its order and once.
 
     A step may have the same sentence as a progress message that follows it.
     """
 
-    def __init__(self, continuation_id: str, cursor: int, report: Report) -> None:
-        self._continuation_id = continuation_id
-        self._cursor = cursor
+    def __init__(self, report: Report, with_text: bool) -> None:
         self._report = report
+        self._with_text = with_text
+        self._cursor = 0
         self._of_steps: list[str] = []
         self._has_text = False
         self._is_reporting = asyncio.Lock()
@@ -80,9 +73,8 @@ class _ProgressReporter:
         try:
             async with aclosing(events):  # type: ignore[type-var]
                 async for event in events:
-                    if event.continuation_id == self._continuation_id:
-                        async with self._is_reporting:
-                            await self._report_event(event)
+                    async with self._is_reporting:
+                        await self._report_event(event)
         except SashError:
             pass  # The call that waits for the turn gets the same error.
 
@@ -102,8 +94,10 @@ class _ProgressReporter:
                     self._of_steps.remove(message)
                 else:
                     await self._send(message)
-            case PartialEvent():
-                if not self._has_text:
+            case PartialEvent(text=text):
+                if self._with_text:
+                    await self._report(text)
+                elif not self._has_text:
                     self._has_text = True
                     await self._send(WRITING)
             case StepEvent(step=step) | FinalEvent(step=step):

@@ -2,22 +2,37 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
+from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
 from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
 
-router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS)
+router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS, route_class=QueryRoute)
 
 
-@router.post("/sessions/{session_id}/messages", status_code=202, response_model=Acknowledged)
+@router.post(
+    "/sessions/{session_id}/messages",
+    status_code=202,
+    response_model=Acknowledged,
+    responses={200: STREAM},
+)
 async def send_message(
-    service: Service, caller: CurrentCaller, session_id: Id, body: SendMessage
+    request: Request, service: Service, caller: CurrentCaller, session_id: Id, body: SendMessage
 ) -> Response:
-    """Start a turn. It is stored when this responds, and continues if you disconnect."""
+    """Start a turn. It is stored when this responds, and continues if you disconnect.
+
+    With `Accept: text/event-stream` the response is the event stream of the turn. It ends with `final`, or
+    with the step that asks for an approval.
+    """
+    is_stream = wants_stream(request)
+    if is_stream:
+        check_stream(request, caller)
     sent = await service.send_message(caller, session_id, body)
+    if is_stream:
+        return await stream_turn(request, caller, sent.id)
     return make_json_response(Acknowledged(sent.id), 202)
 
 
@@ -79,7 +94,16 @@ async def approve_call(
     return make_json_response(ContinuationShown.of(turn), 202)
 
 
-@router.post("/ask", name="ask", response_model=ContinuationShown)
-async def ask_question(service: Service, caller: CurrentCaller, body: Ask) -> Response:
-    """Ask one question in a session of its own. The session ends with the answer."""
-    return make_json_response(ContinuationShown.of(await service.ask(caller, body)))
+@router.post("/ask", name="ask", response_model=ContinuationShown, responses={200: STREAM})
+async def ask_question(request: Request, service: Service, caller: CurrentCaller, body: Ask) -> Response:
+    """Ask one question in a session of its own. The session ends with the answer.
+
+    If the answer takes longer than `timeout_ms` or `early_wait_seconds`, the response has a `notice` for the
+    user, and the turn continues. With `stream` or `Accept: text/event-stream` the response is the event
+    stream of the turn. It ends with `final`, or with the step that asks for an approval.
+    """
+    if body.stream or wants_stream(request):
+        check_stream(request, caller)
+        return await stream_turn(request, caller, (await service.put_question(caller, body)).id)
+    turn = await service.ask(caller, body)
+    return make_json_response(ContinuationShown.of(turn, await service.write_notice(caller, turn)))

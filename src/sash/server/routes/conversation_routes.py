@@ -1,6 +1,7 @@
 """`/conversation`: conversations by name."""
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import AfterValidator, Field
@@ -8,14 +9,16 @@ from starlette.responses import Response
 
 from sash.app.schemas import Object
 from sash.errors import InvalidInput
-from sash.server.conversation_service import ConversationService
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, make_json_response
+from sash.server.conversation_service import ConversationService, UserMessage
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, make_json_response
+from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
 from sash.values.requests import Text
-from sash.values.sessions import Label
+from sash.values.sessions import Flag, Label
 from sash.values.validated import validated
 from sash.values.validation import check_conversation_id
 
 DEFAULT_CONVERSATION = "default"
+CONVERSATION_HEADER = "X-Conversation-Id"
 MAX_RECENT_TURNS = 100
 
 Name = Annotated[
@@ -26,7 +29,7 @@ Name = Annotated[
 ConversationId = Annotated[Name, Query()]
 TurnId = Annotated[str, Path(min_length=1, max_length=256)]
 
-router = APIRouter(prefix="/conversation", tags=["conversation"], responses=ERRORS)
+router = APIRouter(prefix="/conversation", tags=["conversation"], responses=ERRORS, route_class=QueryRoute)
 
 _EXAMPLE_TURN = {
     "id": "01KA3V8Q6Z4T6P8C1YB8J7W0AE",
@@ -73,6 +76,7 @@ class Say:
     conversation_id: Name | None = None
     language: Label | None = None
     idempotency_key: Label | None = None
+    stream: Flag = False
 
 
 async def _get_conversations(request: Request) -> ConversationService:
@@ -83,8 +87,8 @@ async def _get_conversations(request: Request) -> ConversationService:
 Conversations = Annotated[ConversationService, Depends(_get_conversations)]
 
 
-def _document_example(example: Any) -> dict[int | str, dict[str, Any]]:
-    return {200: {"content": {"application/json": {"example": example}}}}
+def _document_example(example: Any, **other_types: Any) -> dict[int | str, dict[str, Any]]:
+    return {200: {"content": {"application/json": {"example": example}, **other_types}}}
 
 
 @router.post(
@@ -225,20 +229,31 @@ async def clear_conversation(
             "response_text": "Turned on the light",
             "conversation_id": "kitchen",
             "extra": {"status": "completed"},
-        }
+        },
+        **STREAM["content"],
     ),
 )
 async def send_to_agent(
+    request: Request,
     conversations: Conversations,
     caller: CurrentCaller,
     body: Say,
-    conversation_id: ConversationId = DEFAULT_CONVERSATION,
+    conversation_id: Annotated[Name | None, Query()] = None,
 ) -> Response:
     """Send a message to the agent and wait for its answer.
 
-    A message that is sent again with the same `idempotency_key` gets the same answer.
+    Without a `conversation_id` a new conversation starts, and the response has its id. If
+    `auto_create_conversation_id` is off, the message is answered without a conversation instead. A message
+    that is sent again with the same `idempotency_key` gets the same answer. With `stream` or
+    `Accept: text/event-stream` the response is the event stream of the turn, and the header
+    `X-Conversation-Id` has the id.
     """
-    answer = await conversations.send_to_agent(
-        caller, body.conversation_id or conversation_id, body.text, body.language, body.idempotency_key
+    message = UserMessage(
+        body.text, body.conversation_id or conversation_id, body.language, body.idempotency_key
     )
-    return make_json_response(answer)
+    if body.stream or wants_stream(request):
+        check_stream(request, caller)
+        begun = await conversations.begin_answer(caller, message)
+        headers = {} if begun.conversation_id is None else {CONVERSATION_HEADER: quote(begun.conversation_id)}
+        return await stream_turn(request, caller, begun.continuation_id, headers)
+    return make_json_response(await conversations.send_to_agent(caller, message))

@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import aclosing, contextmanager, suppress
-from typing import Annotated
+from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
 from fastapi import APIRouter, Header, Query, Request
@@ -12,14 +12,17 @@ from sse_starlette import EventSourceResponse
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
+from sash.app.access import Caller
 from sash.app.owner_shares import leave_place
+from sash.app.service import AgentService
 from sash.errors import TooManySubscribers, Unauthorized
 from sash.server.metrics import Metrics
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service
 from sash.server.timeouts import Timeouts
 from sash.values.events import Event
 
 MAX_CURSOR = 2**53
+MEDIA_TYPE = "text/event-stream"
 
 _FRAME_SCHEMA = {
     "type": "object",
@@ -36,7 +39,12 @@ _FRAME_SCHEMA = {
     },
 }
 
-router = APIRouter(tags=["events"])
+STREAM: dict[str, Any] = {
+    "content": {MEDIA_TYPE: {"schema": _FRAME_SCHEMA}},
+    "description": "Events as they happen.",
+}
+
+router = APIRouter(tags=["events"], route_class=QueryRoute)
 
 
 class EventStreams:
@@ -102,14 +110,20 @@ class EventStreams:
 
 
 class EventStreamResponse(EventSourceResponse):
-    """An event stream that counts as open until its last byte."""
+    """An event stream that counts as open until its last byte. `headers` are sent in addition."""
 
-    def __init__(self, streams: EventStreams, owner: str, frames: AsyncIterator[bytes]) -> None:
+    def __init__(
+        self,
+        streams: EventStreams,
+        owner: str,
+        frames: AsyncIterator[bytes],
+        headers: dict[str, str] | None = None,
+    ) -> None:
         super().__init__(
             frames,
             ping=streams.timeouts.heartbeat_s,
             send_timeout=streams.timeouts.event_send_s,
-            headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store"},
+            headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store", **(headers or {})},
         )
         self._streams = streams
         self._owner = owner
@@ -132,17 +146,41 @@ def _encode(event: Event) -> bytes:
     return f"{id_line}event: {event.type}\r\ndata: {json.dumps(data, ensure_ascii=False)}\r\n\r\n".encode()
 
 
+def wants_stream(request: Request) -> bool:
+    """Return True if the `Accept` header asks for an event stream."""
+    ranges = [part.split(";") for part in request.headers.get("accept", "").split(",")]
+    return any(
+        name.strip().lower() == MEDIA_TYPE and "q=0" not in (option.strip() for option in options)
+        for name, *options in ranges
+    )
+
+
+def check_stream(request: Request, caller: Caller) -> None:
+    """Raise if the caller may not open a stream now. Call it before the turn starts."""
+    caller.need("read")
+    streams: EventStreams = request.app.state.streams
+    streams.check_room(caller.owner)
+
+
+async def stream_turn(
+    request: Request, caller: Caller, continuation_id: str, headers: dict[str, str] | None = None
+) -> Response:
+    """Return the events of one turn as a stream, in the form of `/events/{session_id}`.
+
+    The turn continues if the client disconnects.
+    """
+    streams: EventStreams = request.app.state.streams
+    service: AgentService = request.app.state.service
+    cursor, events = await service.turn_events(caller, continuation_id)
+    frames = streams.encode(events, cursor, request.scope["check_token"])
+    return EventStreamResponse(streams, caller.owner, frames, headers)
+
+
 @router.get(
     "/events/{session_id}",
     name="events",
     response_class=EventSourceResponse,
-    responses=ERRORS
-    | {
-        200: {
-            "content": {"text/event-stream": {"schema": _FRAME_SCHEMA}},
-            "description": "Events as they happen.",
-        }
-    },
+    responses=ERRORS | {200: STREAM},
 )
 async def stream_events(
     request: Request,

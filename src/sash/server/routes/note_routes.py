@@ -4,11 +4,13 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from sash.app.schemas import FactList, PinList
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.requests import Note
 from sash.values.sessions import Fact, Pin
 
-router = APIRouter(prefix="/v1/sessions/{session_id}", tags=["memory"], responses=ERRORS)
+router = APIRouter(
+    prefix="/v1/sessions/{session_id}", tags=["memory"], responses=ERRORS, route_class=QueryRoute
+)
 
 
 @router.get("/facts", name="facts", response_model=FactList)

@@ -7,9 +7,9 @@ from starlette.responses import Response
 
 from sash.app.schemas import Erased
 from sash.engine.report_verbs import MAX_DAYS, STATISTICS_DAYS
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service, make_json_response
 
-router = APIRouter(prefix="/v1", tags=["owner"], responses=ERRORS)
+router = APIRouter(prefix="/v1", tags=["owner"], responses=ERRORS, route_class=QueryRoute)
 
 
 @router.get("/stats", name="stats", response_model=dict[str, Any])

@@ -21,7 +21,7 @@ from sash.app.schemas import (
 )
 from sash.app.service import AgentService
 from sash.errors import InvalidJson
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
 from sash.values.requests import Preferences, StartSession, Why
@@ -34,7 +34,7 @@ RECORDS_FREED_AT_ONCE = 1000
 
 Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
-router = APIRouter(prefix="/v1", tags=["sessions"], responses=ERRORS)
+router = APIRouter(prefix="/v1", tags=["sessions"], responses=ERRORS, route_class=QueryRoute)
 
 
 class ExportResponse(Response):
