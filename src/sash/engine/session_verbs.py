@@ -8,7 +8,7 @@ from typing import Any
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
-from sash.engine.notes import clean_preferences
+from sash.engine.notes import clean_preferences, read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
@@ -84,7 +84,7 @@ class SessionVerbs:
     ) -> Session:
         """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
         session = replace(
-            self._make_session(request, owner),
+            await self._make_session(request, owner),
             context={} if context is None else clean_object(check_json(context)),
             is_one_question=is_one_question,
         )
@@ -100,22 +100,24 @@ class SessionVerbs:
         With `reopen`, an expired session of that name becomes active again instead. This is one atomic write:
         callers that open the same name at the same time get the same session.
         """
-        session = self._make_session(request, owner)
+        session = await self._make_session(request, owner)
         named = None if session.name is None else await self._parts.store.find_session(owner, session.name)
         if named is None or named.status != "active":
             await self._check_room(owner)
         return await self._parts.store.open_session(session, reopen=reopen)
 
-    def _make_session(self, request: StartSession, owner: str) -> Session:
+    async def _make_session(self, request: StartSession, owner: str) -> Session:
+        """Return the session that a request describes, with the preferences of its owner as defaults."""
         parts, defaults = self._parts, self.defaults
         check_request(request.policy, request.budgets, parts.operator)
         model = parts.clean_model(request.model or ModelConfig())
         self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
+        preferences = (await read_owner_notes(parts.store, check_label("owner", owner))).preferences
         now = parts.clock.now()
         session = Session(
             parts.new_id(),
-            check_label("owner", owner),
+            owner,
             now,
             now,
             model=model,
@@ -123,7 +125,7 @@ class SessionVerbs:
             policy=request.policy or defaults.policy,
             window=request.window or defaults.window or window_for(context_window),
             memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
-            preferences=clean_preferences(request.preferences or {}),
+            preferences=clean_preferences(preferences | (request.preferences or {})),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )

@@ -34,6 +34,7 @@ from sash.ports.turns import (
 from sash.values.bounds import Natural
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -164,6 +165,12 @@ class Store(Protocol):
 
     async def erase(self, owner: str) -> int:
         """Delete all data of an owner except the spent dollars, and return the number of sessions."""
+
+    async def owner_notes(self, owner: str) -> OwnerNotes:
+        """Return the notes of an owner. They are empty if nothing was saved."""
+
+    async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
+        """Write changed notes and return them. Raise `NotesChanged` if the caller read an older version."""
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.

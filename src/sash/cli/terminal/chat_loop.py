@@ -236,10 +236,10 @@ class ChatLoop:
 
     def _remember(self, text: str) -> None:
         if text:
-            call(self._portal, self._service.remember(self._caller, self._session.id, Note(text=text)))
+            call(self._portal, self._service.remember(self._caller, Note(text=text)))
             self._print("Noted.")
         else:
-            self._print("/remember TEXT stores a fact in this session.", "yellow")
+            self._print("/remember TEXT stores a fact for this and all later sessions.", "yellow")
 
     def _resume(self, _: str) -> None:
         unfinished = call(self._portal, self._service.open_continuations(self._caller, self._session.id))

@@ -4,6 +4,7 @@ import logging
 from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
+from sash.engine.notes import read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.recall import find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
@@ -70,6 +71,7 @@ class TurnContext:
             last_k = max(session.memory.last_k, last_k_for(context_window))
         return parts.contexts.build(
             session,
+            await read_owner_notes(parts.store, session.owner),
             self._window.window,
             tuple(self._window.rendered.values()),
             parts.tools.schemas if request.allow_tools else [],
