@@ -34,7 +34,7 @@ async def test_a_fact_is_remembered_without_a_model(run, sentence, fact):
     session = await runtime.start_session()
     result = await turn(runtime, session, sentence)
     assert fact in result.response.final_message
-    assert [f.text for f in (await runtime.get_session(session.id)).memory.facts] == [fact]
+    assert [(f.text, f.scope) for f in await runtime.list_facts()] == [(fact, "owner")]
     assert model.requests == []
     assert [s.type for s in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
     stored = await runtime.store.messages("local", session.id)
@@ -66,7 +66,7 @@ async def test_what_only_sounds_like_it_goes_to_the_model(run, sentence):
     runtime = await run(model=model)
     session = await runtime.start_session()
     assert await answer(runtime, session, sentence) == "hm"
-    assert (await runtime.get_session(session.id)).memory.facts == ()
+    assert await runtime.list_facts() == ()
 
 
 async def test_a_fact_is_forgotten_without_a_model(run):
