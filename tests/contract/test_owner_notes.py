@@ -58,7 +58,7 @@ async def test_damaged_notes_are_named_and_can_be_erased(backend, store, clock, 
     await store.save_owner_notes(note(clock))
     await store.save_owner_notes(note(clock, "bob"))
     damage(backend, tmp_path)
-    with pytest.raises(StoreUnavailable, match="damaged|cannot be read"):
+    with pytest.raises(StoreUnavailable, match=r"damaged|cannot be read"):
         await store.owner_notes("ann")
     with pytest.raises(StoreUnavailable):
         await store.save_owner_notes(note(clock))

@@ -87,7 +87,9 @@ async def test_a_session_keeps_facts_of_its_own(run):
 
 
 async def test_recall_and_forget_see_the_facts_of_the_owner(run):
-    model = ScriptedModel(calling("recall", query="boiler"), "found", calling("forget", about="boiler"), "gone")
+    model = ScriptedModel(
+        calling("recall", query="boiler"), "found", calling("forget", about="boiler"), "gone"
+    )
     runtime = await run(model=model)
     await runtime.remember("the boiler is from 2011")
     session = await runtime.start_session()

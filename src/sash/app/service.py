@@ -81,6 +81,12 @@ class AgentService:
         await self._check_act(caller, session_id)
         return await self.runtime.end_session(session_id, owner=caller.owner, reason=reason)
 
+    async def reset_session(self, caller: Caller, session_id: str) -> Session:
+        """Empty the window of a session. Its transcript stays."""
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        return await self.runtime.reset_session(session_id, owner=caller.owner)
+
     async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
         await self._check_act(caller, session_id)

@@ -1,24 +1,30 @@
-"""The agent's tools for its memory: remember, forget, recall."""
+"""The agent's tools for its memory: start over, remember, forget, recall."""
 
+import json
 from collections.abc import Iterator
-from datetime import tzinfo
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from typing import Any
 
 from sash.engine.notes import Notes, read_owner_notes
 from sash.engine.recall import RecalledTurn, recall
 from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
+from sash.ports.session_rules import change_session
 from sash.ports.store import Store
 from sash.ports.tools import ToolContext, ToolSpec
+from sash.values.clock import Clock
 from sash.values.requests import Note
+from sash.values.sessions import Session
+from sash.values.steps import RESET_RESULT, RESET_TOOL
 
 MAX_TURNS = 5
 
 
 def memory_tools(
-    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None
+    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None, clock: Clock
 ) -> Iterator[ToolSpec]:
-    """Yield the tools `remember`, `forget` and `recall`."""
+    """Yield the tools `reset_conversation`, `remember`, `forget` and `recall`."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
         note, session = Note(text=arguments["text"]), context.session
@@ -45,6 +51,19 @@ def memory_tools(
         turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in turns]}
 
+    async def reset(arguments: dict[str, Any], context: ToolContext) -> dict[str, bool]:
+        """Drop the summary now. The end of the turn evicts the earlier turns."""
+        session = context.session
+        await change_session(store, session.owner, session.id, lambda found: drop_summary(found, clock.now()))
+        return dict(json.loads(RESET_RESULT))
+
+    yield ToolSpec(
+        RESET_TOOL,
+        "Start over: show no earlier turn of this conversation from now on. Facts and the transcript stay.",
+        _schema(),
+        reset,
+        safety="idempotent",
+    )
     yield ToolSpec(
         "remember",
         "Note a fact that the user wants you to keep in mind, in this and all later conversations.",
@@ -66,6 +85,11 @@ def memory_tools(
         look_back,
         safety="idempotent",
     )
+
+
+def drop_summary(session: Session, now: datetime) -> Session:
+    """Return a session whose summary says nothing of the turns before a reset."""
+    return replace(session, memory=replace(session.memory, summary="", reset_at=now))
 
 
 def _matches_any(text: str, stems: list[str]) -> bool:

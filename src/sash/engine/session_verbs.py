@@ -8,14 +8,16 @@ from typing import Any
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
+from sash.engine.memory_tools import drop_summary
 from sash.engine.notes import clean_preferences, read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
+from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
-from sash.ports.session_rules import change_session, check_active
+from sash.ports.session_rules import change_session, check_active, retry_on_change
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
@@ -223,6 +225,27 @@ class SessionVerbs:
         if (await self.get_session(session_id, owner=owner)).status == "expired":
             await self._check_room(owner)
         return await change_session(self._parts.store, owner, session_id, reopen)
+
+    async def reset_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Empty the window of a session and return the session. The transcript, facts and pins stay.
+
+        Raise `SessionBusy` while a turn runs or waits for an approval.
+        """
+        parts = self._parts
+
+        async def attempt() -> Session:
+            session = await self.get_session(session_id, owner=owner)
+            check_active(session)
+            window = await parts.read_window(session)
+            evictions, now = window.reset(), parts.clock.now()
+            memory = replace(drop_summary(session, now).memory, digest="", cut_at=now)
+            cut = make_cut(window, evictions, "")
+            return await parts.store.save_session(replace(session, memory=memory), cut=cut)
+
+        saved = await retry_on_change(session_id, attempt)
+        parts.windows.pop(session_id)
+        parts.maintenance.after_cut(saved, ())
+        return saved
 
     @detached
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:

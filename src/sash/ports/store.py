@@ -24,6 +24,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -157,8 +158,11 @@ class Store(Protocol):
     async def count_active(self, owner: str) -> int:
         """Return the number of an owner's active sessions."""
 
-    async def save_session(self, session: Session) -> Session:
-        """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it."""
+    async def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
+        """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it.
+
+        With `cut`, evict messages from its window, too. Then raise `SessionBusy` if a turn holds the session.
+        """
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         """Delete a session and every record of it. A write that arrives later does not restore it."""

@@ -142,8 +142,8 @@ class SessionMemory:
     """The memory of a session outside of its window: facts, pins, and a digest of evicted turns.
 
     The `digest` has a line for each evicted turn. If a model has written a `summary`, the digest covers the
-    turns after it. `cut_at` is the time of the last eviction. A model that answers only one turn sees the
-    last `last_k` messages word for word.
+    turns after it. `cut_at` is the time of the last eviction, and `reset_at` of the last reset by the user. A
+    model that answers only one turn sees the last `last_k` messages word for word.
     """
 
     digest: str = ""
@@ -152,6 +152,7 @@ class SessionMemory:
     pins: tuple[Pin, ...] = ()
     last_k: Natural = LAST_K
     cut_at: Time | None = None
+    reset_at: Time | None = None
 
 
 @validated(error=InvalidLimit)

@@ -64,6 +64,7 @@ class ChatLoop:
             "/sessions": (self._list_sessions, "list the newest sessions"),
             "/new": (self._start_new, "start a new session"),
             "/switch": (self._switch, "ID: continue another session"),
+            "/reset": (self._reset, "start over: the agent sees no earlier turn"),
             "/remember": (self._remember, "TEXT: store a fact"),
             "/resume": (self._resume, "continue a turn that was interrupted or waits for approval"),
             "/help": (self._show_help, "show this list"),
@@ -233,6 +234,10 @@ class ChatLoop:
             self._change_session(SessionChoice(session_id))
         else:
             self._print("/switch ID continues another session: /sessions lists them.", "yellow")
+
+    def _reset(self, _: str) -> None:
+        self._session = call(self._portal, self._service.reset_session(self._caller, self._session.id))
+        self._print("Started over. The transcript and the facts stay.")
 
     def _remember(self, text: str) -> None:
         if text:

@@ -276,6 +276,18 @@ async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
 
 
 @agent_tool(
+    "ha_agent_reset_session",
+    "Start over in a session",
+    "Start the conversation of a session over: the agent no longer sees its earlier turns. The transcript "
+    "and remembered facts stay.",
+    is_destructive=True,
+    is_idempotent=True,
+)
+async def reset_session(context: CallContext, session: SessionId) -> SessionShown:
+    return SessionShown(await context.service.reset_session(context.caller, session.session_id))
+
+
+@agent_tool(
     "ha_agent_list_facts",
     "List remembered facts",
     "List the facts that the agent remembers about the user. They are known in all sessions. With a "
@@ -323,6 +335,7 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     retry,
     get_session,
     end_session,
+    reset_session,
     list_facts,
     remember,
     forget,

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
-from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
+from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport, keep_copy
@@ -98,9 +98,9 @@ class FileLedgers(Ledgers):
         self._load_all()
         return super().count_active(owner)
 
-    def save_session(self, session: Session) -> Session:
+    def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
         with self._change(session.id) as ledger:
-            saved = super().save_session(session)
+            saved = super().save_session(session, cut=cut)
             self._writer.write_session(ledger)
         return saved
 

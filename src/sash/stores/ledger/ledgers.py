@@ -12,6 +12,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -98,10 +99,14 @@ class Ledgers:
         sessions = (ledger.session for ledger in self._ledgers.values())
         return sum(session.owner == owner and session.status == "active" for session in sessions)
 
-    def save_session(self, session: Session) -> Session:
+    def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
         ledger = self._ledger(session.owner, session.id)
         named, now = self._find_named(session), self._clock.now()
+        if cut is not None:
+            rules.check_free(session.id, ledger.holder_id())
         ledger.session = rules.save_session(ledger.session, session, named, now)
+        if cut is not None:
+            ledger.cut_window(cut)
         self._note_name(ledger.session)
         return ledger.session
 

@@ -13,6 +13,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -123,8 +124,14 @@ class SqliteStore:
     async def count_active(self, owner: str) -> int:
         return await self._read(partial(sessions.count_active, owner=owner), owner)
 
-    async def save_session(self, session: Session) -> Session:
-        return await self._write(lambda db: sessions.save_session(db, session, self._clock.now()))
+    async def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
+        def job(db: sqlite3.Connection) -> Session:
+            now = self._clock.now()
+            if cut is not None:
+                turns.cut_window(db, session, cut, now)
+            return sessions.save_session(db, session, now)
+
+        return await self._write(job)
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         def job(db: sqlite3.Connection) -> list[int]:
