@@ -38,7 +38,9 @@ async def test_a_sentence_empties_the_window_without_a_model(run, sentence):
     assert ("user", "the boiler code is E42") in await transcript(runtime, session)
 
 
-@pytest.mark.parametrize("sentence", ["start over there in the kitchen", "Do we start over?", "start the robot"])
+@pytest.mark.parametrize(
+    "sentence", ["start over there in the kitchen", "Do we start over?", "start the robot"]
+)
 async def test_other_sentences_reset_nothing(run, sentence):
     runtime = await run("hm")
     session = await runtime.start_session()

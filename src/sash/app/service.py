@@ -265,7 +265,7 @@ class AgentService:
         return await self.runtime.drop_fact(fact_id, session_id=session_id, owner=caller.owner)
 
     async def pin(self, caller: Caller, pin: PinRequest, session_id: str | None = None) -> Pin:
-        await self._check_notes(caller, session_id)
+        await self._check_pins(caller, session_id)
         return await self.runtime.pin(
             pin.text, entity_id=pin.entity_id, session_id=session_id, owner=caller.owner
         )
@@ -276,7 +276,7 @@ class AgentService:
         return await self.runtime.list_pins(session_id=session_id, owner=caller.owner)
 
     async def unpin(self, caller: Caller, pin_id: str, session_id: str | None = None) -> None:
-        await self._check_notes(caller, session_id)
+        await self._check_pins(caller, session_id)
         await self.runtime.unpin(pin_id, session_id=session_id, owner=caller.owner)
 
     async def owner_notes(self, caller: Caller) -> OwnerNotes:
@@ -284,7 +284,7 @@ class AgentService:
         return await self.runtime.owner_notes(owner=caller.owner)
 
     async def set_owner_preferences(self, caller: Caller, preferences: dict[str, Any]) -> OwnerNotes:
-        caller.need("converse")
+        await self._check_pins(caller)
         return await self.runtime.set_owner_preferences(preferences, owner=caller.owner)
 
     async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
@@ -346,6 +346,15 @@ class AgentService:
         caller.need("converse")
         if session_id is not None:
             await self._check_act(caller, session_id)
+
+    async def _check_pins(self, caller: Caller, session_id: str | None = None) -> None:
+        """Check the rules of notes. Pins and preferences of the owner also need `act` if a session may act.
+
+        A pin reads like an order, and it reaches all sessions of the owner, those that may act too.
+        """
+        await self._check_notes(caller, session_id)
+        if session_id is None and self.runtime.operator.policy.allow_actuation:
+            caller.need("act")
 
     async def _check_approver(self, caller: Caller, continuation_id: str) -> None:
         """Raise Forbidden if the caller may not approve actions of this turn, by the policy in force."""

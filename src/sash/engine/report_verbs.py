@@ -39,8 +39,9 @@ class ReportVerbs(SessionVerbs):
             [*cached.rendered.values()] if cached else list(map(parts.renderer.render, window.messages))
         )
         notes = await read_owner_notes(parts.store, owner)
+        tail = [("pinned", parts.describe_pinned(session, notes))]
         context = parts.contexts.build(
-            session, notes, Window.restore(window), rendered, parts.tools.schemas, home=briefing
+            session, notes, Window.restore(window), rendered, parts.tools.schemas, tail, home=briefing
         )
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)

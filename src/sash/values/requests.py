@@ -19,6 +19,7 @@ from sash.values.validated import validated
 from sash.values.validation import check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
+ENTITY_ID = r"^[a-z0-9_]+\.[a-z0-9_]+$"
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
@@ -27,7 +28,7 @@ Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 NoteText = Annotated[Text, AfterValidator(check_note)]
-EntityId = Annotated[str, Strict(), Field(pattern=r"^[a-z0-9_]+\.[a-z0-9_]+$", max_length=255)]
+EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID, max_length=255)]
 _WORD = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,20}$"}
 _IMAGE_URL = {"type": "string", "pattern": "^data:image/"}
 Attachment = Annotated[

@@ -59,9 +59,11 @@ class TurnContext:
         """Build the context. The turn's own messages are not part of it."""
         parts, session, request = self._parts, self._session, self._continuation.request
         await self._recall()
+        notes = await read_owner_notes(parts.store, session.owner)
         tail = [
             ("recalled", self._progress.recalled or ""),
             ("home", self._describe_home()),
+            ("pinned", parts.describe_pinned(session, notes)),
             ("time", self._describe_delay()),
             ("hints", hints_text(request.planner_hints)),
         ]
@@ -71,7 +73,7 @@ class TurnContext:
             last_k = max(session.memory.last_k, last_k_for(context_window))
         return parts.contexts.build(
             session,
-            await read_owner_notes(parts.store, session.owner),
+            notes,
             self._window.window,
             tuple(self._window.rendered.values()),
             parts.tools.schemas if request.allow_tools else [],
