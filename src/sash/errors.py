@@ -197,6 +197,12 @@ class SessionChanged(SashError):
     session_id: str | None = None
 
 
+class NotesChanged(SashError):
+    """The notes of the owner were changed after they were read."""
+
+    code = "notes_changed"
+
+
 @dataclass(eq=False, kw_only=True)
 class ContinuationNotFound(SashError):
     """The owner has no continuation with this id."""

@@ -76,7 +76,7 @@ async def make_world(backend, folder):
         talk = await runtime.start_session(
             owner="ann", window=WindowLimits(max_tokens=60), preferences={"a": 1}
         )
-        await runtime.remember(talk.id, "the key is under the mat", owner="ann")
+        await runtime.remember("the key is under the mat", session_id=talk.id, owner="ann")
         for n in range(4):
             await turn(
                 runtime, "ann", talk.id, f"question {n} about the damaged door", idempotency_key=f"k{n}"

@@ -9,7 +9,7 @@ from sash.app.access import Caller
 from sash.app.service import AgentService
 from sash.errors import Forbidden
 from sash.testing import calling
-from sash.values.requests import Approve, Note, SendMessage, StartSession
+from sash.values.requests import Approve, Note, PinRequest, SendMessage, StartSession
 from tests.runtime.policies import CAREFUL
 from tests.runtime.talk import turn
 from tests.surfaces.serving import problem, serving
@@ -35,10 +35,10 @@ CALLS = {
     "reopen": lambda s, session, sent: s.reopen_session(TALKER, session),
     "open by name": lambda s, session, sent: s.open_session(TALKER, StartSession(name="hall")),
     "reopen by name": lambda s, session, sent: s.open_session(TALKER, StartSession(name="hall"), reopen=True),
-    "remember": lambda s, session, sent: s.remember(TALKER, session, Note(text="x")),
-    "forget": lambda s, session, sent: s.forget(TALKER, session, "x"),
-    "pin": lambda s, session, sent: s.pin(TALKER, session, Note(text="x")),
-    "unpin": lambda s, session, sent: s.unpin(TALKER, session, "x"),
+    "remember": lambda s, session, sent: s.remember(TALKER, Note(text="x"), session),
+    "forget": lambda s, session, sent: s.forget(TALKER, "x", session),
+    "pin": lambda s, session, sent: s.pin(TALKER, PinRequest(text="x"), session),
+    "unpin": lambda s, session, sent: s.unpin(TALKER, "x", session),
     "set preferences": lambda s, session, sent: s.set_preferences(TALKER, session, {"language": "de"}),
     "call a tool": lambda s, session, sent: s.call_tool(TALKER, "look", {}, session),
 }

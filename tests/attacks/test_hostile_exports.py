@@ -61,8 +61,8 @@ async def make_export(runtime):
         policy=SessionPolicy(),
         preferences={"language": "en"},
     )
-    await runtime.remember(session.id, "The cat is called Mia.")
-    await runtime.pin(session.id, "Speak plainly.")
+    await runtime.remember("The cat is called Mia.", session_id=session.id)
+    await runtime.pin("Speak plainly.", session_id=session.id)
     for message in ("first question", "look at the log", "what is new?"):
         await turn(runtime, session, message, metadata={"from": "a test"})
     await turn(runtime, session, "stop in the middle")

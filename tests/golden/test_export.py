@@ -29,8 +29,8 @@ async def fill_session(world: World, session: str) -> None:
     """Add turns with a tool call, an artifact and a cut, a fact, a pin, and a recorded turn."""
     await world.turn(session, "Draw the temperature of boiler B-17.", metadata={"source": "test"})
     world.clock.advance(60)
-    await world.runtime.remember(session, "The boiler is a Vaillant.")
-    await world.runtime.pin(session, "Answer in one sentence.")
+    await world.runtime.remember("The boiler is a Vaillant.", session_id=session)
+    await world.runtime.pin("Answer in one sentence.", session_id=session)
     for message in ("How are you?", "What is for dinner?"):
         await world.turn(session, message)
     await world.runtime.record_turn(session, "Good night", "Sleep well.", idempotency_key="night")

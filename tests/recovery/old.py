@@ -70,6 +70,7 @@ async def fill(kind, folder):
             sent = await sash.send_message(session.id, message, owner="ann", idempotency_key=message)
             await sash.await_continuation(sent.id, owner="ann", timeout_s=WAIT_S)
         await sash.send_message(session.id, "and then?", owner="ann", busy="enqueue")
+        await sash.remember("likes 21 degrees", owner="ann")
         return await sash.export_session(session.id, owner="ann")
 
 

@@ -29,6 +29,11 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
         tar.extractall(tmp_path, filter="data")
     before = json.loads((tmp_path / "export.json").read_bytes())
     before["session"] = NEW_FIELDS | before["session"]
+    before["session"]["policy"].setdefault("approvers", "act")
+    before["session"]["window"].setdefault("preserve_system", True)
+    memory = before["session"]["memory"]
+    memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
+    memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     before.pop("signature", None)
     async with runtime(path.name.partition("_")[0], tmp_path / "store", "it is open", "all is well") as sash:
         [session] = (await sash.list_sessions(owner="ann")).items
@@ -45,3 +50,5 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
         assert served.response.final_message == "all is well"
         again = await sash.send_message(session.id, "unlock", owner="ann", idempotency_key="unlock")
         assert again.id == waiting["id"]
+        await sash.remember("likes 21 degrees", owner="ann")
+        assert [fact.text for fact in await sash.list_facts(owner="ann")] == ["likes 21 degrees"]

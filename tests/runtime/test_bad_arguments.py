@@ -119,8 +119,8 @@ async def test_only_strings_are_accepted_as_text(run, text):
         runtime.ask(text),
         runtime.start_session(name=text),
         runtime.start_session(area=text),
-        runtime.remember(session.id, text),
-        runtime.pin(session.id, text),
+        runtime.remember(text, session_id=session.id),
+        runtime.pin(text, session_id=session.id),
         runtime.search(text),
     ):
         with pytest.raises(InvalidInput):
@@ -146,7 +146,7 @@ async def test_a_lone_surrogate_has_an_error_of_its_own(run):
         runtime.start_session(area=SURROGATE),
         runtime.start_session(preferences={"a": SURROGATE}),
         runtime.set_preferences(session.id, {"a": SURROGATE}),
-        runtime.remember(session.id, SURROGATE),
+        runtime.remember(SURROGATE, session_id=session.id),
         runtime.search(SURROGATE),
     ):
         with pytest.raises(InvalidText, match="surrogate"):

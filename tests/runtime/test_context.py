@@ -138,7 +138,7 @@ async def test_the_report_counts_what_the_model_is_sent(run, clock):
         assert report["total_tokens"] == sent == sum(p["tokens"] for p in report["parts"]) + 3
     assert [p["name"] for p in report["parts"]] == ["system", "tools", "memory", "window"]
     assert all(p["stable"] for p in report["parts"])
-    await runtime.remember(session.id, "a new fact")
+    await runtime.remember("a new fact", session_id=session.id)
     notes = (await runtime.context_report(session.id))["parts"][-1]
     assert (notes["name"], notes["stable"]) == ("notes", False)
     assert [gone["reason"] for gone in report["evicted"]] == ["max_turns"] * len(report["evicted"]) != []

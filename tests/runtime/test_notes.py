@@ -34,7 +34,7 @@ async def test_a_fact_is_remembered_without_a_model(run, sentence, fact):
     session = await runtime.start_session()
     result = await turn(runtime, session, sentence)
     assert fact in result.response.final_message
-    assert [f.text for f in (await runtime.get_session(session.id)).memory.facts] == [fact]
+    assert [(f.text, f.scope) for f in await runtime.list_facts()] == [(fact, "owner")]
     assert model.requests == []
     assert [s.type for s in result.steps] == ["plan", "tool_call", "tool_result", "summary"]
     stored = await runtime.store.messages("local", session.id)
@@ -66,7 +66,7 @@ async def test_what_only_sounds_like_it_goes_to_the_model(run, sentence):
     runtime = await run(model=model)
     session = await runtime.start_session()
     assert await answer(runtime, session, sentence) == "hm"
-    assert (await runtime.get_session(session.id)).memory.facts == ()
+    assert await runtime.list_facts() == ()
 
 
 async def test_a_fact_is_forgotten_without_a_model(run):
@@ -74,7 +74,7 @@ async def test_a_fact_is_forgotten_without_a_model(run):
     runtime = await run(model=model)
     session = await runtime.start_session()
     for text in ("the key is under the mat", "the mat is red", "tea is good"):
-        await runtime.remember(session.id, text)
+        await runtime.remember(text, session_id=session.id)
     assert await answer(runtime, session, "forget about the mat") == (
         "I have forgotten: the key is under the mat; the mat is red"
     )
@@ -86,7 +86,7 @@ async def test_a_fact_is_forgotten_without_a_model(run):
 async def test_forgetting_goes_by_the_telling_words(run):
     runtime = await run("hm")
     session = await runtime.start_session()
-    await runtime.remember(session.id, "I liked tea with the dog")
+    await runtime.remember("I liked tea with the dog", session_id=session.id)
     assert "nothing" in await answer(runtime, session, "forget about the cat")
     assert "I liked tea with the dog" in await answer(runtime, session, "Vergiss, dass I like tea with a dog")
 
@@ -115,8 +115,8 @@ async def test_notes_reach_the_model_behind_the_window_until_the_next_cut(run, c
     await turn(runtime, session, "before")
     before = model.requests[-1].messages
     clock.advance(60)
-    fact = await runtime.remember(session.id, "the cellar is damp")
-    pin = await runtime.pin(session.id, "answer in one sentence")
+    fact = await runtime.remember("the cellar is damp", session_id=session.id)
+    pin = await runtime.pin("answer in one sentence", session_id=session.id)
     await turn(runtime, session, "after")
     after = model.requests[-1].messages
     assert "German" in after[1]["content"]
@@ -130,9 +130,9 @@ async def test_notes_reach_the_model_behind_the_window_until_the_next_cut(run, c
     assert "the cellar is damp" in head
     assert "answer in one sentence" in head
     with pytest.raises(NoteNotFound, match="no fact 'cellar'"):
-        await runtime.drop_fact(session.id, "cellar")
-    assert await runtime.drop_fact(session.id, fact.id) == fact
-    await runtime.unpin(session.id, pin.id)
+        await runtime.drop_fact("cellar", session_id=session.id)
+    assert await runtime.drop_fact(fact.id, session_id=session.id) == fact
+    await runtime.unpin(pin.id, session_id=session.id)
     await runtime.set_preferences(session.id, {"language": None, "units": "metric"})
     await turn(runtime, session)
     said = "\n".join(system_texts(model.requests[-1]))
@@ -147,19 +147,19 @@ async def test_notes_are_checked(run):
     session = await runtime.start_session()
     for wrong in ("", "  ", None, 7, "x" * 501, "\ud800"):
         with pytest.raises(InvalidInput):
-            await runtime.remember(session.id, wrong)
+            await runtime.remember(wrong, session_id=session.id)
         with pytest.raises(InvalidInput):
-            await runtime.pin(session.id, wrong)
+            await runtime.pin(wrong, session_id=session.id)
     with pytest.raises(NoteNotFound):
-        await runtime.unpin(session.id, "nope")
+        await runtime.unpin("nope", session_id=session.id)
     with pytest.raises(SessionNotFound):
-        await runtime.remember(session.id, "mine?", owner="bob")
-    again = [await runtime.remember(session.id, "the same") for _ in range(2)]
+        await runtime.remember("mine?", session_id=session.id, owner="bob")
+    again = [await runtime.remember("the same", session_id=session.id) for _ in range(2)]
     assert again[0] == again[1]
     for n in range(MAX_NOTES - 1):
-        await runtime.remember(session.id, f"fact {n}")
+        await runtime.remember(f"fact {n}", session_id=session.id)
     with pytest.raises(InvalidInput, match="remove some"):
-        await runtime.remember(session.id, "one too many")
+        await runtime.remember("one too many", session_id=session.id)
     assert len((await runtime.get_session(session.id)).memory.facts) == MAX_NOTES
 
 
@@ -167,7 +167,7 @@ async def test_notes_taken_at_once_are_all_kept(run):
     runtime = await run()
     session = await runtime.start_session()
     await asyncio.gather(
-        *(runtime.remember(session.id, f"fact {n}") for n in range(8)), turn(runtime, session)
+        *(runtime.remember(f"fact {n}", session_id=session.id) for n in range(8)), turn(runtime, session)
     )
     facts = (await runtime.get_session(session.id)).memory.facts
     assert {f.text for f in facts} == {f"fact {n}" for n in range(8)}
@@ -181,8 +181,8 @@ async def test_secrets_are_not_remembered(run):
     )
     session = await runtime.start_session(window=SMALL, preferences={"note": f"use {key}"})
     await turn(runtime, session, f"remember that the api key is {key}")
-    await runtime.remember(session.id, f"the key is {key}")
-    await runtime.pin(session.id, f"always use {key}")
+    await runtime.remember(f"the key is {key}", session_id=session.id)
+    await runtime.pin(f"always use {key}", session_id=session.id)
     await runtime.set_preferences(session.id, {"other": f"or {key}", "password": "hunter2x"})
     await turn(runtime, session, "hi", model=ModelConfig(name="m", options={"api_key": key}))
     await turn(runtime, session, "hi", planner_hints={"hint": key})

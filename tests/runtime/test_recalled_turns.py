@@ -89,7 +89,7 @@ async def test_the_recall_tool_finds_whole_turns_and_facts(run):
         )
     )
     session = await runtime.start_session(window=SMALL)
-    await runtime.remember(session.id, "the boiler is from 2011")
+    await runtime.remember("the boiler is from 2011", session_id=session.id)
     await fill(runtime, session, "The boiler leaks at the valve")
     result = await turn(runtime, session, "go")
     found = json.loads(next(s.detail["content"] for s in result.steps if s.type == "tool_result"))

@@ -106,7 +106,8 @@ def test_commands_begin_with_a_slash(cli):
         assert f"  {command} " in shown
     new, old = list_sessions(cli)
     assert (old["id"], new["name"]) == (first, None)
-    assert old["memory"]["facts"][-1]["text"] == "the cat is black"
+    facts = json.loads(cli("facts", "list", "--json").stdout)["facts"]
+    assert facts[-1]["text"] == "the cat is black"
     assert "this is not said any more" not in cli("search", "said").stdout
 
 

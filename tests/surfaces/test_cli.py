@@ -422,7 +422,8 @@ def test_ask_can_continue_a_session(cli):
     assert cli("ask", black, "--session", session, **NO_HOME).returncode == 0
     shown = json.loads(cli("show", session, "--json").stdout)
     assert shown["session"]["status"] == "active"
-    assert [fact["text"] for fact in shown["session"]["memory"]["facts"]] == [
+    facts = json.loads(cli("facts", "list", "--json").stdout)["facts"]
+    assert [fact["text"] for fact in facts] == [
         "the front door is green",
         "the cat is black",
     ]

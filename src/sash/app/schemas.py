@@ -226,6 +226,13 @@ class PinList:
 
 
 @dataclass(frozen=True, slots=True)
+class PreferenceList:
+    """The preferences with which new sessions start."""
+
+    preferences: Object
+
+
+@dataclass(frozen=True, slots=True)
 class ContextPart:
     name: str
     tokens: int

@@ -21,7 +21,8 @@ from sash.errors import Forbidden, HomeUnavailable
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
+from sash.values.owner_notes import OwnerNotes
+from sash.values.requests import Approve, Ask, Note, PinRequest, SendMessage, StartSession
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 MESSAGES_AT_ONCE = 32
@@ -82,6 +83,12 @@ class AgentService:
         caller.need("converse")
         await self._check_act(caller, session_id)
         return await self.runtime.end_session(session_id, owner=caller.owner, reason=reason)
+
+    async def reset_session(self, caller: Caller, session_id: str) -> Session:
+        """Empty the window of a session. Its transcript stays."""
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        return await self.runtime.reset_session(session_id, owner=caller.owner)
 
     async def delete_session(self, caller: Caller, session_id: str) -> None:
         caller.need("converse")
@@ -260,25 +267,47 @@ class AgentService:
         async with self.shares.use(caller.owner, "report"):
             return await self.runtime.context_report(session_id, owner=caller.owner)
 
-    async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        return await self.runtime.remember(session_id, note.text, owner=caller.owner)
+    async def remember(self, caller: Caller, note: Note, session_id: str | None = None) -> Fact:
+        await self._check_notes(caller, session_id)
+        return await self.runtime.remember(note.text, session_id=session_id, owner=caller.owner)
 
-    async def forget(self, caller: Caller, session_id: str, fact_id: str) -> Fact:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        return await self.runtime.drop_fact(session_id, fact_id, owner=caller.owner)
+    async def list_facts(self, caller: Caller, session_id: str | None = None) -> tuple[Fact, ...]:
+        """Return the facts of the caller's owner, or only those of a session."""
+        caller.need("read")
+        return await self.runtime.list_facts(session_id=session_id, owner=caller.owner)
 
-    async def pin(self, caller: Caller, session_id: str, note: Note) -> Pin:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        return await self.runtime.pin(session_id, note.text, owner=caller.owner)
+    async def edit_fact(
+        self, caller: Caller, fact_id: str, note: Note, session_id: str | None = None
+    ) -> Fact:
+        await self._check_notes(caller, session_id)
+        return await self.runtime.edit_fact(fact_id, note.text, session_id=session_id, owner=caller.owner)
 
-    async def unpin(self, caller: Caller, session_id: str, pin_id: str) -> None:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        await self.runtime.unpin(session_id, pin_id, owner=caller.owner)
+    async def forget(self, caller: Caller, fact_id: str, session_id: str | None = None) -> Fact:
+        await self._check_notes(caller, session_id)
+        return await self.runtime.drop_fact(fact_id, session_id=session_id, owner=caller.owner)
+
+    async def pin(self, caller: Caller, pin: PinRequest, session_id: str | None = None) -> Pin:
+        await self._check_pins(caller, session_id)
+        return await self.runtime.pin(
+            pin.text, entity_id=pin.entity_id, session_id=session_id, owner=caller.owner
+        )
+
+    async def list_pins(self, caller: Caller, session_id: str | None = None) -> tuple[Pin, ...]:
+        """Return the pins of the caller's owner, or only those of a session."""
+        caller.need("read")
+        return await self.runtime.list_pins(session_id=session_id, owner=caller.owner)
+
+    async def unpin(self, caller: Caller, pin_id: str, session_id: str | None = None) -> None:
+        await self._check_pins(caller, session_id)
+        await self.runtime.unpin(pin_id, session_id=session_id, owner=caller.owner)
+
+    async def owner_notes(self, caller: Caller) -> OwnerNotes:
+        caller.need("read")
+        return await self.runtime.owner_notes(owner=caller.owner)
+
+    async def set_owner_preferences(self, caller: Caller, preferences: dict[str, Any]) -> OwnerNotes:
+        await self._check_pins(caller)
+        return await self.runtime.set_owner_preferences(preferences, owner=caller.owner)
 
     async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
         caller.need("converse")
@@ -338,6 +367,21 @@ class AgentService:
                 "session, or use a token with that scope",
                 scope="act",
             )
+
+    async def _check_notes(self, caller: Caller, session_id: str | None) -> None:
+        """Raise Forbidden if the caller may not change the notes of a session, or of the owner."""
+        caller.need("converse")
+        if session_id is not None:
+            await self._check_act(caller, session_id)
+
+    async def _check_pins(self, caller: Caller, session_id: str | None = None) -> None:
+        """Check the rules of notes. Pins and preferences of the owner also need `act` if a session may act.
+
+        A pin reads like an order, and it reaches all sessions of the owner, those that may act too.
+        """
+        await self._check_notes(caller, session_id)
+        if session_id is None and self.runtime.operator.policy.allow_actuation:
+            caller.need("act")
 
     async def _check_approver(self, caller: Caller, continuation_id: str) -> None:
         """Raise Forbidden if the caller may not approve actions of this turn, by the policy in force."""

@@ -33,6 +33,7 @@ _CODES = {
     "session_ended": EXIT_CONFLICT,
     "session_busy": EXIT_CONFLICT,
     "key_reused": EXIT_CONFLICT,
+    "notes_changed": EXIT_CONFLICT,
     "session_changed": EXIT_CONFLICT,
     "continuation_final": EXIT_CONFLICT,
     "continuation_open": EXIT_CONFLICT,

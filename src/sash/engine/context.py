@@ -5,23 +5,24 @@
 
 The stable parts are byte-identical from turn to turn until the next eviction, so that a provider's prompt
 cache keeps hitting. Facts and pins that are newer than the last eviction stand after the window until the
-next eviction. The time of a message stays in that message.
+next eviction. This also holds for those of the owner, which another session may have added. The time of a
+message stays in that message.
 """
 
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from functools import lru_cache
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from sash.home.briefing import HomeBriefing
 from sash.memory.digest import build_digest
 from sash.memory.tokens import TOKENS_PER_REPLY, TokenCounter
 from sash.memory.window import Window, split_groups
 from sash.values.messages import MessageEntry, turns
-from sash.values.sessions import Session
+from sash.values.owner_notes import OwnerNotes
+from sash.values.sessions import Session, SessionMemory
 
 RULES = """\
 - Answer in the user's language, briefly and plainly: first what was asked, then what matters about it. Your \
@@ -60,19 +61,33 @@ class Context:
     tools: list[dict[str, Any]]
 
 
+class _KnownMemory(NamedTuple):
+    """The parts that were written for a session's memory, its preferences and the owner's notes."""
+
+    memory: SessionMemory
+    preferences: dict[str, Any]
+    notes: OwnerNotes
+    parts: tuple[Part, Part]
+
+    def is_of(self, session: Session, notes: OwnerNotes) -> bool:
+        is_same = self.memory is session.memory and self.preferences is session.preferences
+        return is_same and self.notes == notes
+
+
 class ContextBuilder:
     """Builds contexts. Parts that stay the same from turn to turn are written and counted once."""
 
     def __init__(self, counter: TokenCounter, system_prompt: str = SYSTEM_PROMPT) -> None:
         self._counter = counter
         self._system_prompt = system_prompt
-        self._memories: OrderedDict[str, tuple[Any, Any, tuple[Part, Part]]] = OrderedDict()
+        self._memories: OrderedDict[str, _KnownMemory] = OrderedDict()
         self._count = lru_cache(_MEMORIES_KEPT)(counter.count_message)
         self._tools: tuple[list[dict[str, Any]], int] = ([], 0)
 
     def build(
         self,
         session: Session,
+        notes: OwnerNotes,
         window: Window,
         rendered: Sequence[dict[str, Any]],
         tools: list[dict[str, Any]],
@@ -81,13 +96,15 @@ class ContextBuilder:
         home: HomeBriefing | None = None,
         last_k: int | None = None,
     ) -> Context:
-        """Put the parts of the prompt in order. `tail` has the name and text of each part that changes.
+        """Put the parts of the prompt in order. `notes` are those of the session's owner.
+
+        `tail` has the name and text of each part that changes.
 
         `last_k` is for a model that answers only this turn, because the provider has no cached prompt for
         that model. It sees the last `last_k` messages of the window word for word, and a digest of the
         earlier ones.
         """
-        memory, notes = self._memory(session)
+        memory, new_notes = self._memory(session, notes)
         parts = [
             self._text("system", self._system_prompt, stable=True),
             Part("tools", (), self._count_tools(tools), stable=True),
@@ -99,7 +116,7 @@ class ContextBuilder:
             parts.append(Part("window", tuple(rendered), window.tokens + changed, stable=True))
         else:
             parts += self._transfer(window, rendered, last_k)
-        parts.append(notes)
+        parts.append(new_notes)
         parts += [self._text(name, text, stable=False) for name, text in tail if text]
         parts = [part for part in parts if part.tokens]
         messages = tuple(chain.from_iterable([part.messages for part in parts]))
@@ -125,19 +142,20 @@ class ContextBuilder:
             message["volatile"] = True
         return Part(name, (message,), self._count(text), stable)
 
-    def _memory(self, session: Session) -> tuple[Part, Part]:
+    def _memory(self, session: Session, notes: OwnerNotes) -> tuple[Part, Part]:
         """Return the stable and the new part of a session's memory, both cached until the memory changes."""
-        memory, preferences = session.memory, session.preferences
         known = self._memories.get(session.id)
-        if known is None or known[0] is not memory or known[1] is not preferences:
+        if known is None or not known.is_of(session, notes):
             parts = (
-                self._text("memory", _memory_text(session), stable=True),
-                self._text("notes", _notes_text(session), stable=False),
+                self._text("memory", _memory_text(session, notes), stable=True),
+                self._text("notes", _notes_text(session, notes), stable=False),
             )
-            known = self._memories[session.id] = (memory, preferences, parts)
+            known = self._memories[session.id] = _KnownMemory(
+                session.memory, session.preferences, notes, parts
+            )
             if len(self._memories) > _MEMORIES_KEPT:
                 self._memories.popitem(last=False)
-        return known[2]
+        return known.parts
 
     def _count_tools(self, tools: list[dict[str, Any]]) -> int:
         if not tools:
@@ -189,28 +207,34 @@ def hints_text(hints: dict[str, Any]) -> str:
     return f"Hints for this turn:\n{lines}"
 
 
-def _memory_text(session: Session) -> str:
+def _memory_text(session: Session, notes: OwnerNotes) -> str:
     memory, preferences = session.memory, session.preferences
     return _sections(
         ("Where the user is", [session.area] if session.area else []),
         ("What the user prefers", [f"{key}: {value}" for key, value in sorted(preferences.items())]),
-        ("Always keep in mind", [pin.text for pin in memory.pins if not _is_new(session, pin.created_at)]),
-        ("What is known", [fact.text for fact in memory.facts if not _is_new(session, fact.created_at)]),
+        *_note_sections(session, notes, is_new=False),
         ("Earlier turns, summarised", [memory.summary] if memory.summary else []),
         ("Earlier turns, shortened", [memory.digest] if memory.digest else []),
     )
 
 
-def _notes_text(session: Session) -> str:
-    memory = session.memory
-    return _sections(
-        ("Always keep in mind", [pin.text for pin in memory.pins if _is_new(session, pin.created_at)]),
-        ("What is known", [fact.text for fact in memory.facts if _is_new(session, fact.created_at)]),
-    )
+def _notes_text(session: Session, notes: OwnerNotes) -> str:
+    return _sections(*_note_sections(session, notes, is_new=True))
 
 
-def _is_new(session: Session, created_at: datetime) -> bool:
-    return created_at > (session.memory.cut_at or session.created_at)
+def _note_sections(session: Session, notes: OwnerNotes, *, is_new: bool) -> list[tuple[str, list[str]]]:
+    """Return the pins and facts that are newer than the last eviction, or those that are not."""
+    memory, last_cut_at = session.memory, session.memory.cut_at or session.created_at
+    pins = [pin.text for pin in (*notes.pins, *memory.pins) if (pin.created_at > last_cut_at) == is_new]
+    facts = [
+        fact.text
+        for fact in (*notes.facts, *memory.facts)
+        if ((fact.updated_at or fact.created_at) > last_cut_at) == is_new
+    ]
+    return [
+        ("Always keep in mind", list(dict.fromkeys(filter(None, pins)))),
+        ("What is known", list(dict.fromkeys(facts))),
+    ]
 
 
 def _sections(*sections: tuple[str, list[str]]) -> str:

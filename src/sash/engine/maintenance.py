@@ -70,10 +70,12 @@ class Maintenance:
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Start to embed and summarise messages that a session's window evicted, in the background."""
+        """Start to embed evicted turns, and to summarise `evicted`, in the background. A reset evicts nothing
+        that a summary may have.
+        """
         if self._embedder is not None:
             self._spawn("vectors", session, self._embed(self._embedder, session))
-        if self._summaries:
+        if self._summaries and evicted:
             self._spawn("summary", session, self._summarise(session, evicted))
 
     async def close(self) -> None:
@@ -180,7 +182,8 @@ class Maintenance:
 
         def change(latest: Session) -> Session:
             memory = latest.memory
-            if summary and memory.summary == session.memory.summary and memory.digest.startswith(covered):
+            is_same = (memory.summary, memory.reset_at) == (session.memory.summary, session.memory.reset_at)
+            if summary and is_same and memory.digest.startswith(covered):
                 memory = replace(memory, summary=summary, digest=memory.digest[len(covered) :].lstrip("\n"))
             return replace(latest, memory=memory, stats=latest.stats + spent)
 

@@ -1,33 +1,44 @@
-"""The agent's tools for its memory: remember, forget, recall."""
+"""The agent's tools for its memory: start over, remember, forget, recall."""
 
+import json
 from collections.abc import Iterator
-from datetime import tzinfo
+from dataclasses import replace
+from datetime import datetime, tzinfo
 from typing import Any
 
-from sash.engine.notes import Notes
+from sash.engine.notes import Notes, read_owner_notes
 from sash.engine.recall import RecalledTurn, recall
 from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
+from sash.ports.session_rules import change_session
 from sash.ports.store import Store
 from sash.ports.tools import ToolContext, ToolSpec
+from sash.values.clock import Clock
 from sash.values.requests import Note
+from sash.values.sessions import Session
+from sash.values.steps import RESET_RESULT, RESET_TOOL
 
 MAX_TURNS = 5
 
 
 def memory_tools(
-    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None
+    store: Store, notes: Notes, embedder: Embedder | None, zone: tzinfo | None, clock: Clock
 ) -> Iterator[ToolSpec]:
-    """Yield the tools `remember`, `forget` and `recall`."""
+    """Yield the tools `reset_conversation`, `remember`, `forget` and `recall`."""
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
-        note = Note(text=arguments["text"])
-        fact = await notes.remember(context.session.owner, context.session.id, note)
+        note, session = Note(text=arguments["text"]), context.session
+        await store.get_session(session.owner, session.id)  # An erased owner gets no new notes.
+        fact = await notes.remember(session.owner, None, note)
         return {"fact": fact.text, "id": fact.id}
 
     async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:
-        about = Note(text=arguments["about"])
-        gone = await notes.forget(context.session.owner, context.session.id, about)
+        about, session = Note(text=arguments["about"]), context.session
+        gone = [
+            fact
+            for session_id in (None, session.id)
+            for fact in await notes.forget(session.owner, session_id, about)
+        ]
         return {"forgotten": [fact.text for fact in gone]}
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
@@ -35,13 +46,27 @@ def memory_tools(
         stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, embedder)
-        facts = [f.text for f in session.memory.facts if _matches_any(f.text, stems)]
+        known = (*(await read_owner_notes(store, session.owner)).facts, *session.memory.facts)
+        facts = [text for text in dict.fromkeys(f.text for f in known) if _matches_any(text, stems)]
         turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in turns]}
 
+    async def reset(arguments: dict[str, Any], context: ToolContext) -> dict[str, bool]:
+        """Drop the summary now. The end of the turn evicts the earlier turns."""
+        session = context.session
+        await change_session(store, session.owner, session.id, lambda found: drop_summary(found, clock.now()))
+        return dict(json.loads(RESET_RESULT))
+
+    yield ToolSpec(
+        RESET_TOOL,
+        "Start over: show no earlier turn of this conversation from now on. Facts and the transcript stay.",
+        _schema(),
+        reset,
+        safety="idempotent",
+    )
     yield ToolSpec(
         "remember",
-        "Note a fact that the user wants you to keep in mind for the whole session.",
+        "Note a fact that the user wants you to keep in mind, in this and all later conversations.",
         _schema(text="The fact, in one sentence."),
         remember,
         safety="idempotent",
@@ -60,6 +85,11 @@ def memory_tools(
         look_back,
         safety="idempotent",
     )
+
+
+def drop_summary(session: Session, now: datetime) -> Session:
+    """Return a session whose summary says nothing of the turns before a reset."""
+    return replace(session, memory=replace(session.memory, summary="", reset_at=now))
 
 
 def _matches_any(text: str, stems: list[str]) -> bool:

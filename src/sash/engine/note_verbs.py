@@ -1,39 +1,73 @@
-"""The runtime's methods for the notes of a session: facts, pins and preferences."""
+"""The runtime's methods for notes: facts, pins and preferences, of a session or of its owner."""
 
 from typing import Any
 
 from sash.engine.notes import Notes
-from sash.values.requests import Note, Preferences
+from sash.values.owner_notes import OwnerNotes
+from sash.values.requests import Note, PinRequest, Preferences
 from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
 
 
 class NoteVerbs:
-    """Methods for notes. A note is part of the context of every later turn."""
+    """Methods for notes. A note is part of the context of every later turn.
+
+    With a `session_id`, a note belongs to that session. Without one it belongs to the owner, and all sessions
+    of the owner know it.
+    """
 
     _notes: Notes
 
-    async def remember(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Fact:
-        """Keep a fact for as long as the session lives. A fact with the same text is returned instead."""
+    async def remember(self, text: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER) -> Fact:
+        """Keep a fact and return it. If a fact with the same text exists, return that one."""
         return await self._notes.remember(owner, session_id, Note(text=text))
 
-    async def forget(self, session_id: str, about: str, *, owner: str = DEFAULT_OWNER) -> tuple[Fact, ...]:
+    async def edit_fact(
+        self, fact_id: str, text: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER
+    ) -> Fact:
+        """Replace the text of a fact and return the fact. Raise `NoteNotFound` if the id is unknown."""
+        return await self._notes.edit_fact(owner, session_id, fact_id, Note(text=text))
+
+    async def forget(
+        self, about: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER
+    ) -> tuple[Fact, ...]:
         """Drop the fact with the id `about`, or all facts that contain every word of `about`.
 
         Return the dropped facts.
         """
         return await self._notes.forget(owner, session_id, Note(text=about))
 
-    async def drop_fact(self, session_id: str, fact_id: str, *, owner: str = DEFAULT_OWNER) -> Fact:
+    async def drop_fact(
+        self, fact_id: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER
+    ) -> Fact:
         """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         return await self._notes.drop_fact(owner, session_id, fact_id)
 
-    async def pin(self, session_id: str, text: str, *, owner: str = DEFAULT_OWNER) -> Pin:
-        """Add a text to every later context of a session, and return the new pin."""
-        return await self._notes.pin(owner, session_id, Note(text=text))
+    async def list_facts(
+        self, *, session_id: str | None = None, owner: str = DEFAULT_OWNER
+    ) -> tuple[Fact, ...]:
+        """Return the facts of the owner, or only those of a session."""
+        return (await self._notes.read(owner, session_id)).facts
 
-    async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
+    async def pin(
+        self,
+        text: str | None = None,
+        *,
+        entity_id: str | None = None,
+        session_id: str | None = None,
+        owner: str = DEFAULT_OWNER,
+    ) -> Pin:
+        """Add a text or the state of an entity to every later context, and return the new pin."""
+        return await self._notes.pin(owner, session_id, PinRequest(text=text, entity_id=entity_id))
+
+    async def unpin(self, pin_id: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER) -> None:
         """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
         await self._notes.unpin(owner, session_id, pin_id)
+
+    async def list_pins(
+        self, *, session_id: str | None = None, owner: str = DEFAULT_OWNER
+    ) -> tuple[Pin, ...]:
+        """Return the pins of the owner, or only those of a session."""
+        return (await self._notes.read(owner, session_id)).pins
 
     async def set_preferences(
         self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
@@ -41,3 +75,13 @@ class NoteVerbs:
         """Change some preferences of a session and return the session. A value of None deletes the key."""
         changes = Preferences(preferences={} if preferences is None else preferences)
         return await self._notes.prefer(owner, session_id, changes)
+
+    async def owner_notes(self, *, owner: str = DEFAULT_OWNER) -> OwnerNotes:
+        """Return the facts, pins and preferences of an owner."""
+        return await self._notes.read_owner(owner)
+
+    async def set_owner_preferences(
+        self, preferences: dict[str, Any], *, owner: str = DEFAULT_OWNER
+    ) -> OwnerNotes:
+        """Change some preferences of an owner. New sessions start with them. None deletes a key."""
+        return await self._notes.prefer_always(owner, Preferences(preferences=preferences))

@@ -1,46 +1,81 @@
-"""The notes that a session keeps outside of its transcript: facts, pins and preferences."""
+"""The notes outside of transcripts: facts and pins of a session or of an owner, and preferences.
+
+The notes of an owner are known in all sessions of that owner. The notes of a session stay in it.
+"""
 
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from sash.engine.redaction import redact, redact_json
-from sash.errors import InvalidInput, NoteNotFound
+from sash.errors import InvalidInput, NoteNotFound, SashError
 from sash.memory.words import extract_stems, split_words
-from sash.ports.session_rules import change_session
+from sash.ports.session_rules import change_owner_notes, change_session
 from sash.ports.store import Store
 from sash.values.clock import Clock
-from sash.values.requests import Note, Preferences
-from sash.values.sessions import Fact, Pin, Session
+from sash.values.owner_notes import OwnerNotes
+from sash.values.requests import Note, PinRequest, Preferences
+from sash.values.sessions import Fact, Pin, Scope, Session, SessionMemory
 
 MAX_NOTES = 50
 MAX_PREFERENCES_BYTES = 4096
 
+N = TypeVar("N", Fact, Pin)
+Memory = SessionMemory | OwnerNotes
+
+_logger = logging.getLogger(__name__)
+
 
 class Notes:
-    """Changes the notes of sessions, also while a turn runs."""
+    """Changes notes, also while a turn runs. Without a session id, the notes are those of the owner."""
 
     def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
         self._store = store
         self._clock = clock
         self._new_id = new_id
 
-    async def remember(self, owner: str, session_id: str, note: Note) -> Fact:
+    async def read(self, owner: str, session_id: str | None) -> Memory:
+        """Return the memory of a session, or the notes of the owner."""
+        if session_id is None:
+            return await self.read_owner(owner)
+        return (await self._store.get_session(owner, session_id)).memory
+
+    async def read_owner(self, owner: str) -> OwnerNotes:
+        return await self._store.owner_notes(owner)
+
+    async def remember(self, owner: str, session_id: str | None, note: Note) -> Fact:
         """Keep a fact and return it. If a fact with the same text exists, return that one."""
-        fact = Fact(self._new_id(), redact(note.text), self._clock.now())
+        fact = Fact(self._new_id(), redact(note.text), self._clock.now(), scope=_scope(session_id))
 
-        def change(session: Session) -> Session:
-            facts = session.memory.facts
-            if any(known.text == fact.text for known in facts):
-                return session
-            _check_room("facts", facts)
-            return replace(session, memory=replace(session.memory, facts=(*facts, fact)))
+        def change(memory: Memory) -> Memory:
+            if any(known.text == fact.text for known in memory.facts):
+                return memory
+            _check_room("facts", memory.facts, session_id)
+            return replace(memory, facts=(*memory.facts, fact))
 
-        changed = await change_session(self._store, owner, session_id, change)
-        return next(known for known in changed.memory.facts if known.text == fact.text)
+        changed = await self._change(owner, session_id, change)
+        return next(known for known in changed.facts if known.text == fact.text)
 
-    async def forget(self, owner: str, session_id: str, about: Note) -> tuple[Fact, ...]:
+    async def edit_fact(self, owner: str, session_id: str | None, fact_id: str, note: Note) -> Fact:
+        """Replace the text of a fact and return the fact. Raise `NoteNotFound` if the id is unknown."""
+        text, now = redact(note.text), self._clock.now()
+
+        def change(memory: Memory) -> Memory:
+            _find(memory.facts, fact_id, "fact", session_id)
+            return replace(
+                memory,
+                facts=tuple(
+                    replace(fact, text=text, updated_at=now) if fact.id == fact_id else fact
+                    for fact in memory.facts
+                ),
+            )
+
+        changed = await self._change(owner, session_id, change)
+        return _find(changed.facts, fact_id, "fact", session_id)
+
+    async def forget(self, owner: str, session_id: str | None, about: Note) -> tuple[Fact, ...]:
         """Drop the fact with the id `about`, or all facts that contain every important word of `about`.
 
         Return the dropped facts.
@@ -51,65 +86,120 @@ class Notes:
             owner, session_id, lambda fact: fact.id == about.text or _has_all(fact.text, stems)
         )
 
-    async def drop_fact(self, owner: str, session_id: str, fact_id: str) -> Fact:
+    async def drop_fact(self, owner: str, session_id: str | None, fact_id: str) -> Fact:
         """Drop a fact by its id and return it. Raise `NoteNotFound` if the id is unknown."""
         gone = await self._drop_facts(owner, session_id, lambda fact: fact.id == fact_id)
-        if not gone:
-            raise NoteNotFound(
-                f"there is no fact {fact_id!r:.80} in session {session_id}", session_id=session_id
-            )
-        return gone[0]
+        return _find(gone, fact_id, "fact", session_id)
 
     async def _drop_facts(
-        self, owner: str, session_id: str, is_gone: Callable[[Fact], bool]
+        self, owner: str, session_id: str | None, is_gone: Callable[[Fact], bool]
     ) -> tuple[Fact, ...]:
         gone: list[Fact] = []
 
-        def change(session: Session) -> Session:
-            facts = session.memory.facts
-            gone[:] = filter(is_gone, facts)
-            left = tuple(fact for fact in facts if fact not in gone)
-            return replace(session, memory=replace(session.memory, facts=left)) if gone else session
+        def change(memory: Memory) -> Memory:
+            gone[:] = filter(is_gone, memory.facts)
+            left = tuple(fact for fact in memory.facts if fact not in gone)
+            return replace(memory, facts=left) if gone else memory
 
-        await change_session(self._store, owner, session_id, change)
+        await self._change(owner, session_id, change)
         return tuple(gone)
 
-    async def pin(self, owner: str, session_id: str, note: Note) -> Pin:
-        """Add a pin and return it. Raise `InvalidInput` if the session has the maximum number of pins."""
-        pin = Pin(self._new_id(), redact(note.text), self._clock.now())
+    async def pin(self, owner: str, session_id: str | None, request: PinRequest) -> Pin:
+        """Add a pin and return it. Raise `InvalidInput` if there are the maximum number of pins."""
+        pin = Pin(
+            self._new_id(),
+            redact(request.text or ""),
+            self._clock.now(),
+            entity_id=request.entity_id,
+            scope=_scope(session_id),
+        )
 
-        def change(session: Session) -> Session:
-            _check_room("pins", session.memory.pins)
-            return replace(session, memory=replace(session.memory, pins=(*session.memory.pins, pin)))
+        def change(memory: Memory) -> Memory:
+            _check_room("pins", memory.pins, session_id)
+            return replace(memory, pins=(*memory.pins, pin))
 
-        await change_session(self._store, owner, session_id, change)
+        await self._change(owner, session_id, change)
         return pin
 
-    async def unpin(self, owner: str, session_id: str, pin_id: str) -> None:
+    async def unpin(self, owner: str, session_id: str | None, pin_id: str) -> None:
         """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
 
-        def change(session: Session) -> Session:
-            left = tuple(pin for pin in session.memory.pins if pin.id != pin_id)
-            if len(left) == len(session.memory.pins):
-                raise NoteNotFound(f"there is no pin {pin_id} in session {session_id}", session_id=session_id)
-            return replace(session, memory=replace(session.memory, pins=left))
+        def change(memory: Memory) -> Memory:
+            _find(memory.pins, pin_id, "pin", session_id)
+            return replace(memory, pins=tuple(pin for pin in memory.pins if pin.id != pin_id))
 
-        await change_session(self._store, owner, session_id, change)
+        await self._change(owner, session_id, change)
 
     async def prefer(self, owner: str, session_id: str, new: Preferences) -> Session:
         """Change some preferences of a session and return the session. A value of None deletes the key."""
 
         def change(session: Session) -> Session:
-            merged = session.preferences | new.preferences
-            kept = {key: value for key, value in merged.items() if value is not None}
-            return replace(session, preferences=clean_preferences(kept))
+            return replace(session, preferences=_merge_preferences(session.preferences, new))
 
         return await change_session(self._store, owner, session_id, change)
+
+    async def prefer_always(self, owner: str, new: Preferences) -> OwnerNotes:
+        """Change some preferences of an owner. New sessions start with them."""
+
+        def change(notes: OwnerNotes) -> OwnerNotes:
+            return replace(notes, preferences=_merge_preferences(notes.preferences, new))
+
+        return await change_owner_notes(self._store, owner, change)
+
+    async def _change(self, owner: str, session_id: str | None, change: Callable[[Memory], Memory]) -> Memory:
+        """Change the memory of a session or the notes of the owner, and return the result."""
+        if session_id is None:
+            return await change_owner_notes(self._store, owner, lambda notes: _as_notes(change(notes)))
+
+        def change_memory(session: Session) -> Session:
+            memory = change(session.memory)
+            if memory is session.memory:
+                return session
+            return replace(session, memory=_as_memory(memory))
+
+        return (await change_session(self._store, owner, session_id, change_memory)).memory
+
+
+async def read_owner_notes(store: Store, owner: str) -> OwnerNotes:
+    """Return the notes of an owner, for a prompt. If they are damaged, log that and return no notes."""
+    try:
+        return await store.owner_notes(owner)
+    except SashError as error:
+        _logger.warning("the notes of an owner cannot be read: %s", error.message)
+        return OwnerNotes(owner)
+
+
+def _as_notes(memory: Memory) -> OwnerNotes:
+    assert isinstance(memory, OwnerNotes)
+    return memory
+
+
+def _as_memory(memory: Memory) -> SessionMemory:
+    assert isinstance(memory, SessionMemory)
+    return memory
+
+
+def _scope(session_id: str | None) -> Scope:
+    return "owner" if session_id is None else "session"
+
+
+def _find(notes: Iterable[N], note_id: str, what: str, session_id: str | None) -> N:
+    """Return the note with an id. Raise `NoteNotFound` if there is none."""
+    for note in notes:
+        if note.id == note_id:
+            return note
+    where = "for you" if session_id is None else f"in session {session_id}"
+    raise NoteNotFound(f"there is no {what} {note_id!r:.80} {where}", session_id=session_id)
 
 
 def _has_all(text: str, stems: list[str]) -> bool:
     words = split_words(text)
     return bool(stems) and all(any(word.startswith(stem) for word in words) for stem in stems)
+
+
+def _merge_preferences(preferences: dict[str, Any], new: Preferences) -> dict[str, Any]:
+    merged = preferences | new.preferences
+    return clean_preferences({key: value for key, value in merged.items() if value is not None})
 
 
 def clean_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
@@ -123,6 +213,7 @@ def clean_preferences(preferences: dict[str, Any]) -> dict[str, Any]:
     return clean
 
 
-def _check_room(what: str, notes: tuple[Any, ...]) -> None:
+def _check_room(what: str, notes: tuple[Any, ...], session_id: str | None) -> None:
     if len(notes) >= MAX_NOTES:
-        raise InvalidInput(f"a session keeps at most {MAX_NOTES} {what}: remove some of them first")
+        keeper = "an owner" if session_id is None else "a session"
+        raise InvalidInput(f"{keeper} keeps at most {MAX_NOTES} {what}: remove some of them first")

@@ -1,5 +1,6 @@
 """The parts that all turns of one runtime share."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,8 @@ from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
-from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
+from sash.errors import HomeUnavailable
+from sash.home.briefing import MAX_TOKENS, HomeBriefing, describe_pinned, write_briefing
 from sash.home.live_home import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
@@ -26,6 +28,7 @@ from sash.ports.store import Store
 from sash.ports.tools import ToolRegistry
 from sash.values.clock import Clock
 from sash.values.ids import Ulids
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import ModelConfig, OperatorLimits, Session
 
 
@@ -74,6 +77,18 @@ class Parts:
         max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         now = self.local_time.format(self.clock.now())
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
+
+    def describe_pinned(self, session: Session, notes: OwnerNotes) -> str:
+        """Return the present states of the entities that a session or its owner has pinned.
+
+        The text is empty without such a pin, without a home, or while the home is unavailable.
+        """
+        pinned = [pin.entity_id for pin in (*notes.pins, *session.memory.pins) if pin.entity_id]
+        if self.home is None or not pinned:
+            return ""
+        with suppress(HomeUnavailable):
+            return describe_pinned(self.home.index, pinned)
+        return ""
 
     async def clean_result(self, owner: str, result: Any) -> Any:
         """Return the result of a tool as JSON values without secrets; other objects become text."""

@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from sash.engine.context import prefix_share, report
+from sash.engine.notes import read_owner_notes
 from sash.engine.session_verbs import SessionVerbs
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
@@ -37,8 +38,10 @@ class ReportVerbs(SessionVerbs):
         rendered = (
             [*cached.rendered.values()] if cached else list(map(parts.renderer.render, window.messages))
         )
+        notes = await read_owner_notes(parts.store, owner)
+        tail = [("pinned", parts.describe_pinned(session, notes))]
         context = parts.contexts.build(
-            session, Window.restore(window), rendered, parts.tools.schemas, home=briefing
+            session, notes, Window.restore(window), rendered, parts.tools.schemas, tail, home=briefing
         )
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)

@@ -68,7 +68,7 @@ class RuntimeOptions(TypedDict, total=False):
     intents: Iterable[Intents]
     """They answer sentences without a model, and are asked in this order. Default: memory, undo, home."""
     memory_tools: bool
-    """Whether the agent has the tools `remember`, `forget` and `recall`. Default: True."""
+    """Whether the agent has tools for its memory, such as `remember` and `recall`. Default: True."""
     system_prompt: str
     catalog: Catalog
     """Prices and context windows of models."""
@@ -125,7 +125,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         self._notes = Notes(store, clock, lambda: ids.new(clock.now()))
         all_tools = [*tools]
         if options.get("memory_tools", True):
-            all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone)
+            all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone, clock)
         home = options.get("home")
         live_home = None if home is None else LiveHome(home)
         if live_home is not None:

@@ -146,8 +146,14 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     for stored in bundle.messages:
         # A message may have a text and attachments of the maximum size.
         check_size(stored.message.size, 2 * REDACTION_FACTOR * rules.max_message_bytes)
+    memory = bundle.session.memory
     session = replace(
         bundle.session,
+        memory=replace(
+            memory,
+            facts=tuple(replace(fact, scope="session") for fact in memory.facts),
+            pins=tuple(replace(pin, scope="session") for pin in memory.pins),
+        ),
         owner=rules.owner,
         version=bundle.session.version + 1,
         preferences=clean_preferences(bundle.session.preferences),
@@ -262,7 +268,7 @@ def _list_times(bundle: Bundle) -> Iterator[datetime]:
     session = bundle.session
     yield from (session.created_at, session.updated_at)
     yield from () if session.memory.cut_at is None else (session.memory.cut_at,)
-    yield from (fact.created_at for fact in session.memory.facts)
+    yield from (fact.updated_at or fact.created_at for fact in session.memory.facts)
     yield from (pin.created_at for pin in session.memory.pins)
     for continuation in bundle.continuations:
         yield from (continuation.created_at, continuation.updated_at)

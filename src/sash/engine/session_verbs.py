@@ -8,14 +8,16 @@ from typing import Any
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
-from sash.engine.notes import clean_preferences
+from sash.engine.memory_tools import drop_summary
+from sash.engine.notes import clean_preferences, read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
+from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
-from sash.ports.session_rules import change_session, check_active
+from sash.ports.session_rules import change_session, check_active, retry_on_change
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
@@ -84,7 +86,7 @@ class SessionVerbs:
     ) -> Session:
         """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
         session = replace(
-            self._make_session(request, owner),
+            await self._make_session(request, owner),
             context={} if context is None else clean_object(check_json(context)),
             is_one_question=is_one_question,
         )
@@ -100,22 +102,24 @@ class SessionVerbs:
         With `reopen`, an expired session of that name becomes active again instead. This is one atomic write:
         callers that open the same name at the same time get the same session.
         """
-        session = self._make_session(request, owner)
+        session = await self._make_session(request, owner)
         named = None if session.name is None else await self._parts.store.find_session(owner, session.name)
         if named is None or named.status != "active":
             await self._check_room(owner)
         return await self._parts.store.open_session(session, reopen=reopen)
 
-    def _make_session(self, request: StartSession, owner: str) -> Session:
+    async def _make_session(self, request: StartSession, owner: str) -> Session:
+        """Return the session that a request describes, with the preferences of its owner as defaults."""
         parts, defaults = self._parts, self.defaults
         check_request(request.policy, request.budgets, parts.operator)
         model = parts.clean_model(request.model or ModelConfig())
         self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
+        preferences = (await read_owner_notes(parts.store, check_label("owner", owner))).preferences
         now = parts.clock.now()
         session = Session(
             parts.new_id(),
-            check_label("owner", owner),
+            owner,
             now,
             now,
             model=model,
@@ -125,7 +129,7 @@ class SessionVerbs:
             or defaults.window
             or replace(window_for(context_window), preserve_system=defaults.preserve_system),
             memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
-            preferences=clean_preferences(request.preferences or {}),
+            preferences=clean_preferences(preferences | (request.preferences or {})),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
         )
@@ -223,6 +227,27 @@ class SessionVerbs:
         if (await self.get_session(session_id, owner=owner)).status == "expired":
             await self._check_room(owner)
         return await change_session(self._parts.store, owner, session_id, reopen)
+
+    async def reset_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Empty the window of a session and return the session. The transcript, facts and pins stay.
+
+        Raise `SessionBusy` while a turn runs or waits for an approval.
+        """
+        parts = self._parts
+
+        async def attempt() -> Session:
+            session = await self.get_session(session_id, owner=owner)
+            check_active(session)
+            window = await parts.read_window(session)
+            evictions, now = window.reset(), parts.clock.now()
+            memory = replace(drop_summary(session, now).memory, digest="", cut_at=now)
+            cut = make_cut(window, evictions, "")
+            return await parts.store.save_session(replace(session, memory=memory), cut=cut)
+
+        saved = await retry_on_change(session_id, attempt)
+        parts.windows.pop(session_id)
+        parts.maintenance.after_cut(saved, ())
+        return saved
 
     @detached
     async def delete_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> None:

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from sash.home.briefing import HomeBriefing
@@ -51,6 +52,18 @@ class CachedWindow:
         self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
+        return evicted
+
+    def reset(self) -> tuple[Eviction, ...]:
+        """Evict all messages, pinned ones too, except preserved system messages. Return the evictions."""
+        state = self.window.snapshot("window")
+        kept = tuple(m for m in state.messages if state.preserve_system and m.role == "system")
+        evicted = tuple(Eviction(m, "reset") for m in state.messages if m not in kept)
+        count = state.evicted_count + len(evicted)
+        self.window = Window.restore(replace(state, messages=kept, turn_starts=(), evicted_count=count))
+        for gone in evicted:
+            del self.rendered[gone.message.id], self.texts[gone.message.id]
+        self.char_count = sum(map(_count_chars, kept))
         return evicted
 
 

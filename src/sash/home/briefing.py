@@ -120,6 +120,15 @@ def describe_changes(index: HomeIndex, briefing: HomeBriefing, message: str = ""
     return "\n".join(lines)
 
 
+def describe_pinned(index: HomeIndex, entity_ids: Iterable[str]) -> str:
+    """Return the present states of pinned entities, one per line; empty without any."""
+    lines = [
+        _describe(index, index.entities[key]) if key in index.entities else f"{key} is not in the house"
+        for key in dict.fromkeys(entity_ids)
+    ]
+    return "\n".join(("Pinned entities, at this moment:", *lines)) if lines else ""
+
+
 def _find_mentioned(index: HomeIndex, message: str, briefing: HomeBriefing) -> list[str]:
     """Return the ids of entities that a message seems to mention and that the briefing does not list."""
     if not message.strip() or len(briefing.states) >= len(index.entities):

@@ -24,7 +24,7 @@ from sash.errors import DuplicateMessage, OrphanToolResult
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.validation import check_window
 
-Reason = Literal["max_tokens", "max_turns", "unanswered"]
+Reason = Literal["max_tokens", "max_turns", "unanswered", "reset"]
 
 # The queues, in the order in which they are emptied. Kept groups are in none of them.
 _EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)

@@ -4,8 +4,9 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from sash.errors import SessionChanged, SessionEnded, TooManyTurns
+from sash.errors import NotesChanged, SashError, SessionChanged, SessionEnded, TooManyTurns
 from sash.ports.store import Store
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session
 
 T = TypeVar("T")
@@ -58,13 +59,30 @@ async def change_session(
     return await retry_on_change(session_id, attempt)
 
 
+async def change_owner_notes(
+    store: Store, owner: str, change: Callable[[OwnerNotes], OwnerNotes]
+) -> OwnerNotes:
+    """Read the notes of an owner, change them, save them and return them, as `change_session` does."""
+
+    async def attempt() -> OwnerNotes:
+        notes = await store.owner_notes(owner)
+        changed = change(notes)
+        return notes if changed is notes else await store.save_owner_notes(changed)
+
+    return await _repeat(attempt, NotesChanged("other callers keep changing your notes: try again"))
+
+
 async def retry_on_change(session_id: str, attempt: Callable[[], Awaitable[T]]) -> T:
     """Return the result of `attempt`. Repeat it up to `MAX_ATTEMPTS` times if it raises `SessionChanged`."""
+    message = f"other callers keep changing session {session_id}: try again"
+    return await _repeat(attempt, SessionChanged(message, session_id=session_id))
+
+
+async def _repeat(attempt: Callable[[], Awaitable[T]], failure: SashError) -> T:
+    """Return the result of `attempt`. Repeat it if it raises an error of the class of `failure`."""
     for n in range(MAX_ATTEMPTS):
         try:
             return await attempt()
-        except SessionChanged:
+        except type(failure):
             await asyncio.sleep(0.001 * n)
-    raise SessionChanged(
-        f"other callers keep changing session {session_id}: try again", session_id=session_id
-    )
+    raise failure

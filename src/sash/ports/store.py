@@ -24,6 +24,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -34,6 +35,7 @@ from sash.ports.turns import (
 from sash.values.bounds import Natural
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -156,14 +158,23 @@ class Store(Protocol):
     async def count_active(self, owner: str) -> int:
         """Return the number of an owner's active sessions."""
 
-    async def save_session(self, session: Session) -> Session:
-        """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it."""
+    async def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
+        """Write a changed session. Raise `SessionChanged` if it has changed since the caller read it.
+
+        With `cut`, evict messages from its window, too. Then raise `SessionBusy` if a turn holds the session.
+        """
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         """Delete a session and every record of it. A write that arrives later does not restore it."""
 
     async def erase(self, owner: str) -> int:
         """Delete all data of an owner except the spent dollars, and return the number of sessions."""
+
+    async def owner_notes(self, owner: str) -> OwnerNotes:
+        """Return the notes of an owner. They are empty if nothing was saved."""
+
+    async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
+        """Write changed notes and return them. Raise `NotesChanged` if the caller read an older version."""
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.

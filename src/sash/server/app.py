@@ -37,6 +37,7 @@ ROUTERS = (
     session_routes.router,
     continuation_routes.router,
     note_routes.router,
+    note_routes.owner_router,
     owner_routes.router,
     conversation_routes.router,
     event_routes.router,

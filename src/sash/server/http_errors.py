@@ -36,6 +36,7 @@ STATUS_BY_CODE = {
     "session_exists": 409,
     "session_busy": 409,
     "key_reused": 409,
+    "notes_changed": 409,
     "session_changed": 409,
     "continuation_final": 409,
     "continuation_open": 409,

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
 
+from sash.errors import InvalidInput
 from sash.values.sessions import (
     Budgets,
     Count,
@@ -18,6 +19,7 @@ from sash.values.validated import validated
 from sash.values.validation import check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
+ENTITY_ID = r"^[a-z0-9_]+\.[a-z0-9_]+$"
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
@@ -25,6 +27,8 @@ Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
+NoteText = Annotated[Text, AfterValidator(check_note)]
+EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID, max_length=255)]
 _WORD = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,20}$"}
 _IMAGE_URL = {"type": "string", "pattern": "^data:image/"}
 Attachment = Annotated[
@@ -157,9 +161,21 @@ class Why:
 
 @validated(kw_only=True, example={"text": "The cat sleeps in the garage."})
 class Note:
-    """A fact or a pin to keep."""
+    """A fact to keep."""
 
-    text: Annotated[Text, AfterValidator(check_note)]
+    text: NoteText
+
+
+@validated(kw_only=True, example={"text": "Answer in one sentence."})
+class PinRequest:
+    """A text or an entity to pin. Of an entity, every context has the present state."""
+
+    text: NoteText | None = None
+    entity_id: EntityId | None = None
+
+    def __post_init__(self) -> None:
+        if self.text is None and self.entity_id is None:
+            raise InvalidInput("a pin needs a text or an entity_id")
 
 
 @validated(kw_only=True, example={"preferences": {"language": "de"}})

@@ -24,6 +24,7 @@ Services = Annotated[tuple[Label, ...], MaxLen(500)]
 JsonObject = Annotated[dict[str, Any], BeforeValidator(copy_if_object)]
 
 Approvers = Literal["act", "owner"]
+Scope = Literal["session", "owner"]
 SessionStatus = Literal["active", "ended", "expired"]
 
 DEFAULT_OWNER = "local"
@@ -113,20 +114,27 @@ class SessionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something to remember."""
+    """Something to remember. `updated_at` is the time of the last edit.
+
+    A fact with the scope "owner" is known in all sessions of the owner.
+    """
 
     id: str
     text: str
     created_at: Time
+    updated_at: Time | None = None
+    scope: Scope = "session"
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A text that is always part of the context."""
+    """A text that is always part of the context. With an `entity_id`, so is the state of that entity."""
 
     id: str
     text: str
     created_at: Time
+    entity_id: Label | None = None
+    scope: Scope = "session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +142,8 @@ class SessionMemory:
     """The memory of a session outside of its window: facts, pins, and a digest of evicted turns.
 
     The `digest` has a line for each evicted turn. If a model has written a `summary`, the digest covers the
-    turns after it. `cut_at` is the time of the last eviction. A model that answers only one turn sees the
-    last `last_k` messages word for word.
+    turns after it. `cut_at` is the time of the last eviction, and `reset_at` of the last reset by the user. A
+    model that answers only one turn sees the last `last_k` messages word for word.
     """
 
     digest: str = ""
@@ -144,6 +152,7 @@ class SessionMemory:
     pins: tuple[Pin, ...] = ()
     last_k: Natural = LAST_K
     cut_at: Time | None = None
+    reset_at: Time | None = None
 
 
 @validated(error=InvalidLimit)

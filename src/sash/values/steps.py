@@ -57,6 +57,11 @@ class ToolResult:
     artifacts: tuple[ArtifactRef, ...] = ()
 
 
+# The result of this tool tells the end of the turn to evict all earlier turns.
+RESET_TOOL = "reset_conversation"
+RESET_RESULT = '{"reset": true}'
+
+
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """Evicted messages that this turn shows to the model again, and the words that found them."""

@@ -1,5 +1,6 @@
 """The loop of `sash chat`: it reads lines, runs slash commands and shows turns. Ctrl-C cancels a turn."""
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -21,7 +22,7 @@ from sash.cli.terminal.turn_view import TurnView, find_actions
 from sash.cli.transcript import last_messages, message_text
 from sash.errors import ContinuationFinal, SashError, SessionBusy
 from sash.values.continuations import UNDER_WAY
-from sash.values.requests import Note, SendMessage
+from sash.values.requests import ENTITY_ID, Note, PinRequest, SendMessage
 from sash.values.sessions import Session
 
 MAX_OLD_MESSAGES = 6
@@ -64,7 +65,9 @@ class ChatLoop:
             "/sessions": (self._list_sessions, "list the newest sessions"),
             "/new": (self._start_new, "start a new session"),
             "/switch": (self._switch, "ID: continue another session"),
+            "/reset": (self._reset, "start over: the agent sees no earlier turn"),
             "/remember": (self._remember, "TEXT: store a fact"),
+            "/pin": (self._pin, "ENTITY or TEXT: show it to the agent in every turn"),
             "/resume": (self._resume, "continue a turn that was interrupted or waits for approval"),
             "/help": (self._show_help, "show this list"),
         }
@@ -234,12 +237,26 @@ class ChatLoop:
         else:
             self._print("/switch ID continues another session: /sessions lists them.", "yellow")
 
+    def _reset(self, _: str) -> None:
+        self._session = call(self._portal, self._service.reset_session(self._caller, self._session.id))
+        self._print("Started over. The transcript and the facts stay.")
+
     def _remember(self, text: str) -> None:
         if text:
-            call(self._portal, self._service.remember(self._caller, self._session.id, Note(text=text)))
+            call(self._portal, self._service.remember(self._caller, Note(text=text)))
             self._print("Noted.")
         else:
-            self._print("/remember TEXT stores a fact in this session.", "yellow")
+            self._print("/remember TEXT stores a fact for this and all later sessions.", "yellow")
+
+    def _pin(self, text: str) -> None:
+        """Pin an entity by its id, or a text, to this session."""
+        if not text:
+            self._print("/pin light.kitchen shows the state of that entity to the agent.", "yellow")
+            return
+        is_entity = re.fullmatch(ENTITY_ID, text) is not None
+        request = PinRequest(entity_id=text) if is_entity else PinRequest(text=text)
+        call(self._portal, self._service.pin(self._caller, request, self._session.id))
+        self._print("Pinned.")
 
     def _resume(self, _: str) -> None:
         unfinished = call(self._portal, self._service.open_continuations(self._caller, self._session.id))

@@ -11,6 +11,8 @@ from sash.ports.tools import ActionOutcome
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill, Stats, sum_bills
 from sash.values.steps import (
+    RESET_RESULT,
+    RESET_TOOL,
     AnswerSentBack,
     ApprovalGiven,
     ApprovalRequested,
@@ -64,7 +66,8 @@ class Progress:
 
     `home_changes` is text that stands before the user's message. `sent_back` is an answer that was not true:
     the model sees it with the reason, and the user does not. `reserved_usd` is the maximum cost of the model
-    call that is running. `open_bill` is the bill of an answer that no step has yet.
+    call that is running. `open_bill` is the bill of an answer that no step has yet. With `has_reset`, the end
+    of the turn evicts all earlier turns.
     """
 
     messages: list[dict[str, Any]] = field(default_factory=list)
@@ -82,6 +85,7 @@ class Progress:
     tools_usd: float = 0.0
     reserved_usd: float = 0.0
     open_bill: Bill | None = None
+    has_reset: bool = False
 
     @classmethod
     def from_steps(cls, question: Any, steps: tuple[Step, ...]) -> "Progress":
@@ -228,3 +232,4 @@ class Progress:
         if result.action is not None:
             self.actions.append(result.action)
         self.artifacts += result.artifacts
+        self.has_reset |= (result.name, result.content) == (RESET_TOOL, RESET_RESULT)

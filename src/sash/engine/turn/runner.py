@@ -20,6 +20,7 @@ from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import build_digest
+from sash.memory.window import Eviction
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import MessageEntry, built_in_tags, turns
@@ -153,7 +154,9 @@ class TurnRunner:
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         tag = LOCAL_TAG if answer.local else frozenset()
-        change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        change = await add_messages(
+            parts, turn.session, window, turn.continuation, messages, tag, is_reset=progress.has_reset
+        )
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
@@ -261,6 +264,7 @@ class WindowChange:
     messages: tuple[MessageEntry, ...]
     evicted: tuple[MessageEntry, ...] = ()
     cut: Cut | None = None
+    is_reset: bool = False
 
 
 async def add_messages(
@@ -270,13 +274,19 @@ async def add_messages(
     continuation: Continuation,
     messages: Sequence[dict[str, Any]],
     tag: frozenset[str] = frozenset(),
+    *,
+    is_reset: bool = False,
 ) -> WindowChange:
-    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
+    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions.
+
+    With `is_reset`, evict all earlier messages first, and start with an empty digest.
+    """
     size = sum([len(message["content"]) for message in messages])
     entries = await parts.long_work.run(
         session.owner, size, _make_entries, parts, continuation, messages, tag
     )
-    evictions = [
+    evictions = list(window.reset() if is_reset else ())
+    evictions += [
         eviction
         for entry, message in zip(entries, messages, strict=True)
         for eviction in window.add(entry, parts.renderer.fill_empty(message))
@@ -285,13 +295,19 @@ async def add_messages(
         return WindowChange(entries)
     evicted = tuple(eviction.message for eviction in evictions)
     size = sum(len(message.text) for message in evicted)
-    digest = await parts.long_work.run(session.owner, size, _extend_digest, parts, session, evicted)
-    cut = Cut(
+    digest = ""
+    if not is_reset:
+        digest = await parts.long_work.run(session.owner, size, _extend_digest, parts, session, evicted)
+    return WindowChange(entries, evicted, make_cut(window, evictions, digest), is_reset)
+
+
+def make_cut(window: CachedWindow, evictions: Sequence[Eviction], digest: str) -> Cut:
+    """Return the cut that the store writes for these evictions of a window."""
+    return Cut(
         tuple(Evicted(eviction.message.id, eviction.reason) for eviction in evictions),
         tuple(window.window.find_turn_starts()),
         digest,
     )
-    return WindowChange(entries, evicted, cut)
 
 
 def cache_window(parts: Parts, session: Session, window: CachedWindow, change: WindowChange) -> None:
@@ -299,7 +315,7 @@ def cache_window(parts: Parts, session: Session, window: CachedWindow, change: W
     parts.windows.put(session, window)
     if change.evicted:
         window.drop_briefing()
-        parts.maintenance.after_cut(session, list(change.evicted))
+        parts.maintenance.after_cut(session, () if change.is_reset else change.evicted)
 
 
 def _make_entries(

@@ -4,6 +4,7 @@ import logging
 from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
+from sash.engine.notes import read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.recall import find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
@@ -58,9 +59,11 @@ class TurnContext:
         """Build the context. The turn's own messages are not part of it."""
         parts, session, request = self._parts, self._session, self._continuation.request
         await self._recall()
+        notes = await read_owner_notes(parts.store, session.owner)
         tail = [
             ("recalled", self._progress.recalled or ""),
             ("home", self._describe_home()),
+            ("pinned", parts.describe_pinned(session, notes)),
             ("time", self._describe_delay()),
             ("hints", hints_text(request.planner_hints)),
         ]
@@ -70,6 +73,7 @@ class TurnContext:
             last_k = max(session.memory.last_k, last_k_for(context_window))
         return parts.contexts.build(
             session,
+            notes,
             self._window.window,
             tuple(self._window.rendered.values()),
             parts.tools.schemas if request.allow_tools else [],

@@ -111,6 +111,25 @@ _SHOW_ME = re.compile(
     r"^\s*(?:please |bitte )?(?:show|list|tell|give|zeige?|liste?)\b(?: me| us| mir| uns)?", re.I
 )
 _POSSESSIVE = re.compile(r"\b(?:my|our|mein|meine|meinen|unser|unsere)\b", re.I)
+_ASKS_ABOUT_TASTE = re.compile(
+    r"\A(?:what|which|how|when|where|who|was|welche[rsn]?|wie|wann|wo|wen)\b(?P<about>.*?)\b"
+    r"(?:(?:do|did|would) (?:i|we) (?:usually |always )?(?:like|love|prefer|want|need|hate)"
+    r"|(?:mag|mögen|bevorzuge|bevorzugen|hätte|hätten) (?:ich|wir))\b(?P<more>.*)",
+    re.I | re.S,
+)
+# A fact names the value ("21 degrees"), and a question names the quantity ("temperature").
+_UNITS_OF = {
+    "temperature": "degrees celsius fahrenheit",
+    "warm": "temperature degrees",
+    "cold": "temperature degrees",
+    "bright": "brightness percent",
+    "brightness": "bright percent",
+    "loud": "volume percent",
+    "temperatur": "grad",
+    "kalt": "temperatur grad",
+    "hell": "helligkeit prozent",
+    "laut": "lautstärke prozent",
+}
 _TIME_SPAN = re.compile(
     r"\b(?:(?:in|over|during|for|within) the (?:last|past) (?:\d+ |few )?(?:minutes?|hours?|days?|night|week)"
     r"|(?:last|this|yesterday) (?:night|morning|afternoon|evening|week|hour)|yesterday|today|tonight"
@@ -241,6 +260,15 @@ def _parse_recall(text: str) -> Sentence | None:
     return Sentence("recall", found["about"].strip(PUNCTUATION)) if found else None
 
 
+def _parse_taste(text: str) -> Sentence | None:
+    """Parse a question about what the speaker likes. Only a noted fact can answer it."""
+    found = _ASKS_ABOUT_TASTE.match(text.strip())
+    if not found:
+        return None
+    words = split_words(f"{found['about']} {found['more']}")
+    return Sentence("recall", " ".join([*words, *(_UNITS_OF[w] for w in words if w in _UNITS_OF)]))
+
+
 def _parse_help(text: str) -> Sentence | None:
     return Sentence("help") if _ASKS_FOR_HELP.fullmatch(text) else None
 
@@ -280,6 +308,7 @@ def _parse_question(text: str) -> Sentence | None:
 # The first rule that applies wins.
 _RULES: tuple[Rule, ...] = (
     _parse_recall,
+    _parse_taste,
     _parse_help,
     _parse_time,
     _parse_unavailable,

@@ -6,13 +6,13 @@ from typing import Annotated, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
+from sash.app.schemas import Acknowledged, Cancelled, FactList, SessionOver, SessionShown, SessionStarted
 from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
-from sash.values.sessions import Flag, Label, SessionStatus
+from sash.values.requests import Approve, Ask, Milliseconds, Note, SendMessage, StartSession
+from sash.values.sessions import Fact, Flag, Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
 
@@ -37,6 +37,8 @@ ARGUMENT_DESCRIPTIONS = {
     "reason": "The reason, for the record.",
     "policy": "What the agent may do in the house. Without a policy it changes nothing.",
     "name": "A name to find the session by.",
+    "text": "The fact, in one sentence.",
+    "fact_id": "The id of a fact, from ha_agent_list_facts.",
     "area": "The area of the house where the user is.",
 }
 
@@ -114,6 +116,22 @@ class TurnWait(TurnId):
 class TurnApproval(Approve):
     continuation_id: Label
     timeout_ms: Milliseconds = WAIT_MS
+
+
+@validated(kw_only=True)
+class NoteOwner:
+    session_id: Label | None = None
+
+
+@validated(kw_only=True)
+class NewFact(Note):
+    fact_id: Label | None = None
+    session_id: Label | None = None
+
+
+@validated(kw_only=True)
+class OldFact(NoteOwner):
+    fact_id: Label
 
 
 @agent_tool(
@@ -259,6 +277,54 @@ async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
     return SessionOver.of(ended)
 
 
+@agent_tool(
+    "ha_agent_reset_session",
+    "Start over in a session",
+    "Start the conversation of a session over: the agent no longer sees its earlier turns. The transcript "
+    "and remembered facts stay.",
+    is_destructive=True,
+    is_idempotent=True,
+)
+async def reset_session(context: CallContext, session: SessionId) -> SessionShown:
+    return SessionShown(await context.service.reset_session(context.caller, session.session_id))
+
+
+@agent_tool(
+    "ha_agent_list_facts",
+    "List remembered facts",
+    "List the facts that the agent remembers about the user. They are known in all sessions. With a "
+    "session_id, list the facts of that session only.",
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def list_facts(context: CallContext, notes: NoteOwner) -> FactList:
+    return FactList(await context.service.list_facts(context.caller, notes.session_id))
+
+
+@agent_tool(
+    "ha_agent_remember",
+    "Remember a fact",
+    "Store a fact that the agent knows in all sessions from now on. With a session_id, only that session "
+    "knows it. With a fact_id, replace the text of that fact.",
+    is_idempotent=True,
+)
+async def remember(context: CallContext, fact: NewFact) -> Fact:
+    service, caller, note = context.service, context.caller, Note(text=fact.text)
+    if fact.fact_id is not None:
+        return await service.edit_fact(caller, fact.fact_id, note, fact.session_id)
+    return await service.remember(caller, note, fact.session_id)
+
+
+@agent_tool(
+    "ha_agent_forget",
+    "Forget a fact",
+    "Delete a fact by its id, as ha_agent_list_facts returned it.",
+    is_destructive=True,
+)
+async def forget(context: CallContext, fact: OldFact) -> Fact:
+    return await context.service.forget(context.caller, fact.fact_id, fact.session_id)
+
+
 AGENT_TOOLS: tuple[Tool, ...] = (
     list_sessions,
     ask,
@@ -271,4 +337,8 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     retry,
     get_session,
     end_session,
+    reset_session,
+    list_facts,
+    remember,
+    forget,
 )

@@ -156,6 +156,12 @@ async def delete_session(service: Service, caller: CurrentCaller, session_id: Id
     return make_json_response(Erased(1))
 
 
+@router.post("/sessions/{session_id}/reset", name="reset", response_model=SessionShown)
+async def reset_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
+    """Empty the window, so that the conversation starts over. The transcript, facts and pins stay."""
+    return make_json_response(SessionShown(await service.reset_session(caller, session_id)))
+
+
 @router.post("/sessions/{session_id}/end", response_model=SessionOver)
 async def end_session(
     service: Service, caller: CurrentCaller, session_id: Id, body: Why | None = None

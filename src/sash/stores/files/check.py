@@ -7,11 +7,13 @@ from typing import TypeVar
 
 from sash.errors import SashError
 from sash.stores.backend import NO_STORE_YET, StoreCheck
+from sash.stores.files.owner_files import read_notes_file
 from sash.stores.files.records import (
     IMPORTED_FILE,
     LAYOUT_FILE,
     LAYOUT_VERSION,
     OWNER_FILE,
+    OWNERS_FOLDER,
     SPENT_FILE,
     ArtifactFile,
     LayoutFile,
@@ -70,6 +72,9 @@ def _find_damaged(folder: Path) -> Iterator[Path]:
     spent = folder / SPENT_FILE
     if spent.exists() and _read(spent, partial(decode, SpentFile)) is None:
         yield spent
+    for path in sorted((folder / OWNERS_FOLDER).glob("[!.]*.json")):
+        if _read(path, partial(read_notes_file, path)) is None:
+            yield path
     for path in sorted((folder / "artifacts").glob("[!.]*")):
         if not _is_artifact_sound(path):
             yield path

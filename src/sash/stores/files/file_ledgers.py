@@ -10,22 +10,25 @@ from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
-from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
+from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.deleted_sessions import DeletedSessions
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, LayoutFile
+from sash.stores.files.owner_files import OwnerFiles
+from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, OWNERS_FOLDER, LayoutFile
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.lock import FileLock
+from sash.stores.note_rules import save_owner_notes
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
 
@@ -48,11 +51,12 @@ class FileLedgers(Ledgers):
         self._writer = SessionWriter(folder / "sessions")
         self._artifact_files = ArtifactFiles(folder / "artifacts", self.damage)
         self._deleted = DeletedSessions(folder, self.damage)
+        self._owner_files = OwnerFiles(folder)
         self._all_loaded = False
 
     def open(self) -> None:
         try:
-            for name in ("sessions", "artifacts", "index"):
+            for name in ("sessions", "artifacts", "index", OWNERS_FOLDER):
                 (self._folder / name).mkdir(parents=True, exist_ok=True)
             if not self._lock.acquire():
                 raise StoreUnavailable(
@@ -94,9 +98,9 @@ class FileLedgers(Ledgers):
         self._load_all()
         return super().count_active(owner)
 
-    def save_session(self, session: Session) -> Session:
+    def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
         with self._change(session.id) as ledger:
-            saved = super().save_session(session)
+            saved = super().save_session(session, cut=cut)
             self._writer.write_session(ledger)
         return saved
 
@@ -108,6 +112,19 @@ class FileLedgers(Ledgers):
         for artifact in artifacts:
             self._artifact_files.remove(artifact.ref.id)
         self._deleted.remove(self._writer.session_folder(session_id), self._spent)
+
+    def erase(self, owner: str) -> int:
+        erased = super().erase(owner)
+        self._owner_files.remove(owner)
+        return erased
+
+    def owner_notes(self, owner: str) -> OwnerNotes:
+        return self._owner_files.read(owner)
+
+    def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
+        saved = save_owner_notes(self.owner_notes(notes.owner), notes)
+        self._owner_files.write(saved)
+        return saved
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         with self._change(new.session_id) as ledger:

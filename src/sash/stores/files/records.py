@@ -28,6 +28,7 @@ LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
 OWNER_FILE = "owner.json"
 IMPORTED_FILE = "imported.ndjson"
+OWNERS_FOLDER = "owners"
 
 
 @dataclass(frozen=True, slots=True)

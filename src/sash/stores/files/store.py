@@ -7,6 +7,7 @@
     sessions/{session}/logs/{turn}.log    its steps, one JSON object per line: the journal
     sessions/{session}/vectors.json       vectors of evicted turns, if there is an embedder
     artifacts/{artifact}                  large results
+    owners/{hash of the owner}.json       the notes of an owner, for all sessions
     index/meta.json                       the version of this layout
     index/spent.json                      money of deleted turns, and of work outside of turns
 

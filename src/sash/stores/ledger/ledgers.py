@@ -12,6 +12,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -23,12 +24,14 @@ from sash.stores import rules
 from sash.stores.ledger.bundles import make_bundle, make_ledger
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.ledger.spent_money import SpentMoney
+from sash.stores.note_rules import save_owner_notes
 from sash.stores.spent_rules import drop_bundle_prices
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
 from sash.values.ids import LATEST_ID
 from sash.values.messages import ConversationWindow
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -44,6 +47,7 @@ class Ledgers:
         self._named: dict[tuple[str, str], set[str]] = {}
         self._artifacts: dict[str, Artifact] = {}
         self._spent = SpentMoney()
+        self._owner_notes: dict[str, OwnerNotes] = {}
         self._export_key = secrets.token_bytes(32)
 
     def export_key(self) -> bytes:
@@ -95,10 +99,14 @@ class Ledgers:
         sessions = (ledger.session for ledger in self._ledgers.values())
         return sum(session.owner == owner and session.status == "active" for session in sessions)
 
-    def save_session(self, session: Session) -> Session:
+    def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
         ledger = self._ledger(session.owner, session.id)
         named, now = self._find_named(session), self._clock.now()
+        if cut is not None:
+            rules.check_free(session.id, ledger.holder_id())
         ledger.session = rules.save_session(ledger.session, session, named, now)
+        if cut is not None:
+            ledger.cut_window(cut)
         self._note_name(ledger.session)
         return ledger.session
 
@@ -116,7 +124,15 @@ class Ledgers:
         mine = [session.id for session in self._sessions_of(owner)]
         for session_id in mine:
             self.delete_session(owner, session_id)
+        self._owner_notes.pop(owner, None)
         return len(mine)
+
+    def owner_notes(self, owner: str) -> OwnerNotes:
+        return self._owner_notes.get(owner) or OwnerNotes(owner)
+
+    def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
+        saved = self._owner_notes[notes.owner] = save_owner_notes(self.owner_notes(notes.owner), notes)
+        return saved
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         # A session that is not loaded has no queued turns: `waiting` loads all sessions at the start.

@@ -9,7 +9,17 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sash.ports.store import StoredMessage, StoredStep, Vector
-from sash.ports.turns import BegunTurn, ClaimRequest, EndWritten, Evicted, Lease, SessionTotals, Turn, TurnEnd
+from sash.ports.turns import (
+    BegunTurn,
+    ClaimRequest,
+    Cut,
+    EndWritten,
+    Evicted,
+    Lease,
+    SessionTotals,
+    Turn,
+    TurnEnd,
+)
 from sash.stores import rules
 from sash.stores.ledger.word_index import WordIndex
 from sash.stores.states import (
@@ -209,9 +219,12 @@ class Ledger:
             self.add_message(message, continuation_id)
             self.in_window[message.id] = message
         if end.cut is not None:
-            change = rules.cut_window(self.in_window, self.evicted_count, end.cut)
-            self.in_window, self.evicted_count = change.kept, change.evicted_count
-            self.turn_starts, self.evicted = end.cut.turn_starts, end.cut.evicted
+            self.cut_window(end.cut)
+
+    def cut_window(self, cut: Cut) -> None:
+        change = rules.cut_window(self.in_window, self.evicted_count, cut)
+        self.in_window, self.evicted_count = change.kept, change.evicted_count
+        self.turn_starts, self.evicted = cut.turn_starts, cut.evicted
 
     def replace_answer(self, entry: Entry, answer: MessageEntry) -> None:
         """Replace the last message of a turn, and delete the turn's vector, which no longer fits."""

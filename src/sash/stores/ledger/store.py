@@ -40,6 +40,8 @@ class LedgerStore(ABC):
     save_session = _make_async(Ledgers.save_session)
     delete_session = _make_async(Ledgers.delete_session)
     erase = _make_async(Ledgers.erase)
+    owner_notes = _make_async(Ledgers.owner_notes)
+    save_owner_notes = _make_async(Ledgers.save_owner_notes)
     begin = _make_async(Ledgers.begin)
     claim = _make_async(Ledgers.claim)
     claim_next = _make_async(Ledgers.claim_next)

@@ -13,6 +13,7 @@ from sash.ports.turns import (
     LEASE_S,
     BegunTurn,
     ClaimRequest,
+    Cut,
     EndWritten,
     Evicted,
     Lease,
@@ -23,7 +24,15 @@ from sash.ports.turns import (
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
 from sash.stores.run_to_end import run_to_end
-from sash.stores.sqlite import bundles, full_text_index, hidden_sessions, spent_rows, turns, word_search
+from sash.stores.sqlite import (
+    bundles,
+    full_text_index,
+    hidden_sessions,
+    owner_rows,
+    spent_rows,
+    turns,
+    word_search,
+)
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -34,6 +43,7 @@ from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -114,8 +124,14 @@ class SqliteStore:
     async def count_active(self, owner: str) -> int:
         return await self._read(partial(sessions.count_active, owner=owner), owner)
 
-    async def save_session(self, session: Session) -> Session:
-        return await self._write(lambda db: sessions.save_session(db, session, self._clock.now()))
+    async def save_session(self, session: Session, *, cut: Cut | None = None) -> Session:
+        def job(db: sqlite3.Connection) -> Session:
+            now = self._clock.now()
+            if cut is not None:
+                turns.cut_window(db, session, cut, now)
+            return sessions.save_session(db, session, now)
+
+        return await self._write(job)
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         def job(db: sqlite3.Connection) -> list[int]:
@@ -127,11 +143,18 @@ class SqliteStore:
     async def erase(self, owner: str) -> int:
         def job(db: sqlite3.Connection) -> list[int]:
             self._keep_costs(db, owner)
+            owner_rows.erase_notes(db, owner)
             return hidden_sessions.hide_sessions(db, owner)
 
         keys = await self._write(job)
         await self._delete_hidden(keys)
         return len(keys)
+
+    async def owner_notes(self, owner: str) -> OwnerNotes:
+        return await self._read(partial(owner_rows.get_notes, owner=owner), owner)
+
+    async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
+        return await self._write(partial(owner_rows.save_notes, notes=notes))
 
     async def _delete_hidden(self, keys: Sequence[int]) -> None:
         async def delete() -> None:

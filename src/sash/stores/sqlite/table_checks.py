@@ -22,6 +22,7 @@ from sash.values.codec import decode
 from sash.values.continuations import ArtifactRef, Continuation, Status
 from sash.values.ids import LATEST_ID, is_ulid
 from sash.values.messages import MessageEntry
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Label, Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import Step
@@ -134,6 +135,15 @@ class _KeyRow(NamedTuple):
     value: Annotated[Data, Len(32, 32)]
 
 
+class _NotesRow(NamedTuple):
+    owner: Label
+    version: Natural
+    body: Annotated[OwnerNotes, PlainValidator(partial(decode, OwnerNotes))]
+
+    def is_sound(self) -> bool:
+        return self.owner == self.body.owner
+
+
 _TABLES: dict[str, Any] = {
     "sessions": _SessionRow,
     "cuts": _CutRow,
@@ -144,9 +154,10 @@ _TABLES: dict[str, Any] = {
     "artifacts": _ArtifactRow,
     "spent": _SpentRow,
     "export_key": _KeyRow,
+    "owner_notes": _NotesRow,
 }
 # The tables whose rows belong to no session.
-_OF_STORE = ("spent", "export_key")
+_OF_STORE = ("spent", "export_key", "owner_notes")
 _QUERIES = read_queries("table_checks")
 
 

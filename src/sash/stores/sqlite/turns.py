@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
-from sash.ports.turns import BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
+from sash.ports.turns import BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import rules
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
@@ -108,6 +108,13 @@ def record(
     )
     _write_session_end(db, key, new.id, end, change, now)
     return recorded, change.steps
+
+
+def cut_window(db: sqlite3.Connection, session: Session, cut: Cut, now: datetime) -> None:
+    """Cut the window of a session outside of a turn. Raise `SessionBusy` if a turn holds the session."""
+    key, state = continuations.read_session_state(db, session.owner, session.id)
+    rules.check_free(session.id, state.holder_id)
+    messages.apply_cut(db, key, cut, now)
 
 
 def amend(

@@ -378,6 +378,16 @@ SELECT at, usd FROM spent WHERE owner = :owner AND at >= :since ORDER BY at;
 -- name: drop_spent
 DELETE FROM spent WHERE at < ?;
 
+-- name: owner_notes
+SELECT version, body FROM owner_notes WHERE owner = ?;
+
+-- name: save_owner_notes
+INSERT INTO owner_notes (owner, version, body) VALUES (?, ?, ?)
+ON CONFLICT DO UPDATE SET version = excluded.version, body = excluded.body;
+
+-- name: erase_owner_notes
+DELETE FROM owner_notes WHERE owner = ?;
+
 -- name: insert_vector
 INSERT INTO vectors (session, position, model, data) VALUES (?, ?, ?, ?)
 ON CONFLICT DO UPDATE SET model = excluded.model, data = excluded.data;

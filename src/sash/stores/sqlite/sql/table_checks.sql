@@ -40,3 +40,6 @@ SELECT 'hex(owner) = ''' || hex(owner) || ''' AND hex(at) = ''' || hex(at) || ''
 
 -- name: export_key
 SELECT 'rowid = ' || rowid, NULL, value FROM export_key;
+
+-- name: owner_notes
+SELECT 'hex(owner) = ''' || hex(owner) || '''', NULL, owner, version, body FROM owner_notes;

@@ -1,0 +1,95 @@
+"""A user starts over: the window is empty, and the transcript stays."""
+
+import pytest
+
+from sash.errors import SessionBusy, SessionEnded
+from sash.testing import ScriptedModel, calling
+from tests.runtime.small_window import SMALL, fill
+from tests.runtime.talk import answer, said, system_texts, transcript, turn
+from tests.runtime.waiting_model import WaitingModel
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "Let's start over",
+        "let us start from scratch.",
+        "Please start over!",
+        "Lass uns von vorne anfangen",
+        "Recommençons à zéro",
+        "Empecemos de nuevo",
+        "Ricominciamo da capo",
+        "Laten we opnieuw beginnen",
+    ],
+)
+async def test_a_sentence_empties_the_window_without_a_model(run, sentence):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    await turn(runtime, session, "the boiler code is E42")
+    done = await turn(runtime, session, sentence)
+    assert len(model.requests) == 1
+    assert done.continuation.stats.local_turns == 1
+    report = await runtime.context_report(session.id)
+    assert {gone["reason"] for gone in report["evicted"]} == {"reset"}
+    assert report["digest"] == ""
+    await turn(runtime, session, "hello")
+    assert "E42" not in str(model.requests[-1].messages)
+    assert ("user", "the boiler code is E42") in await transcript(runtime, session)
+
+
+@pytest.mark.parametrize(
+    "sentence", ["start over there in the kitchen", "Do we start over?", "start the robot"]
+)
+async def test_other_sentences_reset_nothing(run, sentence):
+    runtime = await run("hm")
+    session = await runtime.start_session()
+    await turn(runtime, session, "one")
+    assert await answer(runtime, session, sentence) == "hm"
+    assert (await runtime.context_report(session.id))["evicted"] == []
+
+
+async def test_a_reset_drops_digest_and_summary_and_recall_still_finds_the_turns(run, clock):
+    model = ScriptedModel("ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session(window=SMALL)
+    await fill(runtime, session, "the boiler code is E42")
+    await runtime.remember("I like tea")
+    assert "E42" in (await runtime.context_report(session.id))["digest"]
+    clock.advance(60)
+    saved = await runtime.reset_session(session.id)
+    assert (saved.memory.digest, saved.memory.summary) == ("", "")
+    assert saved.memory.reset_at == saved.memory.cut_at == clock.now()
+    assert (await runtime.store.window("local", session.id)).messages == ()
+    await turn(runtime, session, "good morning")
+    assert said(model.requests[-1]) == ["good morning"]
+    shown = "\n".join(system_texts(model.requests[-1]))
+    assert "E42" not in shown
+    assert "I like tea" in shown
+    found = await runtime.store.recall("local", session.id, ["boiler"])
+    assert [m.message.text for m in found] == ["the boiler code is E42"]
+
+
+async def test_a_busy_or_ended_session_is_not_reset(run):
+    model = WaitingModel()
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    sent = await runtime.send_message(session.id, "hi")
+    with pytest.raises(SessionBusy):
+        await runtime.reset_session(session.id)
+    await runtime.cancel(sent.id)
+    await runtime.reset_session(session.id)
+    await runtime.end_session(session.id)
+    with pytest.raises(SessionEnded):
+        await runtime.reset_session(session.id)
+
+
+async def test_a_model_may_start_over(run):
+    model = ScriptedModel("ok", calling("reset_conversation"), "A fresh start.", "hello")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    await turn(runtime, session, "the boiler code is E42")
+    assert await answer(runtime, session, "wipe the slate clean") == "A fresh start."
+    await turn(runtime, session, "hello")
+    assert "E42" not in str(model.requests[-1].messages)
+    assert "wipe the slate clean" in str(model.requests[-1].messages)
