@@ -34,6 +34,7 @@ SCOPED = [
     ("POST", "/v1/sessions/{session}/pins", {"text": "x"}, "converse"),
     ("DELETE", "/v1/sessions/{session}/pins/{pin}", None, "converse"),
     ("PATCH", "/v1/sessions/{session}", {"preferences": {"a": 1}}, "converse"),
+    ("PATCH", "/v1/sessions/{session}", {"policy": {"dry_run": True}}, "act"),
     ("POST", "/v1/sessions/{session}/fork", None, "converse"),
     ("POST", "/v1/continuations/{turn}/cancel", None, "converse"),
     ("POST", "/v1/continuations/{turn}/resume", None, "converse"),

@@ -20,7 +20,7 @@ from sash.errors import Forbidden
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import Continuation
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
+from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession, UpdateSession
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 MESSAGES_AT_ONCE = 32
@@ -74,6 +74,17 @@ class AgentService:
     async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
         return await self.runtime.get_session(session_id, owner=caller.owner)
+
+    async def update_session(self, caller: Caller, session_id: str, request: UpdateSession) -> Session:
+        """Change a session. A change of its policy needs the scope `act`."""
+        caller.need("converse")
+        if request.policy is not None:
+            caller.need("act")
+        await self._check_act(caller, session_id)
+        return await self.runtime.update(session_id, request, owner=caller.owner)
+
+    async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
+        return await self.update_session(caller, session_id, UpdateSession(preferences=preferences))
 
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
@@ -257,11 +268,6 @@ class AgentService:
         caller.need("converse")
         await self._check_act(caller, session_id)
         await self.runtime.unpin(session_id, pin_id, owner=caller.owner)
-
-    async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        return await self.runtime.set_preferences(session_id, preferences, owner=caller.owner)
 
     async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
         caller.need("read")

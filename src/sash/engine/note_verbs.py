@@ -1,10 +1,8 @@
-"""The runtime's methods for the notes of a session: facts, pins and preferences."""
-
-from typing import Any
+"""The runtime's methods for the notes of a session: facts and pins."""
 
 from sash.engine.notes import Notes
-from sash.values.requests import Note, Preferences
-from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
+from sash.values.requests import Note
+from sash.values.sessions import DEFAULT_OWNER, Fact, Pin
 
 
 class NoteVerbs:
@@ -34,10 +32,3 @@ class NoteVerbs:
     async def unpin(self, session_id: str, pin_id: str, *, owner: str = DEFAULT_OWNER) -> None:
         """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
         await self._notes.unpin(owner, session_id, pin_id)
-
-    async def set_preferences(
-        self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
-    ) -> Session:
-        """Change some preferences of a session and return the session. A value of None deletes the key."""
-        changes = Preferences(preferences={} if preferences is None else preferences)
-        return await self._notes.prefer(owner, session_id, changes)

@@ -11,7 +11,7 @@ from sash.memory.words import extract_stems, split_words
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store
 from sash.values.clock import Clock
-from sash.values.requests import Note, Preferences
+from sash.values.requests import Note
 from sash.values.sessions import Fact, Pin, Session
 
 MAX_NOTES = 50
@@ -95,16 +95,6 @@ class Notes:
             return replace(session, memory=replace(session.memory, pins=left))
 
         await change_session(self._store, owner, session_id, change)
-
-    async def prefer(self, owner: str, session_id: str, new: Preferences) -> Session:
-        """Change some preferences of a session and return the session. A value of None deletes the key."""
-
-        def change(session: Session) -> Session:
-            merged = session.preferences | new.preferences
-            kept = {key: value for key, value in merged.items() if value is not None}
-            return replace(session, preferences=clean_preferences(kept))
-
-        return await change_session(self._store, owner, session_id, change)
 
 
 def _has_all(text: str, stems: list[str]) -> bool:

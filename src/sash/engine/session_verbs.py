@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
@@ -13,13 +13,14 @@ from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_import import ImportRules, read_export
+from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
-from sash.values.requests import StartSession
+from sash.values.requests import StartSession, UpdateSession
 from sash.values.sessions import (
     DEFAULT_OWNER,
     Budgets,
@@ -35,7 +36,7 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats
-from sash.values.validation import check_count, check_json, check_label, check_limit
+from sash.values.validation import check_count, check_json, check_keywords, check_label, check_limit
 
 MAX_SEARCH_WORDS = 32
 
@@ -193,6 +194,39 @@ class SessionVerbs:
         return await self._parts.store.list_sessions(
             owner, status=status, name=name, limit=limit, cursor=cursor
         )
+
+    async def update_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, **changes: Unpack[SessionChanges]
+    ) -> Session:
+        """Change some fields of a session and return it; `UpdateSession` describes the changes."""
+        check_keywords("update_session", changes, SessionChanges.__annotations__)
+        given: dict[str, Any] = {**changes}
+        return await self.update(session_id, UpdateSession(**given), owner=owner)
+
+    async def update(self, session_id: str, request: UpdateSession, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Make the changes of a request and return the session. They apply from the next turn on.
+
+        Raise `PolicyExceedsOperator` or `ModelFixed` if the operator does not allow a change, and
+        `SessionExists` if another active session has the name.
+        """
+        parts = self._parts
+
+        def change(session: Session) -> Session:
+            changed = apply_update(session, request, parts.operator)
+            if request.model is not None:
+                changed = replace(changed, model=parts.clean_model(changed.model))
+                if changed.policy.enforce_fixed_model:
+                    check_fixed_model(changed.model, parts.model_name(session.model))
+                self._check_own_model(changed.model)
+            return changed
+
+        return await change_session(parts.store, owner, session_id, change)
+
+    async def set_preferences(
+        self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
+    ) -> Session:
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
+        return await self.update(session_id, UpdateSession(preferences=preferences), owner=owner)
 
     @detached
     async def end_session(

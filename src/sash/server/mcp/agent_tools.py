@@ -11,7 +11,7 @@ from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
+from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession, UpdateSession
 from sash.values.sessions import Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
@@ -68,6 +68,11 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
 
 @validated(kw_only=True)
 class SessionId:
+    session_id: Label
+
+
+@validated(kw_only=True)
+class SessionUpdate(UpdateSession):
     session_id: Label
 
 
@@ -245,6 +250,17 @@ async def get_session(context: CallContext, session: SessionId) -> SessionShown:
 
 
 @agent_tool(
+    "ha_agent_update_session",
+    "Change a session",
+    "Change the name, model, policy, budgets, window or preferences of a session. Fields that you leave out "
+    "stay as they are. The changes apply from the next message on.",
+    is_idempotent=True,
+)
+async def update_session(context: CallContext, changes: SessionUpdate) -> SessionShown:
+    return SessionShown(await context.service.update_session(context.caller, changes.session_id, changes))
+
+
+@agent_tool(
     "ha_agent_end_session",
     "End a session",
     "End a session when its conversation is over. It accepts no more messages, and its running turns are "
@@ -268,5 +284,6 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     resume,
     retry,
     get_session,
+    update_session,
     end_session,
 )
