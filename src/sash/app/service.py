@@ -20,10 +20,11 @@ from sash.errors import Forbidden
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import Continuation
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession, UpdateSession
+from sash.values.requests import Approve, Ask, Fork, Note, SendMessage, StartSession, UpdateSession
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 MESSAGES_AT_ONCE = 32
+WHOLE = Fork()
 
 
 class AgentService:
@@ -64,11 +65,12 @@ class AgentService:
         status: SessionStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
         caller.need("read")
         async with self.shares.use(caller.owner, "report"):
             return await self.runtime.list_sessions(
-                owner=caller.owner, status=status, limit=limit, cursor=cursor
+                owner=caller.owner, status=status, limit=limit, cursor=cursor, with_questions=with_questions
             )
 
     async def get_session(self, caller: Caller, session_id: str) -> Session:
@@ -97,11 +99,23 @@ class AgentService:
         async with self.shares.use(caller.owner, "transfer"):
             await self.runtime.delete_session(session_id, owner=caller.owner)
 
-    async def fork_session(self, caller: Caller, session_id: str) -> Session:
+    async def list_inactive(self, caller: Caller, older_than_days: float = 0) -> list[str]:
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.list_inactive(owner=caller.owner, older_than_days=older_than_days)
+
+    async def delete_inactive(self, caller: Caller, older_than_days: float = 0) -> int:
+        """Delete ended and expired sessions. Some of them may allow actions, so this needs `act`."""
+        caller.need("converse")
+        caller.need("act")
+        async with self.shares.use(caller.owner, "transfer"):
+            return await self.runtime.delete_inactive(owner=caller.owner, older_than_days=older_than_days)
+
+    async def fork_session(self, caller: Caller, session_id: str, request: Fork = WHOLE) -> Session:
         caller.need("converse")
         await self._check_act(caller, session_id)
         async with self.shares.use(caller.owner, "transfer"):
-            return await self.runtime.fork_session(session_id, owner=caller.owner)
+            return await self.runtime.fork_session(session_id, owner=caller.owner, at=request.at)
 
     @asynccontextmanager
     async def open_export(self, caller: Caller, session_id: str) -> AsyncIterator[dict[str, Any]]:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, Unpack
 
 from sash.engine.ceiling import check_request, restrict
@@ -12,12 +13,13 @@ from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
+from sash.engine.session_fork import DigestRules, copy_bundle
 from sash.engine.session_import import ImportRules, read_export
 from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active
-from sash.ports.store import Artifact, Bundle, Page, StoredMessage
+from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
 from sash.values.requests import StartSession, UpdateSession
@@ -39,6 +41,7 @@ from sash.values.stats import Stats
 from sash.values.validation import check_count, check_json, check_keywords, check_label, check_limit
 
 MAX_SEARCH_WORDS = 32
+MAX_DAYS = 36_500
 
 
 class SessionVerbs:
@@ -186,13 +189,17 @@ class SessionVerbs:
         name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
-        """List an owner's sessions, newest first. `status` and `name` filter them."""
+        """List an owner's sessions, newest first. `status` and `name` filter them.
+
+        The ended sessions of `ask` are listed only `with_questions`.
+        """
         check_limit("limit", limit)
         if cursor is not None and not is_ulid(cursor):
             raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
         return await self._parts.store.list_sessions(
-            owner, status=status, name=name, limit=limit, cursor=cursor
+            owner, status=status, name=name, limit=limit, cursor=cursor, with_questions=with_questions
         )
 
     async def update_session(
@@ -266,6 +273,23 @@ class SessionVerbs:
         parts.windows.pop(session_id)
         parts.contexts.forget()
 
+    async def list_inactive(self, *, owner: str = DEFAULT_OWNER, older_than_days: float = 0) -> list[str]:
+        """Return the ids of ended and expired sessions that have not changed for `older_than_days`."""
+        return await self._parts.store.list_inactive(owner, self._days_ago(older_than_days))
+
+    @detached
+    async def delete_inactive(self, *, owner: str = DEFAULT_OWNER, older_than_days: float = 0) -> int:
+        """Delete the sessions that `list_inactive` returns, and return their number."""
+        deleted = await self._parts.store.delete_inactive(owner, self._days_ago(older_than_days))
+        self._parts.windows.drop_owner(owner)
+        self._parts.contexts.forget()
+        return deleted
+
+    def _days_ago(self, days: float) -> datetime:
+        if not 0 <= days <= MAX_DAYS:
+            raise InvalidInput(f"older_than_days must be a number from 0 to {MAX_DAYS}, got {days!r:.80}")
+        return self._parts.clock.now() - timedelta(days=days)
+
     @detached
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete all records of an owner, and return the number of deleted sessions.
@@ -279,8 +303,13 @@ class SessionVerbs:
         await self._worker.stop(owner)
         return erased
 
-    async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Copy a session with its transcript and window, and return the copy. Both continue independently."""
+    async def fork_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, at: str | None = None
+    ) -> Session:
+        """Copy a session with its transcript and window, and return the copy. Both continue independently.
+
+        With `at`, a continuation id, that turn is the last one of the copy.
+        """
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
         self._check_own_model(source.session.model)
@@ -294,9 +323,11 @@ class SessionVerbs:
             stats=Stats(),
             version=1,
             name=None,
+            is_one_question=False,
         )
-        await self._parts.store.import_session(await asyncio.to_thread(_copy_bundle, source, session))
-        return session
+        rules = DigestRules(self._parts.counter.count_text, self._parts.digest_tokens)
+        copy = await asyncio.to_thread(copy_bundle, source, session, at, rules)
+        return await self._parts.store.import_session(copy)
 
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Return a whole session as JSON values; `import_session` reads them."""
@@ -361,16 +392,3 @@ class SessionVerbs:
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""
         return await self._parts.store.get_artifact(owner, artifact_id)
-
-
-def _copy_bundle(source: Bundle, session: Session) -> Bundle:
-    """Return the transcript and the window of `source` as those of `session`, without the turns."""
-    return Bundle(
-        session,
-        messages=tuple(
-            replace(stored, session_id=session.id, continuation_id=None) for stored in source.messages
-        ),
-        turn_starts=source.turn_starts,
-        evicted=source.evicted,
-        evicted_count=source.evicted_count,
-    )

@@ -178,7 +178,10 @@ class SendMessage:
 
 @validated(kw_only=True, example={"message": "Is the front door locked?"})
 class Ask:
-    """One question, in a session of its own."""
+    """One question, in a session of its own. The session is not listed, and is deleted after a day or so.
+
+    With `keep` it is an ordinary session: it stays active, and can be continued.
+    """
 
     message: Message
     model: ModelConfig | None = None
@@ -186,6 +189,7 @@ class Ask:
     allow_tools: Flag = True
     stream: Flag = False
     timeout_ms: Wait | None = None
+    keep: Flag = False
 
     @property
     def timeout_s(self) -> float | None:
@@ -199,6 +203,13 @@ class Approve:
 
     call_id: Label
     approved: Flag
+
+
+@validated(kw_only=True, example={})
+class Fork:
+    """A copy of a session. With `at`, a continuation id, that turn is the last one of the copy."""
+
+    at: Label | None = None
 
 
 @validated(kw_only=True, example={"reason": "taking too long"})

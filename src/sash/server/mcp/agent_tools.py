@@ -6,12 +6,12 @@ from typing import Annotated, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
+from sash.app.schemas import Acknowledged, Cancelled, Erased, SessionOver, SessionShown, SessionStarted
 from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession, UpdateSession
+from sash.values.requests import Approve, Ask, Fork, Milliseconds, SendMessage, StartSession, UpdateSession
 from sash.values.sessions import Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
@@ -35,6 +35,8 @@ ARGUMENT_DESCRIPTIONS = {
     "approved": "The user's answer. Never approve for the user.",
     "reason": "The reason, for the record.",
     "policy": "What the agent may do in the house. Without a policy it changes nothing.",
+    "keep": "Keep the session, so that the conversation can continue. Otherwise it is deleted later.",
+    "at": "The continuation_id of the last turn of the copy. Without it the whole session is copied.",
     "name": "A name to find the session by.",
     "area": "The area of the house where the user is.",
 }
@@ -73,6 +75,11 @@ class SessionId:
 
 @validated(kw_only=True)
 class SessionUpdate(UpdateSession):
+    session_id: Label
+
+
+@validated(kw_only=True)
+class SessionFork(Fork):
     session_id: Label
 
 
@@ -273,6 +280,28 @@ async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
     return SessionOver.of(ended)
 
 
+@agent_tool(
+    "ha_agent_fork_session",
+    "Copy a session",
+    "Copy a session, whole or up to one of its turns, to try another continuation of the conversation. "
+    "Returns the session_id of the copy.",
+)
+async def fork_session(context: CallContext, session: SessionFork) -> SessionStarted:
+    copy = await context.service.fork_session(context.caller, session.session_id, session)
+    return SessionStarted(copy.id)
+
+
+@agent_tool(
+    "ha_agent_delete_session",
+    "Delete a session",
+    "Delete a session permanently, with its transcript and its artifacts. Ask the user first.",
+    is_destructive=True,
+)
+async def delete_session(context: CallContext, session: SessionId) -> Erased:
+    await context.service.delete_session(context.caller, session.session_id)
+    return Erased(1)
+
+
 AGENT_TOOLS: tuple[Tool, ...] = (
     list_sessions,
     ask,
@@ -286,4 +315,6 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     get_session,
     update_session,
     end_session,
+    fork_session,
+    delete_session,
 )
