@@ -9,7 +9,7 @@ from sash.app.access import Caller
 from sash.app.service import AgentService
 from sash.errors import Forbidden
 from sash.testing import calling
-from sash.values.requests import Approve, Note, PinRequest, SendMessage, StartSession
+from sash.values.requests import Approve, Note, PinRequest, SendMessage, StartSession, UpdateSession
 from tests.runtime.policies import CAREFUL
 from tests.runtime.talk import turn
 from tests.surfaces.serving import problem, serving
@@ -40,6 +40,8 @@ CALLS = {
     "pin": lambda s, session, sent: s.pin(TALKER, PinRequest(text="x"), session),
     "unpin": lambda s, session, sent: s.unpin(TALKER, "x", session),
     "set preferences": lambda s, session, sent: s.set_preferences(TALKER, session, {"language": "de"}),
+    "update": lambda s, session, sent: s.update_session(TALKER, session, UpdateSession(name="mine")),
+    "delete inactive ones": lambda s, session, sent: s.delete_inactive(TALKER),
     "call a tool": lambda s, session, sent: s.call_tool(TALKER, "look", {}, session),
 }
 

@@ -50,16 +50,38 @@ async def test_a_question_over_rest_is_refused(operated, what):
 
 
 @pytest.mark.parametrize("what", TOO_MUCH)
-async def test_a_patch_changes_neither_policy_nor_budgets(operated, what):
+async def test_a_patch_past_the_operator_is_refused_and_changes_nothing(operated, what):
     served, _ = operated
     at = f"/v1/sessions/{await served.start()}"
     before = (await served.client.get(at)).json()
-    for body in (TOO_MUCH[what], {"preferences": {}} | TOO_MUCH[what]):
-        problem(await served.client.patch(at, json=body), 422, "invalid_input")
+    for body in (TOO_MUCH[what], {"preferences": {"a": 1}, "name": "mine"} | TOO_MUCH[what]):
+        problem(await served.client.patch(at, json=body), 403, "policy_exceeds_operator")
+    assert (await served.client.get(at)).json() == before
     await served.client.patch(at, json={"preferences": TOO_MUCH[what]})
     after = (await served.client.get(at)).json()
     for part in ("policy", "budgets"):
         assert after["session"][part] == before["session"][part]
+
+
+async def test_a_patch_in_two_steps_passes_no_allowlist(operated):
+    served, _ = operated
+    at = f"/v1/sessions/{await served.start(policy={'allow_actuation': False})}"
+    listed = await served.client.patch(at, json={"policy": {"allowlisted_services": ["switch"]}})
+    assert listed.status_code == 200
+    problem(await served.client.patch(at, json={"policy": ACTING}), 403, "policy_exceeds_operator")
+
+
+async def test_a_patch_within_the_limits_of_the_operator_works(operated):
+    served, _ = operated
+    at = f"/v1/sessions/{await served.start(policy={'allow_actuation': False})}"
+    policy = ACTING | {"allowlisted_services": ["light.turn_on"], "denylisted_services": ["fan"]}
+    body = {"policy": policy, "budgets": {"max_steps": 2, "max_cost_per_day_usd": 0.5}}
+    patched = (await served.client.patch(at, json=body)).json()["session"]
+    assert patched["policy"]["allow_actuation"] is True
+    assert patched["policy"]["allowlisted_services"] == ["light.turn_on"]
+    assert {"fan", "hassio"} <= set(patched["policy"]["denylisted_services"])
+    assert (patched["budgets"]["max_steps"], patched["budgets"]["max_cost_per_day_usd"]) == (2, 0.5)
+    assert patched["budgets"]["max_tool_calls"] == 16
 
 
 async def test_options_of_a_turn_pass_no_budget_and_no_policy(operated):

@@ -83,7 +83,8 @@ async def test_ask_needs_no_session(run):
     runtime = await run("42")
     result = await runtime.ask("what is it?", timeout_s=WAIT_S)
     assert result.response.final_message == "42"
-    assert [s.status for s in (await runtime.list_sessions()).items] == ["ended"]
+    assert (await runtime.list_sessions()).items == ()
+    assert [s.status for s in (await runtime.list_sessions(with_questions=True)).items] == ["ended"]
     assert (await runtime.statistics())["total_requests"] == 1
 
 

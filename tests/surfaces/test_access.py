@@ -45,6 +45,7 @@ SCOPED = [
     ("DELETE", "/v1/facts/{own_fact}", None, "converse"),
     ("DELETE", "/v1/pins/{own_pin}", None, "converse"),
     ("PATCH", "/v1/preferences", {"preferences": {"a": 1}}, "converse"),
+    ("PATCH", "/v1/sessions/{session}", {"policy": {"dry_run": True}}, "act"),
     ("POST", "/v1/sessions/{session}/fork", None, "converse"),
     ("POST", "/v1/continuations/{turn}/cancel", None, "converse"),
     ("POST", "/v1/continuations/{turn}/resume", None, "converse"),

@@ -17,6 +17,7 @@ import sash
 from sash import errors
 from sash.cli.exit_codes import EPILOG, exit_code
 from sash.cli.main import COMMANDS
+from tests.home.fake_home_assistant import FakeHomeAssistant
 from tests.models.wire import Reply, Wire, chunk, failed, said
 from tests.surfaces.command_line import (
     NO_HOME,
@@ -271,6 +272,14 @@ def test_a_token_has_scopes_and_an_expiry_and_can_be_revoked(cli):
     assert cli("token", "list").stderr == "There are no tokens: no client can use the server.\n"
     assert "no client could get in" in " ".join(cli("doctor").stdout.split())
     assert cli("token", "revoke", token["id"]).returncode == 3
+
+
+async def test_a_question_with_a_wrong_token_for_the_home_exits_with_its_code(cli):
+    async with FakeHomeAssistant() as home:
+        where = {"SASH_HOME_URL": home.url, "SASH_HOME_TOKEN": "wrong"}
+        done = await asyncio.to_thread(cli, "ask", "Is the front door locked?", **where)
+    assert done.returncode == 6, done.stderr
+    assert "token" in done.stderr
 
 
 def test_an_unreachable_home_does_not_prevent_a_question(cli):

@@ -21,6 +21,9 @@ from tests.surfaces.command_line import (
 def test_sessions_are_listed_newest_first(cli):
     assert cli("sessions").stderr == "There are no sessions: `sash chat` starts one.\n"
     cli("ask", SENTENCE, **NO_HOME)
+    assert list_sessions(cli) == []
+    over = json.loads(cli("ask", SENTENCE, "--keep", "--json", **NO_HOME).stdout)["session_id"]
+    assert cli("end", over).stdout == "Ended.\n"
     chat = chat_once(cli)
     assert [session["status"] for session in list_sessions(cli)] == ["active", "ended"]
     assert [session["id"] for session in list_sessions(cli, "--status", "active")] == [chat]
@@ -162,7 +165,7 @@ def test_search_finds_messages(cli):
 
 def test_erase_deletes_only_with_confirmation(cli):
     chat_once(cli)
-    cli("ask", SENTENCE, "--owner", "eve", **NO_HOME)
+    cli("ask", SENTENCE, "--owner", "eve", "--keep", **NO_HOME)
     refused = cli("erase")
     assert refused.returncode == 2
     assert (
@@ -176,7 +179,7 @@ def test_erase_deletes_only_with_confirmation(cli):
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80, 120])
 def test_tables_fit_and_ids_stay_whole(cli, columns):
-    cli("ask", SENTENCE, **NO_HOME)
+    cli("ask", SENTENCE, "--keep", **NO_HOME)
     session = chat_once(cli)
     sessions = cli("sessions", COLUMNS=str(columns)).stdout.splitlines()
     found = cli("search", "front door", "--session", session, COLUMNS=str(columns)).stdout.splitlines()
@@ -215,3 +218,49 @@ def test_importing_an_existing_session_gives_advice(cli, tmp_path):
     refused = cli("import", file)
     assert refused.returncode == 4
     assert "or import it into another folder with --data" in refused.stderr
+
+
+def test_a_session_is_ended_and_deleted(cli):
+    session = chat_once(cli)
+    assert cli("end", "nonsense").returncode == 3
+    assert cli("end", session, "--reason", "done").returncode == 0
+    assert cli("ask", SENTENCE, "--session", session, **NO_HOME).returncode == 4
+    refused = cli("delete", session)
+    assert refused.returncode == 2
+    assert "Delete the ended session chat permanently? There is no terminal to ask in" in refused.stderr
+    assert len(list_sessions(cli)) == 1
+    assert cli("delete", session, "--yes").stdout == "Deleted.\n"
+    assert list_sessions(cli) == []
+    assert cli("delete", session, "--yes").returncode == 3
+    assert cli("delete", session).returncode == 3
+
+
+def test_a_session_is_forked_whole_or_at_a_turn(cli):
+    session = chat_once(cli)
+    cli("chat", input="Remember that the cat is black\n", **NO_HOME)
+    exported = json.loads(cli("export", session).stdout)
+    first = exported["continuations"][0]["id"]
+    whole, part = cli("fork", session).stdout.strip(), cli("fork", session, "--at", first).stdout.strip()
+    texts = [cli("show", copy, "--messages", "100").stdout for copy in (whole, part)]
+    assert ["the cat is black" in text for text in texts] == [True, False]
+    assert all(SENTENCE in text for text in texts)
+    assert cli("fork", session, "--at", "nonsense").returncode == 3
+    assert len(list_sessions(cli)) == 3
+
+
+def test_cleanup_deletes_sessions_that_are_over(cli):
+    active = chat_once(cli)
+    over = cli("fork", active).stdout.strip()
+    assert cli("cleanup").stdout == "There is nothing to delete.\n"
+    cli("end", over)
+    cli("ask", SENTENCE, **NO_HOME)
+    assert cli("cleanup", "--dry-run", "--older-than", "1").stdout == ""
+    found = cli("cleanup", "--dry-run").stdout.split()
+    assert found[0] == over and len(found) == 2
+    refused = cli("cleanup")
+    assert refused.returncode == 2
+    assert "Delete 2 ended and expired sessions of local permanently?" in refused.stderr
+    assert cli("cleanup", "--older-than", "1", "--yes").stdout == "Deleted 0 sessions of local.\n"
+    assert cli("cleanup", "--yes").stdout == "Deleted 2 sessions of local.\n"
+    assert [session["id"] for session in list_sessions(cli)] == [active]
+    assert cli("cleanup", "--older-than", "-1", "--yes").returncode == 2

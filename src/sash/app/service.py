@@ -22,10 +22,20 @@ from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
 from sash.values.owner_notes import OwnerNotes
-from sash.values.requests import Approve, Ask, Note, PinRequest, SendMessage, StartSession
+from sash.values.requests import (
+    Approve,
+    Ask,
+    Fork,
+    Note,
+    PinRequest,
+    SendMessage,
+    StartSession,
+    UpdateSession,
+)
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 MESSAGES_AT_ONCE = 32
+WHOLE = Fork()
 
 
 class AgentService:
@@ -68,16 +78,28 @@ class AgentService:
         status: SessionStatus | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
         caller.need("read")
         async with self.shares.use(caller.owner, "report"):
             return await self.runtime.list_sessions(
-                owner=caller.owner, status=status, limit=limit, cursor=cursor
+                owner=caller.owner, status=status, limit=limit, cursor=cursor, with_questions=with_questions
             )
 
     async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
         return await self.runtime.get_session(session_id, owner=caller.owner)
+
+    async def update_session(self, caller: Caller, session_id: str, request: UpdateSession) -> Session:
+        """Change a session. A change of its policy needs the scope `act`."""
+        caller.need("converse")
+        if request.policy is not None:
+            caller.need("act")
+        await self._check_act(caller, session_id)
+        return await self.runtime.update(session_id, request, owner=caller.owner)
+
+    async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
+        return await self.update_session(caller, session_id, UpdateSession(preferences=preferences))
 
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
@@ -96,11 +118,23 @@ class AgentService:
         async with self.shares.use(caller.owner, "transfer"):
             await self.runtime.delete_session(session_id, owner=caller.owner)
 
-    async def fork_session(self, caller: Caller, session_id: str) -> Session:
+    async def list_inactive(self, caller: Caller, older_than_days: float = 0) -> list[str]:
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.list_inactive(owner=caller.owner, older_than_days=older_than_days)
+
+    async def delete_inactive(self, caller: Caller, older_than_days: float = 0) -> int:
+        """Delete ended and expired sessions. Some of them may allow actions, so this needs `act`."""
+        caller.need("converse")
+        caller.need("act")
+        async with self.shares.use(caller.owner, "transfer"):
+            return await self.runtime.delete_inactive(owner=caller.owner, older_than_days=older_than_days)
+
+    async def fork_session(self, caller: Caller, session_id: str, request: Fork = WHOLE) -> Session:
         caller.need("converse")
         await self._check_act(caller, session_id)
         async with self.shares.use(caller.owner, "transfer"):
-            return await self.runtime.fork_session(session_id, owner=caller.owner)
+            return await self.runtime.fork_session(session_id, owner=caller.owner, at=request.at)
 
     @asynccontextmanager
     async def open_export(self, caller: Caller, session_id: str) -> AsyncIterator[dict[str, Any]]:
@@ -308,11 +342,6 @@ class AgentService:
     async def set_owner_preferences(self, caller: Caller, preferences: dict[str, Any]) -> OwnerNotes:
         await self._check_pins(caller)
         return await self.runtime.set_owner_preferences(preferences, owner=caller.owner)
-
-    async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
-        caller.need("converse")
-        await self._check_act(caller, session_id)
-        return await self.runtime.set_preferences(session_id, preferences, owner=caller.owner)
 
     async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
         caller.need("read")

@@ -10,12 +10,14 @@ from sash.errors import EntityNotFound, HomeError, SashError
 HOME_TIMEOUT_S = 5.0
 
 
-async def wait_for_home(service: AgentService, timeout_s: float = HOME_TIMEOUT_S) -> None:
-    """Wait until the home is connected. Print a warning if it cannot be reached."""
+async def wait_for_home(service: AgentService, timeout_s: float = HOME_TIMEOUT_S) -> HomeError | None:
+    """Wait until the home is connected. If it cannot be reached, print a warning and return the error."""
     try:
         await service.runtime.home_ready(timeout_s=timeout_s)
     except HomeError as error:
         _warn(error.message)
+        return error
+    return None
 
 
 async def check_area(service: AgentService, caller: Caller, area: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 from sash.engine.notes import Notes
 from sash.values.owner_notes import OwnerNotes
 from sash.values.requests import Note, PinRequest, Preferences
-from sash.values.sessions import DEFAULT_OWNER, Fact, Pin, Session
+from sash.values.sessions import DEFAULT_OWNER, Fact, Pin
 
 
 class NoteVerbs:
@@ -68,13 +68,6 @@ class NoteVerbs:
     ) -> tuple[Pin, ...]:
         """Return the pins of the owner, or only those of a session."""
         return (await self._notes.read(owner, session_id)).pins
-
-    async def set_preferences(
-        self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
-    ) -> Session:
-        """Change some preferences of a session and return the session. A value of None deletes the key."""
-        changes = Preferences(preferences={} if preferences is None else preferences)
-        return await self._notes.prefer(owner, session_id, changes)
 
     async def owner_notes(self, *, owner: str = DEFAULT_OWNER) -> OwnerNotes:
         """Return the facts, pins and preferences of an owner."""

@@ -130,14 +130,6 @@ class Notes:
 
         await self._change(owner, session_id, change)
 
-    async def prefer(self, owner: str, session_id: str, new: Preferences) -> Session:
-        """Change some preferences of a session and return the session. A value of None deletes the key."""
-
-        def change(session: Session) -> Session:
-            return replace(session, preferences=_merge_preferences(session.preferences, new))
-
-        return await change_session(self._store, owner, session_id, change)
-
     async def prefer_always(self, owner: str, new: Preferences) -> OwnerNotes:
         """Change some preferences of an owner. New sessions start with them."""
 

@@ -60,7 +60,7 @@ class ReportVerbs(SessionVerbs):
         parts = self._parts
         total, cursor, sessions = Stats(), None, 0
         while True:
-            page = await parts.store.list_sessions(owner, limit=500, cursor=cursor)
+            page = await parts.store.list_sessions(owner, limit=500, cursor=cursor, with_questions=True)
             for session in page.items:
                 total += session.stats
             sessions, cursor = sessions + len(page.items), page.next_cursor

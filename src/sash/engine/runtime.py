@@ -138,6 +138,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         )
         self.defaults = options.get("defaults") or Defaults()
         self._retention = options.get("retention", Retention())
+        self.swept = SweepCounts()
         self._lease_s = options.get("lease_s", LEASE_S)
         self._allow_image_urls = options.get("allow_image_urls", False)
         self._max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
@@ -278,12 +279,24 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         return await self._worker.recover()
 
     async def sweep(self) -> SweepCounts:
-        """Expire idle sessions and abandoned continuations, and drop old steps."""
-        now = self._parts.clock.now()
-        return await self.store.sweep(
+        """Expire idle sessions and abandoned continuations, and delete what `Retention` no longer keeps."""
+        now, days = self._parts.clock.now(), self._retention.transcript_retention_days
+        swept = await self.store.sweep(
             idle_before=now - timedelta(days=self._retention.session_idle_days),
             ended_before=now - timedelta(hours=self._retention.continuation_retention_hours),
+            delete_before=None if days is None else now - timedelta(days=days),
         )
+        self.swept += swept
+        if swept != SweepCounts():
+            _logger.info(
+                "sweep: expired %d sessions and %d turns, deleted %d sessions, %d steps and %d artifacts",
+                swept.sessions,
+                swept.continuations,
+                swept.deleted_sessions,
+                swept.steps,
+                swept.artifacts,
+            )
+        return swept
 
     async def _warm_up(self) -> None:
         """Load the grammar of the home's sentences as soon as the home is connected."""

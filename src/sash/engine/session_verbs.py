@@ -3,7 +3,8 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, Unpack
 
 from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
@@ -13,15 +14,17 @@ from sash.engine.notes import clean_preferences, read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
+from sash.engine.session_fork import DigestRules, copy_bundle
 from sash.engine.session_import import ImportRules, read_export
+from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
 from sash.errors import InvalidInput, PolicyExceedsOperator, TooManySessions
 from sash.ports.session_rules import change_session, check_active, retry_on_change
-from sash.ports.store import Artifact, Bundle, Page, StoredMessage
+from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
-from sash.values.requests import StartSession
+from sash.values.requests import StartSession, UpdateSession
 from sash.values.sessions import (
     DEFAULT_OWNER,
     Budgets,
@@ -37,9 +40,10 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats
-from sash.values.validation import check_count, check_json, check_label, check_limit
+from sash.values.validation import check_count, check_json, check_keywords, check_label, check_limit
 
 MAX_SEARCH_WORDS = 32
+MAX_DAYS = 36_500
 
 
 class SessionVerbs:
@@ -191,14 +195,51 @@ class SessionVerbs:
         name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
-        """List an owner's sessions, newest first. `status` and `name` filter them."""
+        """List an owner's sessions, newest first. `status` and `name` filter them.
+
+        The ended sessions of `ask` are listed only `with_questions`.
+        """
         check_limit("limit", limit)
         if cursor is not None and not is_ulid(cursor):
             raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
         return await self._parts.store.list_sessions(
-            owner, status=status, name=name, limit=limit, cursor=cursor
+            owner, status=status, name=name, limit=limit, cursor=cursor, with_questions=with_questions
         )
+
+    async def update_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, **changes: Unpack[SessionChanges]
+    ) -> Session:
+        """Change some fields of a session and return it; `UpdateSession` describes the changes."""
+        check_keywords("update_session", changes, SessionChanges.__annotations__)
+        given: dict[str, Any] = {**changes}
+        return await self.update(session_id, UpdateSession(**given), owner=owner)
+
+    async def update(self, session_id: str, request: UpdateSession, *, owner: str = DEFAULT_OWNER) -> Session:
+        """Make the changes of a request and return the session. They apply from the next turn on.
+
+        Raise `PolicyExceedsOperator` or `ModelFixed` if the operator does not allow a change, and
+        `SessionExists` if another active session has the name.
+        """
+        parts = self._parts
+
+        def change(session: Session) -> Session:
+            changed = apply_update(session, request, parts.operator)
+            if request.model is not None:
+                changed = replace(changed, model=parts.clean_model(changed.model))
+                if changed.policy.enforce_fixed_model:
+                    check_fixed_model(changed.model, parts.model_name(session.model))
+                self._check_own_model(changed.model)
+            return changed
+
+        return await change_session(parts.store, owner, session_id, change)
+
+    async def set_preferences(
+        self, session_id: str, preferences: dict[str, Any] | None, *, owner: str = DEFAULT_OWNER
+    ) -> Session:
+        """Change some preferences of a session and return the session. A value of None deletes the key."""
+        return await self.update(session_id, UpdateSession(preferences=preferences), owner=owner)
 
     @detached
     async def end_session(
@@ -259,6 +300,23 @@ class SessionVerbs:
         parts.windows.pop(session_id)
         parts.contexts.forget()
 
+    async def list_inactive(self, *, owner: str = DEFAULT_OWNER, older_than_days: float = 0) -> list[str]:
+        """Return the ids of ended and expired sessions that have not changed for `older_than_days`."""
+        return await self._parts.store.list_inactive(owner, self._days_ago(older_than_days))
+
+    @detached
+    async def delete_inactive(self, *, owner: str = DEFAULT_OWNER, older_than_days: float = 0) -> int:
+        """Delete the sessions that `list_inactive` returns, and return their number."""
+        deleted = await self._parts.store.delete_inactive(owner, self._days_ago(older_than_days))
+        self._parts.windows.drop_owner(owner)
+        self._parts.contexts.forget()
+        return deleted
+
+    def _days_ago(self, days: float) -> datetime:
+        if not 0 <= days <= MAX_DAYS:
+            raise InvalidInput(f"older_than_days must be a number from 0 to {MAX_DAYS}, got {days!r:.80}")
+        return self._parts.clock.now() - timedelta(days=days)
+
     @detached
     async def erase(self, *, owner: str = DEFAULT_OWNER) -> int:
         """Delete all records of an owner, and return the number of deleted sessions.
@@ -272,8 +330,13 @@ class SessionVerbs:
         await self._worker.stop(owner)
         return erased
 
-    async def fork_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> Session:
-        """Copy a session with its transcript and window, and return the copy. Both continue independently."""
+    async def fork_session(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, at: str | None = None
+    ) -> Session:
+        """Copy a session with its transcript and window, and return the copy. Both continue independently.
+
+        With `at`, a continuation id, that turn is the last one of the copy.
+        """
         await self._check_room(owner)
         source = await self._parts.store.export_session(owner, session_id)
         self._check_own_model(source.session.model)
@@ -287,9 +350,11 @@ class SessionVerbs:
             stats=Stats(),
             version=1,
             name=None,
+            is_one_question=False,
         )
-        await self._parts.store.import_session(await asyncio.to_thread(_copy_bundle, source, session))
-        return session
+        rules = DigestRules(self._parts.counter.count_text, self._parts.digest_tokens)
+        copy = await asyncio.to_thread(copy_bundle, source, session, at, rules)
+        return await self._parts.store.import_session(copy)
 
     async def export_session(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
         """Return a whole session as JSON values; `import_session` reads them."""
@@ -354,16 +419,3 @@ class SessionVerbs:
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""
         return await self._parts.store.get_artifact(owner, artifact_id)
-
-
-def _copy_bundle(source: Bundle, session: Session) -> Bundle:
-    """Return the transcript and the window of `source` as those of `session`, without the turns."""
-    return Bundle(
-        session,
-        messages=tuple(
-            replace(stored, session_id=session.id, continuation_id=None) for stored in source.messages
-        ),
-        turn_starts=source.turn_starts,
-        evicted=source.evicted,
-        evicted_count=source.evicted_count,
-    )

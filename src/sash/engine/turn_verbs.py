@@ -272,9 +272,10 @@ class TurnVerbs(SessionVerbs):
         budgets: Budgets | None = None,
         policy: SessionPolicy | None = None,
         timeout_s: float | None = None,
+        keep: bool = False,
     ) -> ContinuationResult:
-        """Ask one question in a session of its own, and wait for the answer."""
-        question = Ask(message=message, allow_tools=allow_tools, model=model, budgets=budgets)
+        """Ask one question in a session of its own, and wait for the answer; `Ask` describes the fields."""
+        question = Ask(message=message, allow_tools=allow_tools, model=model, budgets=budgets, keep=keep)
         asked = await self.put_question(question, owner=owner, policy=policy)
         return await self.await_continuation(asked.id, owner=owner, timeout_s=timeout_s)
 
@@ -287,12 +288,12 @@ class TurnVerbs(SessionVerbs):
         policy: SessionPolicy | None = None,
         preferences: dict[str, Any] | None = None,
     ) -> Continuation:
-        """Start a turn with one question, without waiting. Its session ends with the answer."""
+        """Start a turn with one question, without waiting. Its session ends with the answer, unless kept."""
         sent = SendMessage(message=question.message, allow_tools=question.allow_tools)
         request = StartSession(
             model=question.model, budgets=question.budgets, policy=policy, preferences=preferences
         )
-        session = await self.start(request, owner=owner, is_one_question=True)
+        session = await self.start(request, owner=owner, is_one_question=not question.keep)
         try:
             return await self.send(session.id, sent, owner=owner)
         except SashError:

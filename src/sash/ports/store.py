@@ -15,7 +15,7 @@ them for all backends:
 """
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -85,11 +85,16 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True)
 class SweepCounts:
-    """How many sessions and continuations a sweep expired, and how many steps it dropped."""
+    """How many sessions and continuations a sweep expired, and how many records it deleted."""
 
     sessions: int = 0
     continuations: int = 0
     steps: int = 0
+    deleted_sessions: int = 0
+    artifacts: int = 0
+
+    def __add__(self, other: "SweepCounts") -> "SweepCounts":
+        return SweepCounts(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +154,12 @@ class Store(Protocol):
         name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
-        """List an owner's sessions, newest first, optionally of one status or one name."""
+        """List an owner's sessions, newest first, optionally of one status or one name.
+
+        Ended sessions for one question (`is_one_question`) are listed only `with_questions`.
+        """
 
     async def find_session(self, owner: str, name: str) -> Session | None:
         """Return the active session with this name, else the newest session that had it, else None."""
@@ -166,6 +175,12 @@ class Store(Protocol):
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         """Delete a session and every record of it. A write that arrives later does not restore it."""
+
+    async def list_inactive(self, owner: str, before: datetime) -> list[str]:
+        """Return the ids of the ended and expired sessions that have not changed since `before`."""
+
+    async def delete_inactive(self, owner: str, before: datetime) -> int:
+        """Delete the sessions that `list_inactive` returns, and return their number."""
 
     async def erase(self, owner: str) -> int:
         """Delete all data of an owner except the spent dollars, and return the number of sessions."""
@@ -337,9 +352,12 @@ class Store(Protocol):
     async def import_session(self, bundle: Bundle) -> Session:
         """Write a whole session, with costs of 0. Its id must be free. A name that is taken is dropped."""
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+    async def sweep(
+        self, *, idle_before: datetime, ended_before: datetime, delete_before: datetime | None = None
+    ) -> SweepCounts:
         """Expire sessions that have not changed since `idle_before`, and drop older costs without a turn.
 
         Expire waiting continuations that have not changed since `ended_before`, and drop the steps of those
-        that ended before it.
+        that ended before it. Delete older artifacts that no turn, step or message refers to. Delete inactive
+        sessions that have not changed since `delete_before`, those for one question since `ended_before`.
         """

@@ -1,8 +1,11 @@
 """Prometheus metrics. Each app has its own registry, so that two apps can live in one process."""
 
+from dataclasses import asdict
+
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 from sash.engine.turn.continuation_result import ContinuationResult
+from sash.ports.store import SweepCounts
 from sash.values.stats import NO_STATS
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
@@ -30,11 +33,24 @@ class Metrics:
         self._tokens = Counter("sash_tokens", "Tokens by kind", ("kind",), registry=self.registry)
         self._calls = Counter("sash_calls", "Calls of models and tools", ("kind",), registry=self.registry)
         self._dollars = Counter("sash_cost_usd", "Cost of models and tools in USD", registry=self.registry)
+        self._swept = Counter(
+            "sash_swept",
+            "Records that retention expired or deleted, by kind",
+            ("kind",),
+            registry=self.registry,
+        )
+        self._last_swept = SweepCounts()
         self.subscribers = Gauge("sash_subscribers", "Open event streams", registry=self.registry)
 
     def render(self) -> bytes:
         """Return all metrics in the Prometheus text format."""
         return generate_latest(self.registry)
+
+    def count_swept(self, total: SweepCounts) -> None:
+        """Count what the sweeps of a runtime have expired and deleted, given the sums so far."""
+        for kind, count in asdict(total).items():
+            self._swept.labels(kind).inc(count - getattr(self._last_swept, kind))
+        self._last_swept = total
 
     def count_turn(self, result: ContinuationResult) -> None:
         """Count a finished turn, with its tokens, calls and cost."""

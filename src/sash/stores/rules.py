@@ -46,7 +46,16 @@ from sash.values.continuations import FINAL, Continuation, ContinuationResponse,
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
-from sash.values.steps import Amended, Cancelled, Expired, Interrupted, Step, StepBody, bill_steps
+from sash.values.steps import (
+    Amended,
+    Cancelled,
+    Expired,
+    Interrupted,
+    Step,
+    StepBody,
+    bill_steps,
+    list_actions,
+)
 
 T = TypeVar("T")
 
@@ -345,9 +354,14 @@ def interrupt(
     return TurnChange(interrupted, number_steps(turn, (Interrupted(),), now), turn.lease.release())
 
 
-def expire(continuation: Continuation, turn: TurnState, now: datetime) -> TurnChange:
-    """Return the change that ends a continuation which waited too long. The session does not change."""
-    end = TurnEnd("expired", (Expired(),))
+def expire(continuation: Continuation, turn: TurnState, journal: Iterable[Step], now: datetime) -> TurnChange:
+    """Return the change that ends a continuation which waited too long. The session does not change.
+
+    The actions of its `journal` stay in its response, so that they can be undone when the steps are gone.
+    """
+    actions = list_actions(step.body for step in journal)
+    response = ContinuationResponse("It has expired.", actions=actions) if actions else None
+    end = TurnEnd("expired", (Expired(),), response)
     expired = end.apply_to_continuation(continuation, now)
     return TurnChange(expired, number_steps(turn, end.steps, now), turn.lease.release())
 

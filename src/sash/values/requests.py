@@ -1,10 +1,15 @@
 """The input of the runtime's methods, defined once for the library, REST, MCP and the command line."""
 
+from collections.abc import Callable
+from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, Strict, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, Strict, WithJsonSchema
+from pydantic.json_schema import JsonSchemaValue
+from pydantic_core import CoreSchema, core_schema
 
 from sash.errors import InvalidInput
+from sash.values.codec import adapter
 from sash.values.sessions import (
     Budgets,
     Count,
@@ -103,6 +108,54 @@ class StartSession:
     name: Label | None = None
 
 
+class _SomeFieldsOf:
+    """Annotates a dict with some fields of a class, which checks them. A value of the class gives all."""
+
+    def __init__(self, kind: type) -> None:
+        self._kind = kind
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
+        return core_schema.no_info_wrap_validator_function(self._check, handler(self._kind))
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Return the schema of the class without its defaults: a field that is left out stays."""
+        schema = adapter(self._kind).json_schema()
+        for described in schema["properties"].values():
+            described.pop("default", None)
+        return schema
+
+    def _check(self, given: Any, validate: Callable[[Any], Any]) -> dict[str, Any]:
+        checked: dict[str, Any] = asdict(validate(given))
+        return checked if isinstance(given, self._kind) else {name: checked[name] for name in given}
+
+
+@validated(
+    kw_only=True,
+    example={"name": "kitchen", "budgets": {"max_steps": 4}, "preferences": {"language": "de"}},
+)
+class UpdateSession:
+    """Changes of a session. A field that is left out stays as it is, also a field of `policy` for example.
+
+    Null means the same as in a new session: no name, no limit, or the runtime's choice of a model. An object
+    that is null stays as it is. A preference with the value null is deleted. A change of the policy needs
+    the scope `act`. A smaller window evicts messages when the next turn ends.
+    """
+
+    model: Annotated[dict[str, Any], _SomeFieldsOf(ModelConfig)] | None = None
+    budgets: Annotated[dict[str, Any], _SomeFieldsOf(Budgets)] | None = None
+    policy: Annotated[dict[str, Any], _SomeFieldsOf(SessionPolicy)] | None = None
+    window: Annotated[dict[str, Any], _SomeFieldsOf(WindowLimits)] | None = None
+    preferences: JsonObject | None = None
+    name: Label | None = field(default_factory=str)
+
+    @property
+    def has_name(self) -> bool:
+        """Return True if the name changes. A name that is left out is the empty string."""
+        return self.name != ""
+
+
 @validated(
     kw_only=True,
     example={"message": "Why did the bedroom lights flicker last night?", "idempotency_key": "question-1"},
@@ -129,7 +182,10 @@ class SendMessage:
 
 @validated(kw_only=True, example={"message": "Is the front door locked?"})
 class Ask:
-    """One question, in a session of its own."""
+    """One question, in a session of its own. The session is not listed, and is deleted after a day or so.
+
+    With `keep` it is an ordinary session: it stays active, and can be continued.
+    """
 
     message: Message
     model: ModelConfig | None = None
@@ -137,6 +193,7 @@ class Ask:
     allow_tools: Flag = True
     stream: Flag = False
     timeout_ms: Wait | None = None
+    keep: Flag = False
 
     @property
     def timeout_s(self) -> float | None:
@@ -150,6 +207,13 @@ class Approve:
 
     call_id: Label
     approved: Flag
+
+
+@validated(kw_only=True, example={})
+class Fork:
+    """A copy of a session. With `at`, a continuation id, that turn is the last one of the copy."""
+
+    at: Label | None = None
 
 
 @validated(kw_only=True, example={"reason": "taking too long"})

@@ -250,7 +250,8 @@ class Session:
     """A session without its transcript. `version` counts its changes.
 
     An owner has at most one active session of a `name`. `area` is the user's place in the home. A session
-    with `is_one_question` ends after its first turn. `turns_before` counts the turns of earlier sessions of
+    with `is_one_question` ends after its first turn, is not listed then, and is deleted with the steps of
+    the turn. `turns_before` counts the turns of earlier sessions of
     this name that were cleared. `context` is the caller's own data: Sash stores it and does not use it.
     """
 

@@ -251,6 +251,11 @@ class Step:
         return handler.generate_schema(JsonStep)
 
 
+def list_actions(steps: Iterable[StepBody]) -> tuple[Action, ...]:
+    """Return the actions in the results of tool calls, oldest first."""
+    return tuple(step.action for step in steps if isinstance(step, ToolResult) and step.action is not None)
+
+
 def bill_steps(bodies: Iterable[StepBody], **outcome: Any) -> Stats:
     """Add up the bills of model calls and the costs of tools. `outcome` has the other fields."""
     bills: list[Bill | None] = []

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from sash.app.service import AgentService
     from sash.app.settings import Settings
     from sash.engine.turn.continuation_result import ContinuationResult
+    from sash.errors import HomeError
     from sash.values.continuations import Continuation
 
 MAX_TIMEOUT_S = 86_400.0
@@ -35,22 +36,28 @@ def ask(
     ] = MAX_TIMEOUT_S,
     model: Annotated[str | None, typer.Option(help="The model that answers.")] = None,
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer without tools.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the session, and list it.")] = False,
 ) -> None:
     """Ask one question and print the answer."""
     loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
     from sash.app.schemas import ContinuationShown
+    from sash.cli.exit_codes import EXIT_OK, exit_code
     from sash.cli.log_setup import log_if_configured
     from sash.cli.terminal.turn_report import report_turn
+    from sash.errors import HomeUnauthorized
 
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
-    asked = _Question(text, session, model if session else None, not no_tools, timeout)
+    asked = _Question(text, session, model if session else None, not no_tools, timeout, keep)
     try:
-        turn = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
+        turn, home_error = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
     except asyncio.CancelledError as stopped:
         raise typer.Exit(EXIT_TERMINATED) from stopped
-    raise typer.Exit(report_turn(ContinuationShown.of(turn), as_json=as_json))
+    code = report_turn(ContinuationShown.of(turn), as_json=as_json)
+    if code == EXIT_OK and isinstance(home_error, HomeUnauthorized):
+        code = exit_code(home_error.code)  # An answer without the configured house is no success.
+    raise typer.Exit(code)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +67,13 @@ class _Question:
     model: str | None
     allow_tools: bool
     timeout_s: float
+    keep: bool
 
 
-async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "ContinuationResult":
-    """Run the turn and return its state. A signal cancels the turn.
+async def _ask(
+    settings: "Settings", caller: "Caller", question: _Question
+) -> "tuple[ContinuationResult, HomeError | None]":
+    """Run the turn. Return its state, and the error of a home that cannot be reached. A signal cancels it.
 
     After the timeout the turn is interrupted and can be resumed.
     """
@@ -76,7 +86,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
     assert task is not None
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
     async with open_for_turns(settings) as service:
-        await wait_for_home(service)
+        home_error = await wait_for_home(service)
         turn_id = (await _send(service, caller, question)).id
         try:
             turn = await service.await_continuation(caller, turn_id, timeout_s=question.timeout_s)
@@ -87,7 +97,7 @@ async def _ask(settings: "Settings", caller: "Caller", question: _Question) -> "
         if turn.status in UNDER_WAY:
             await service.runtime.drain()
             turn = await service.await_continuation(caller, turn_id)
-        return turn
+        return turn, home_error
 
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":
@@ -97,7 +107,8 @@ async def _send(service: "AgentService", caller: "Caller", question: _Question) 
 
     if question.session is None:
         return await service.put_question(
-            caller, Ask(message=question.text, allow_tools=question.allow_tools)
+            caller,
+            Ask(message=question.text, allow_tools=question.allow_tools, keep=question.keep),
         )
     model = None if question.model is None else ModelConfig(name=question.model)
     message = SendMessage(message=question.text, allow_tools=question.allow_tools, model=model)

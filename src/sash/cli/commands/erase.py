@@ -18,14 +18,13 @@ def erase(
     from sash.app.access import Caller
     from sash.app.service import AgentService
     from sash.cli.local_service import run_with_service
+    from sash.cli.terminal.confirmation import confirm_deletion
     from sash.cli.terminal.console import make_console, print_text
-    from sash.cli.terminal.line_input import LineInput
-    from sash.errors import InvalidInput
 
     async def count_sessions(service: AgentService, caller: Caller) -> int:
         count, cursor = 0, None
         while True:
-            page = await service.list_sessions(caller, limit=PAGE_SIZE, cursor=cursor)
+            page = await service.list_sessions(caller, limit=PAGE_SIZE, cursor=cursor, with_questions=True)
             count, cursor = count + len(page.items), page.next_cursor
             if cursor is None:
                 return count
@@ -37,10 +36,5 @@ def erase(
     if not yes:
         count = run_with_service(options, count_sessions)
         question = f"Erase all {count} sessions of {owner} permanently?"
-        confirmed = LineInput(console).confirm(question)
-        if confirmed is None:
-            raise InvalidInput(f"{question} There is no terminal to ask in: add --yes to confirm")
-        if not confirmed:
-            print_text(console, "Nothing was erased.")
-            raise typer.Exit(1)
+        confirm_deletion(question, "Nothing was erased.")
     print_text(console, f"Erased {run_with_service(options, delete_all)} sessions of {owner}.")

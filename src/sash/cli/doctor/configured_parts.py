@@ -8,7 +8,7 @@ from sash.errors import SashError
 
 def check_configured_parts(settings: Settings) -> list[Finding]:
     """Return findings that say whether the configured parts can be created."""
-    found = [_check_session_defaults(settings)]
+    found = [_check_session_defaults(settings), _describe_retention(settings)]
     if settings.vocabulary is not None and (settings.home_url or settings.home != "none"):
         found.append(_check_vocabulary(settings))
     if settings.otel_endpoint is not None:
@@ -31,6 +31,22 @@ def _check_session_defaults(settings: Settings) -> Finding:
         "all services" if "*" in policy.allowlisted_services else ", ".join(policy.allowlisted_services)
     )
     return Finding("sessions", "ok", f"agents may use {services}")
+
+
+def _describe_retention(settings: Settings) -> Finding:
+    """Say how long data is kept."""
+    days, hours = settings.transcript_retention_days, settings.continuation_retention_hours
+    transcripts = (
+        "transcripts are kept until you delete them"
+        if days is None
+        else f"ended and expired sessions are deleted after {days:g} days"
+    )
+    return Finding(
+        "retention",
+        "ok",
+        f"{transcripts}; the steps of a turn, and the sessions of `sash ask`, are deleted {hours:g} hours "
+        f"after their end; a session expires after {settings.session_idle_days:g} days without a change",
+    )
 
 
 def _check_vocabulary(settings: Settings) -> Finding:

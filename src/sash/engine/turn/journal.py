@@ -17,7 +17,7 @@ from sash.ports.store import Artifact
 from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import Step, StepBody, ToolResult
+from sash.values.steps import Step, StepBody, list_actions
 
 # `past_actions` looks at this many turns.
 MAX_TURNS = 50
@@ -125,11 +125,13 @@ class Journal:
         session = self._turn.session
         continuations = await self._store.list_continuations(session.owner, session.id)
         for continuation in reversed(continuations[-MAX_TURNS:]):
-            _, steps = await self._store.journal(session.owner, continuation.id)
-            for step in reversed(steps):
-                if isinstance(step.body, ToolResult) and step.body.action is not None:
-                    action = step.body.action
-                    yield f"{continuation.id}:{action.call_id}", action
+            if continuation.is_final and continuation.response is not None:
+                actions = continuation.response.actions  # A sweep drops the steps, and keeps the response.
+            else:
+                _, steps = await self._store.journal(session.owner, continuation.id)
+                actions = list_actions(step.body for step in steps)
+            for action in reversed(actions):
+                yield f"{continuation.id}:{action.call_id}", action
 
     def report_progress(self, message: str) -> None:
         """Send a progress message to subscribers. It is not stored."""

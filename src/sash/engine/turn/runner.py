@@ -201,9 +201,11 @@ class TurnRunner:
         await self.journal.stop()
         self._tool_calls.cut_off()
         steps = await self.journal.take_unwritten()
+        actions = tuple(self._progress.actions)
         end = TurnEnd(
             "failed",
             (*steps, Failed(code, message)),
+            ContinuationResponse("It failed.", actions=actions) if actions else None,
             error=ContinuationError(code, message),
             stats=self._stats(failed_turns=1, errors={code: 1}),
         )

@@ -6,12 +6,29 @@ from typing import Annotated, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import Acknowledged, Cancelled, FactList, SessionOver, SessionShown, SessionStarted
+from sash.app.schemas import (
+    Acknowledged,
+    Cancelled,
+    Erased,
+    FactList,
+    SessionOver,
+    SessionShown,
+    SessionStarted,
+)
 from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.requests import Approve, Ask, Milliseconds, Note, SendMessage, StartSession
+from sash.values.requests import (
+    Approve,
+    Ask,
+    Fork,
+    Milliseconds,
+    Note,
+    SendMessage,
+    StartSession,
+    UpdateSession,
+)
 from sash.values.sessions import Fact, Flag, Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
@@ -36,6 +53,8 @@ ARGUMENT_DESCRIPTIONS = {
     "approved": "The user's answer. Never approve for the user.",
     "reason": "The reason, for the record.",
     "policy": "What the agent may do in the house. Without a policy it changes nothing.",
+    "keep": "Keep the session, so that the conversation can continue. Otherwise it is deleted later.",
+    "at": "The continuation_id of the last turn of the copy. Without it the whole session is copied.",
     "name": "A name to find the session by.",
     "text": "The fact, in one sentence.",
     "fact_id": "The id of a fact, from ha_agent_list_facts.",
@@ -71,6 +90,16 @@ def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callab
 
 @validated(kw_only=True)
 class SessionId:
+    session_id: Label
+
+
+@validated(kw_only=True)
+class SessionUpdate(UpdateSession):
+    session_id: Label
+
+
+@validated(kw_only=True)
+class SessionFork(Fork):
     session_id: Label
 
 
@@ -265,6 +294,17 @@ async def get_session(context: CallContext, session: SessionId) -> SessionShown:
 
 
 @agent_tool(
+    "ha_agent_update_session",
+    "Change a session",
+    "Change the name, model, policy, budgets, window or preferences of a session. Fields that you leave out "
+    "stay as they are. The changes apply from the next message on.",
+    is_idempotent=True,
+)
+async def update_session(context: CallContext, changes: SessionUpdate) -> SessionShown:
+    return SessionShown(await context.service.update_session(context.caller, changes.session_id, changes))
+
+
+@agent_tool(
     "ha_agent_end_session",
     "End a session",
     "End a session when its conversation is over. It accepts no more messages, and its running turns are "
@@ -325,6 +365,28 @@ async def forget(context: CallContext, fact: OldFact) -> Fact:
     return await context.service.forget(context.caller, fact.fact_id, fact.session_id)
 
 
+@agent_tool(
+    "ha_agent_fork_session",
+    "Copy a session",
+    "Copy a session, whole or up to one of its turns, to try another continuation of the conversation. "
+    "Returns the session_id of the copy.",
+)
+async def fork_session(context: CallContext, session: SessionFork) -> SessionStarted:
+    copy = await context.service.fork_session(context.caller, session.session_id, session)
+    return SessionStarted(copy.id)
+
+
+@agent_tool(
+    "ha_agent_delete_session",
+    "Delete a session",
+    "Delete a session permanently, with its transcript and its artifacts. Ask the user first.",
+    is_destructive=True,
+)
+async def delete_session(context: CallContext, session: SessionId) -> Erased:
+    await context.service.delete_session(context.caller, session.session_id)
+    return Erased(1)
+
+
 AGENT_TOOLS: tuple[Tool, ...] = (
     list_sessions,
     ask,
@@ -336,9 +398,12 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     resume,
     retry,
     get_session,
+    update_session,
     end_session,
     reset_session,
     list_facts,
     remember,
     forget,
+    fork_session,
+    delete_session,
 )

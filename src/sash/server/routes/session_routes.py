@@ -24,7 +24,7 @@ from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
-from sash.values.requests import Preferences, StartSession, Why
+from sash.values.requests import Fork, StartSession, UpdateSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
@@ -142,11 +142,10 @@ async def get_session(service: Service, caller: CurrentCaller, session_id: Id) -
 
 @router.patch("/sessions/{session_id}", response_model=SessionShown)
 async def change_session(
-    service: Service, caller: CurrentCaller, session_id: Id, body: Preferences
+    service: Service, caller: CurrentCaller, session_id: Id, body: UpdateSession
 ) -> Response:
-    """Change preferences. A preference with the value null is deleted."""
-    session = await service.set_preferences(caller, session_id, body.preferences)
-    return make_json_response(SessionShown(session))
+    """Change the given fields of a session, from the next turn on. Others stay as they are."""
+    return make_json_response(SessionShown(await service.update_session(caller, session_id, body)))
 
 
 @router.delete("/sessions/{session_id}", response_model=Erased)
@@ -172,9 +171,11 @@ async def end_session(
 
 
 @router.post("/sessions/{session_id}/fork", status_code=201, response_model=SessionStarted)
-async def fork_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
-    """Copy a session. The copy and the original continue independently."""
-    session = await service.fork_session(caller, session_id)
+async def fork_session(
+    service: Service, caller: CurrentCaller, session_id: Id, body: Fork | None = None
+) -> Response:
+    """Copy a session, whole or up to a turn. The copy and the original continue independently."""
+    session = await service.fork_session(caller, session_id, body or Fork())
     return make_json_response(SessionStarted(session.id), 201)
 
 

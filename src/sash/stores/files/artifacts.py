@@ -1,6 +1,7 @@
 """Artifacts as files: one with the data, and one with the description, the session and the owner."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from sash.errors import SashError, StoreUnavailable
@@ -50,6 +51,14 @@ class ArtifactFiles:
                     yield self.read(about.owner, path.stem)
             except (disk.UnusableFile, SashError) as error:
                 self._report.add(path, f"the artifact cannot be read: {error}")
+
+    def list_sessions(self) -> list[tuple[str, str]]:
+        """Return the id and the session of each artifact that can be read."""
+        found = []
+        for path in sorted(self._folder.glob("*.json")):
+            with suppress(disk.UnusableFile, SashError):
+                found.append((path.stem, decode(ArtifactFile, disk.read(path)).session_id))
+        return found
 
     def remove(self, artifact_id: str) -> None:
         path = self._folder / artifact_id

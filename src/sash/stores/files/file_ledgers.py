@@ -1,7 +1,7 @@
 """Ledgers that are read from their files when they are needed, and written when they change."""
 
 import shutil
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -237,8 +237,10 @@ class FileLedgers(Ledgers):
             raise
         return session
 
-    def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
-        swept = super().sweep(idle_before=idle_before, ended_before=ended_before)
+    def sweep(
+        self, *, idle_before: datetime, ended_before: datetime, delete_before: datetime | None = None
+    ) -> SweepCounts:
+        swept = super().sweep(idle_before=idle_before, ended_before=ended_before, delete_before=delete_before)
         self._deleted.write(self._spent)
         return swept
 
@@ -259,6 +261,12 @@ class FileLedgers(Ledgers):
             self._writer.drop_swept_logs(ledger)
             return swept
         return SweepCounts(0, 0, 0)
+
+    def _list_artifacts(self) -> Iterable[tuple[str, str]]:
+        return self._artifact_files.list_sessions()
+
+    def _remove_artifact(self, artifact_id: str) -> None:
+        self._artifact_files.remove(artifact_id)
 
     def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:

@@ -20,7 +20,7 @@ from sash.ports.turns import (
     TurnEnd,
     WaitingStatus,
 )
-from sash.stores import rules
+from sash.stores import retention_rules, rules
 from sash.stores.ledger.bundles import make_bundle, make_ledger
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.stores.ledger.spent_money import SpentMoney
@@ -77,12 +77,14 @@ class Ledgers:
         name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
         matching = (
             session
             for session in self._sessions_of(owner)
             if name in (None, session.name)
             and status in (None, session.status)
+            and (with_questions or retention_rules.is_listed(session))
             and (cursor is None or session.id < cursor)
         )
         newest_first = sorted(matching, key=lambda session: session.id, reverse=True)
@@ -120,12 +122,23 @@ class Ledgers:
         kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
         self._artifacts = kept
 
-    def erase(self, owner: str) -> int:
-        mine = [session.id for session in self._sessions_of(owner)]
-        for session_id in mine:
+    def list_inactive(self, owner: str, before: datetime) -> list[str]:
+        sessions = self._sessions_of(owner)
+        return [session.id for session in sessions if retention_rules.may_delete(session, before, before)]
+
+    def delete_inactive(self, owner: str, before: datetime) -> int:
+        return self._delete_all((owner, session_id) for session_id in self.list_inactive(owner, before))
+
+    def _delete_all(self, places: Iterable[tuple[str, str]]) -> int:
+        """Delete sessions by owner and id, and return their number."""
+        found = list(places)
+        for owner, session_id in found:
             self.delete_session(owner, session_id)
+        return len(found)
+
+    def erase(self, owner: str) -> int:
         self._owner_notes.pop(owner, None)
-        return len(mine)
+        return self._delete_all((owner, session.id) for session in self._sessions_of(owner))
 
     def owner_notes(self, owner: str) -> OwnerNotes:
         return self._owner_notes.get(owner) or OwnerNotes(owner)
@@ -313,15 +326,44 @@ class Ledgers:
         self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
         return session
 
-    def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+    def sweep(
+        self, *, idle_before: datetime, ended_before: datetime, delete_before: datetime | None = None
+    ) -> SweepCounts:
         self._spent.drop_before(idle_before)
         ledgers = tuple(self._all_ledgers())
         swept = [self._sweep_session(ledger, idle_before, ended_before) for ledger in ledgers]
+        old = (
+            ledger.session
+            for ledger in self._all_ledgers()
+            if retention_rules.may_delete(ledger.session, ended_before, delete_before)
+        )
         return SweepCounts(
             sum(counts.sessions for counts in swept),
             sum(counts.continuations for counts in swept),
             sum(counts.steps for counts in swept),
+            self._delete_all((session.owner, session.id) for session in old),
+            self._delete_unused_artifacts(ended_before),
         )
+
+    def _delete_unused_artifacts(self, before: datetime) -> int:
+        """Delete artifacts from before `before` that nothing refers to, and return their number."""
+        unused = [
+            artifact_id
+            for artifact_id, session_id in self._list_artifacts()
+            if retention_rules.is_old_artifact(artifact_id, before)
+            and (ledger := self._ledgers.get(session_id)) is not None
+            and not ledger.refers_to(artifact_id)
+        ]
+        for artifact_id in unused:
+            self._remove_artifact(artifact_id)
+        return len(unused)
+
+    def _list_artifacts(self) -> Iterable[tuple[str, str]]:
+        """Return the id and the session of each artifact."""
+        return [(artifact_id, artifact.session_id) for artifact_id, artifact in self._artifacts.items()]
+
+    def _remove_artifact(self, artifact_id: str) -> None:
+        del self._artifacts[artifact_id]
 
     def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         expired = ledger.expire_forgotten(ended_before, self._clock.now())

@@ -32,6 +32,7 @@ from sash.stores.states import (
     TurnChange,
     TurnState,
 )
+from sash.values.codec import encode
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
@@ -174,7 +175,7 @@ class Ledger:
         """Expire continuations without a worker that have not changed since `before`; return their number."""
         forgotten = [entry for entry in self._open.values() if _is_forgotten(entry, before)]
         for entry in forgotten:
-            self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), now))
+            self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), entry.steps, now))
             self._close(entry)
         return len(forgotten)
 
@@ -195,6 +196,15 @@ class Ledger:
             status, version = rules.expire_session(session.version)
             self.session = replace(session, status=status, version=version)
         return is_idle
+
+    def refers_to(self, artifact_id: str) -> bool:
+        """Return True if a turn, a step or a message names the artifact."""
+        for entry in self.entries.values():
+            if any(ref.id == artifact_id for ref in entry.continuation.artifacts):
+                return True
+            if any(artifact_id in encode(step) for step in entry.steps):
+                return True
+        return any(artifact_id in encode(message) for message in self.transcript)
 
     def add(self, entry: Entry) -> None:
         continuation = entry.continuation

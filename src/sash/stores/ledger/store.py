@@ -39,6 +39,8 @@ class LedgerStore(ABC):
     count_active = _make_async(Ledgers.count_active)
     save_session = _make_async(Ledgers.save_session)
     delete_session = _make_async(Ledgers.delete_session)
+    list_inactive = _make_async(Ledgers.list_inactive)
+    delete_inactive = _make_async(Ledgers.delete_inactive)
     erase = _make_async(Ledgers.erase)
     owner_notes = _make_async(Ledgers.owner_notes)
     save_owner_notes = _make_async(Ledgers.save_owner_notes)

@@ -93,8 +93,10 @@ def list_sessions(
     name: str | None,
     limit: int,
     cursor: str | None,
+    with_questions: bool,
 ) -> Page:
     where = {"owner": owner, "status": status, "name": name, "cursor": cursor, "limit": limit + 1}
+    where["with_questions"] = with_questions
     found = db.execute(SQL["sessions"], where).fetchall()
     last_id = found[limit - 1][0] if len(found) > limit else None
     return Page(tuple(read_sound(lambda row: read_session(row[1:]), found[:limit])), last_id)

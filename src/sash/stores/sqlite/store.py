@@ -2,6 +2,7 @@
 
 import sqlite3
 from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ from sash.stores.sqlite import (
     full_text_index,
     hidden_sessions,
     owner_rows,
+    retention,
     spent_rows,
     turns,
     word_search,
@@ -40,6 +42,7 @@ from sash.stores.sqlite.check import check_file
 from sash.stores.sqlite.database import Database, Synchronous
 from sash.stores.sqlite.full_text_index import DamagedIndex
 from sash.stores.sqlite.queries import SQL
+from sash.stores.sqlite.retention import SESSIONS_AT_ONCE, DeletionTimes
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
@@ -68,6 +71,7 @@ class SqliteStore:
         self._read, self._write = self.database.read, self.database.write
         self._clock = clock or SystemClock()
         self._dead_workers: list[str] = []
+        self._used_artifacts: set[str] = set()
 
     @classmethod
     def from_settings(cls, settings: StoreSettings) -> "SqliteStore":
@@ -113,9 +117,10 @@ class SqliteStore:
         name: str | None = None,
         limit: int = 50,
         cursor: str | None = None,
+        with_questions: bool = False,
     ) -> Page:
         return await self._read(
-            lambda db: sessions.list_sessions(db, owner, status, name, limit, cursor), owner
+            lambda db: sessions.list_sessions(db, owner, status, name, limit, cursor, with_questions), owner
         )
 
     async def find_session(self, owner: str, name: str) -> Session | None:
@@ -135,14 +140,49 @@ class SqliteStore:
 
     async def delete_session(self, owner: str, session_id: str) -> None:
         def job(db: sqlite3.Connection) -> list[int]:
-            self._keep_costs(db, owner, session_id)
+            retention.keep_costs(db, owner, session_id, self._clock.now())
             return hidden_sessions.hide_session(db, owner, session_id)
 
         await self._delete_hidden(await self._write(job))
 
+    async def list_inactive(self, owner: str, before: datetime) -> list[str]:
+        times = DeletionTimes(before, before)
+        found = await self._read(lambda db: retention.list_inactive(db, owner, times), owner)
+        return [session_id for _, session_id in found]
+
+    async def delete_inactive(self, owner: str, before: datetime) -> int:
+        return await self._delete_inactive(owner, DeletionTimes(before, before))
+
+    async def _delete_inactive(self, owner: str | None, times: DeletionTimes) -> int:
+        """Hide the sessions, some in each write, then delete all of them: that merges the index only once."""
+        find = partial(retention.list_inactive, owner=owner, times=times)
+        found = await self._read(find, owner or ALL_OWNERS)
+        keys: list[int] = []
+        for start in range(0, len(found), SESSIONS_AT_ONCE):
+            some = found[start : start + SESSIONS_AT_ONCE]
+            hide = partial(retention.hide_inactive, found=some, times=times, now=self._clock.now())
+            keys += await self._write(hide)
+        if keys:
+            await self._delete_hidden(keys)
+        return len(keys)
+
+    async def _delete_unused_artifacts(self, before: datetime) -> int:
+        """Delete old artifacts that nothing names. Those of turns are looked at only once per process."""
+
+        def find(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
+            old = retention.list_old_artifacts(db, before, self._used_artifacts)
+            used = {artifact_id for artifact_id in old if retention.is_in_a_turn(db, artifact_id)}
+            return [artifact_id for artifact_id in old if artifact_id not in used], list(used)
+
+        unused, used = await self._read(find, ALL_OWNERS)
+        self._used_artifacts.update(used)
+        if not unused:
+            return 0
+        return await self.database.write_in_slices(partial(retention.delete_unused, artifact_ids=unused)) or 0
+
     async def erase(self, owner: str) -> int:
         def job(db: sqlite3.Connection) -> list[int]:
-            self._keep_costs(db, owner)
+            retention.keep_costs(db, owner, None, self._clock.now())
             owner_rows.erase_notes(db, owner)
             return hidden_sessions.hide_sessions(db, owner)
 
@@ -369,7 +409,9 @@ class SqliteStore:
         assert imported is not None
         return imported
 
-    async def sweep(self, *, idle_before: datetime, ended_before: datetime) -> SweepCounts:
+    async def sweep(
+        self, *, idle_before: datetime, ended_before: datetime, delete_before: datetime | None = None
+    ) -> SweepCounts:
         def job(db: sqlite3.Connection) -> SweepCounts:
             expired = turns.expire_forgotten(db, ended_before, self._clock.now())
             steps = continuations.drop_old_steps(db, ended_before)
@@ -377,9 +419,11 @@ class SqliteStore:
             return SweepCounts(sessions.expire_idle_sessions(db, idle_before), expired, steps)
 
         counts = await self._write(job)
+        deleted = await self._delete_inactive(None, DeletionTimes(ended_before, delete_before))
+        artifacts = await self._delete_unused_artifacts(ended_before)
         await self.database.write_in_slices(full_text_index.index_messages)
         await self._write(full_text_index.merge_index)
-        return counts
+        return replace(counts, deleted_sessions=deleted, artifacts=artifacts)
 
     async def _search(self, search: Callable[[], Awaitable[list[StoredMessage]]]) -> list[StoredMessage]:
         """Run a search. If the full-text index is damaged, empty the index and search again."""
@@ -388,11 +432,6 @@ class SqliteStore:
         except DamagedIndex:
             await self.database.repair_index()
             return await search()
-
-    def _keep_costs(self, db: sqlite3.Connection, owner: str, session_id: str | None = None) -> None:
-        """Keep what the turns cost that will be deleted, with the costs so far of running turns."""
-        turns.interrupt_running(db, owner, session_id, self._clock.now())
-        spent_rows.keep_costs(db, owner, session_id)
 
     def _clean_up(self, db: sqlite3.Connection) -> None:
         """Note the dead workers: they hold a lease, but no other process has the file open.

@@ -171,7 +171,8 @@ def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) ->
 
     def expire(continuation: Continuation) -> None:
         key, turn = _read_turn(db, continuation.id)
-        _write_change(db, key, rules.expire(continuation, turn, now))
+        journal = continuations.list_sound_steps(db, continuation.id)
+        _write_change(db, key, rules.expire(continuation, turn, journal, now))
 
     return len(change_sound(db, expire, continuations.list_forgotten(db, before)))
 

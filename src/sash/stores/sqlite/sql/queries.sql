@@ -16,7 +16,16 @@ SELECT s.id, s.body, s.status, s.updated_at, s.version, s.stats, c.digest, c.cut
 FROM sessions AS s JOIN cuts AS c ON c.session = s.key
 WHERE s.owner = :owner AND (:status IS NULL OR s.status = :status) AND (:name IS NULL OR s.name = :name)
     AND (:cursor IS NULL OR s.id < :cursor)
+    AND (:with_questions OR s.status = 'active' OR NOT ifnull(iif(json_valid(s.body), coalesce(
+        json_extract(s.body, '$.is_one_question'), json_extract(s.body, '$.context.one_question')), 0), 0))
 ORDER BY s.id DESC LIMIT :limit;
+
+-- name: inactive_sessions
+-- Ended and expired sessions without a change since then. `:owner` may be NULL for all owners.
+SELECT s.owner, s.id FROM sessions AS s
+WHERE (:owner IS NULL OR s.owner = :owner) AND s.status IN ('ended', 'expired') AND s.owner <> ''
+    AND s.updated_at < CASE WHEN iif(json_valid(s.body), coalesce(json_extract(s.body, '$.is_one_question'),
+        json_extract(s.body, '$.context.one_question')), 0) IS 1 THEN :ended_before ELSE :delete_before END;
 
 -- name: count_active
 SELECT count(*) FROM sessions INDEXED BY active_of_owner WHERE owner = :owner AND status = 'active';
@@ -409,3 +418,16 @@ WHERE a.id = :id AND a.owner = :owner AND s.owner = :owner;
 -- name: artifacts
 SELECT a.ref, s.id, a.owner, a.data FROM artifacts AS a JOIN sessions AS s ON s.key = a.session
 WHERE a.session = :session;
+
+-- name: old_artifacts
+SELECT id FROM artifacts WHERE id < :before;
+
+-- name: is_artifact_in_a_turn
+SELECT EXISTS (SELECT 1 FROM artifacts AS a JOIN continuations AS c ON c.session = a.session
+WHERE a.id = :id AND instr(c.ending, a.id));
+
+-- name: delete_unused_artifact
+DELETE FROM artifacts WHERE id = :id
+    AND NOT EXISTS (SELECT 1 FROM continuations AS c WHERE c.session = artifacts.session AND instr(c.ending, :id))
+    AND NOT EXISTS (SELECT 1 FROM steps AS t WHERE t.session = artifacts.session AND instr(t.body, :id))
+    AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session = artifacts.session AND instr(m.body, :id));
