@@ -4,7 +4,7 @@ REST, MCP and the command line use this module, and it imports none of them. It 
 values; each surface encodes them with `app/schemas.py`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -20,7 +20,16 @@ from sash.errors import Forbidden
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.continuations import Continuation
 from sash.values.events import Event
-from sash.values.requests import Approve, Ask, Note, SendMessage, StartSession
+from sash.values.requests import (
+    ALL_TAGS,
+    Approve,
+    Ask,
+    MessageTags,
+    Note,
+    SendMessage,
+    StartSession,
+    TagFilter,
+)
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
 
 MESSAGES_AT_ONCE = 32
@@ -120,6 +129,7 @@ class AgentService:
         *,
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
+        tags: Sequence[str] = (),
     ) -> Continuation:
         """Add a turn that was answered elsewhere."""
         caller.need("converse")
@@ -131,6 +141,7 @@ class AgentService:
             owner=caller.owner,
             metadata=metadata,
             idempotency_key=idempotency_key,
+            tags=tags,
         )
 
     async def amend_turn(self, caller: Caller, continuation_id: str, ai_response: str) -> Continuation:
@@ -210,7 +221,13 @@ class AgentService:
             return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
-        self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        caller: Caller,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tag_filter: TagFilter = ALL_TAGS,
     ) -> list[StoredMessage]:
         """Return messages of a session. There may be fewer than `limit` if they are large."""
         caller.need("read")
@@ -218,13 +235,22 @@ class AgentService:
         async with self.shares.use(caller.owner, "report"):
             while (count := min(limit - len(found), MESSAGES_AT_ONCE)) > 0:
                 page = await self.runtime.list_messages(
-                    session_id, owner=caller.owner, after=after, limit=count
+                    session_id, owner=caller.owner, after=after, limit=count, tags=tag_filter.tags
                 )
                 found += page
                 if len(page) < count or sum(map(count_chars, found)) > MAX_PAGE_CHARS:
                     break
                 after = page[-1].position
         return found
+
+    async def tag_message(
+        self, caller: Caller, session_id: str, message_id: str, change: MessageTags
+    ) -> StoredMessage:
+        """Replace the tags of a message. Evictions regard them from the next turn on."""
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.tag_message(session_id, message_id, change.tags, owner=caller.owner)
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10

@@ -109,6 +109,17 @@ class WindowCache:
         while len(self._windows) > self._max_windows or self._char_count > self._max_chars:
             self.pop(next(iter(self._windows)))
 
+    def replace_message(self, session: Session, message: MessageEntry) -> None:
+        """Replace a message that got other tags. Its text is the same, so the prompt stays the same.
+
+        `session` is the session after this change. A window of another version is dropped later.
+        """
+        window = self.get(session.id, session.version - 1)
+        if window is not None:
+            if message.id in window.window:
+                window.window = window.window.replace_message(message)
+            self.put(session, window)
+
     def drop_owner(self, owner: str) -> None:
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:
             self.pop(session_id)

@@ -17,7 +17,7 @@ providers refuse a prompt that starts with an answer.
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
 from sash.errors import DuplicateMessage, OrphanToolResult
@@ -122,6 +122,12 @@ class Window:
             evicted_count=self.evicted_count,
             turn_starts=tuple(self.find_turn_starts()),
         )
+
+    def replace_message(self, message: MessageEntry) -> Self:
+        """Return a copy of the window with another version of one message. Nothing is evicted."""
+        state = self.snapshot("copy")
+        changed = tuple(message if old.id == message.id else old for old in state.messages)
+        return self.restore(replace(state, messages=changed))
 
     def __len__(self) -> int:
         return len(self._messages)

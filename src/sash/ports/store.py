@@ -279,9 +279,26 @@ class Store(Protocol):
         """Return the ids of the messages that the last eviction removed from the window, with the reasons."""
 
     async def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        """Return the messages of the transcript with a position greater than `after`, in order."""
+        """Return the messages of the transcript with a position greater than `after`, in order.
+
+        With `tags`, return only messages that have one of them.
+        """
+
+    async def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        """Replace the tags of a message, except reserved ones, and return its session and the message.
+
+        The session gets a new version. Raise `MessageNotFound` if the session has no such message.
+        """
 
     async def recall(
         self,

@@ -9,11 +9,11 @@ from sash.engine.window_cache import CachedWindow
 from sash.ports.session_rules import retry_on_change
 from sash.ports.turns import TurnEnd
 from sash.values.continuations import Continuation, ContinuationResponse
+from sash.values.messages import RECORDED_TAG
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Recorded, Step
 
-RECORDED_TAG = frozenset({"recorded"})
 RECORDED_STATS = Stats(turns=1, local_turns=1, steps=1)
 
 

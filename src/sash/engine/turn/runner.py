@@ -17,17 +17,17 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
+from sash.engine.turn.topics import find_topics
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import build_digest
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
-from sash.values.messages import MessageEntry, built_in_tags, turns
+from sash.values.messages import LOCAL_TAG, MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
 from sash.values.steps import Failed, Finished, Interrupted, StepBody, bill_steps
 
-LOCAL_TAG = frozenset({"local_intent"})
 # Smaller amounts are rounding errors.
 MIN_USD = 1e-9
 
@@ -152,8 +152,8 @@ class TurnRunner:
         text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tag = LOCAL_TAG if answer.local else frozenset()
-        change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, answer.entity_ids)
+        change = await add_messages(parts, turn.session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
@@ -269,12 +269,15 @@ async def add_messages(
     window: CachedWindow,
     continuation: Continuation,
     messages: Sequence[dict[str, Any]],
-    tag: frozenset[str] = frozenset(),
+    tags: frozenset[str] = frozenset(),
 ) -> WindowChange:
-    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions."""
+    """Add the messages of a turn, as the model read them, to the window. Return them with the evictions.
+
+    Every message gets `tags`, and the user's message also those of the request.
+    """
     size = sum([len(message["content"]) for message in messages])
     entries = await parts.long_work.run(
-        session.owner, size, _make_entries, parts, continuation, messages, tag
+        session.owner, size, _make_entries, parts, continuation, messages, tags
     )
     evictions = [
         eviction
@@ -303,20 +306,21 @@ def cache_window(parts: Parts, session: Session, window: CachedWindow, change: W
 
 
 def _make_entries(
-    parts: Parts, continuation: Continuation, messages: Sequence[dict[str, Any]], tag: frozenset[str]
+    parts: Parts, continuation: Continuation, messages: Sequence[dict[str, Any]], tags: frozenset[str]
 ) -> tuple[MessageEntry, ...]:
     now = parts.clock.now()
-    return tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
+    return tuple([_make_entry(parts, continuation, message, tags, now) for message in messages])
 
 
 def _make_entry(
-    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str], now: datetime
+    parts: Parts, continuation: Continuation, message: dict[str, Any], tags: frozenset[str], now: datetime
 ) -> MessageEntry:
     """Return a message as the transcript stores it, counted without the context that Sash added."""
     role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
     if role == "user":
         content, at = continuation.request.content, continuation.created_at
         counted = parts.renderer.render_question(content, at)
+        tags = tags.union(continuation.request.tags)
     else:
         content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
     return MessageEntry(
@@ -324,7 +328,7 @@ def _make_entry(
         content,
         timestamp=at,
         token_count=parts.counter.count_message(counted, calls, name),
-        tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
+        tags=built_in_tags(role, bool(calls)) | tags if tags else built_in_tags(role, bool(calls)),
         id=parts.ids.new(now),
         tool_calls=tuple(calls),
         tool_call_id=message.get("tool_call_id"),

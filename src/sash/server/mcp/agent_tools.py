@@ -1,17 +1,36 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import Acknowledged, Cancelled, SessionOver, SessionShown, SessionStarted
-from sash.errors import ContinuationNotFound
+from sash.app.schemas import (
+    Acknowledged,
+    Cancelled,
+    MessageList,
+    MessageShown,
+    SessionOver,
+    SessionShown,
+    SessionStarted,
+)
+from sash.errors import ContinuationNotFound, InvalidInput
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
-from sash.values.requests import Approve, Ask, Milliseconds, SendMessage, StartSession
+from sash.values.requests import (
+    MAX_TAGS,
+    Approve,
+    Ask,
+    MessageTags,
+    Milliseconds,
+    SendMessage,
+    StartSession,
+    Tag,
+    TagFilter,
+)
 from sash.values.sessions import Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
@@ -19,6 +38,7 @@ from sash.values.validation import whole
 # Many clients give up after a minute.
 WAIT_MS = 50_000
 MAX_SESSIONS = 500
+MAX_MESSAGES = 100
 
 ARGUMENT_DESCRIPTIONS = {
     "session_id": "The session_id that ha_agent_start_session returned.",
@@ -35,6 +55,9 @@ ARGUMENT_DESCRIPTIONS = {
     "approved": "The user's answer. Never approve for the user.",
     "reason": "The reason, for the record.",
     "policy": "What the agent may do in the house. Without a policy it changes nothing.",
+    "tags": "Marks for the message, such as important, pinned, ephemeral or context:lights.",
+    "tag_filter": "Show only messages that have one of these tags.",
+    "message_id": "The id of a message, from ha_agent_list_messages.",
     "name": "A name to find the session by.",
     "area": "The area of the house where the user is.",
 }
@@ -86,6 +109,19 @@ class SessionQuery:
 @validated(kw_only=True)
 class SessionMessage(SendMessage):
     session_id: Label
+
+
+@validated(kw_only=True)
+class MessageQuery(SessionId):
+    tag_filter: Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS)] = ()
+    limit: Annotated[int, Strict(), Field(ge=1, le=MAX_MESSAGES), BeforeValidator(whole)] = 50
+    cursor: Label | None = None
+
+
+@validated(kw_only=True)
+class TaggedMessage(MessageTags):
+    session_id: Label
+    message_id: Label
 
 
 @validated(kw_only=True)
@@ -245,6 +281,45 @@ async def get_session(context: CallContext, session: SessionId) -> SessionShown:
 
 
 @agent_tool(
+    "ha_agent_list_messages",
+    "Read the messages of a session",
+    "List what was said in a session, oldest first, also what the agent no longer sees. With tag_filter, "
+    "only messages that have one of these tags, such as important or context:lights.",
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def list_messages(context: CallContext, query: MessageQuery) -> MessageList:
+    found = await context.service.list_messages(
+        context.caller,
+        query.session_id,
+        after=_read_cursor(query.cursor),
+        limit=query.limit + 1,
+        tag_filter=TagFilter(tags=query.tag_filter),
+    )
+    return MessageList.of(found, query.limit)
+
+
+def _read_cursor(cursor: str | None) -> int:
+    if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
+        raise InvalidInput("cursor must be the next_cursor of the previous page")
+    return int(cursor or 0)
+
+
+@agent_tool(
+    "ha_agent_tag_message",
+    "Tag a message",
+    "Replace the tags of a message. The agent keeps a pinned message in view for ever, an important one "
+    "longer than others, and an ephemeral one less long.",
+    is_idempotent=True,
+)
+async def tag_message(context: CallContext, message: TaggedMessage) -> MessageShown:
+    tagged = await context.service.tag_message(
+        context.caller, message.session_id, message.message_id, message
+    )
+    return MessageShown.of(tagged)
+
+
+@agent_tool(
     "ha_agent_end_session",
     "End a session",
     "End a session when its conversation is over. It accepts no more messages, and its running turns are "
@@ -268,5 +343,7 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     resume,
     retry,
     get_session,
+    list_messages,
+    tag_message,
     end_session,
 )

@@ -10,7 +10,7 @@ from sash.app.schemas import Object
 from sash.errors import InvalidInput
 from sash.server.conversation_service import ConversationService
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, make_json_response
-from sash.values.requests import Text
+from sash.values.requests import Tags, Text
 from sash.values.sessions import Label
 from sash.values.validated import validated
 from sash.values.validation import check_conversation_id
@@ -53,6 +53,7 @@ class AddTurn:
     metadata: Object | None = None
     conversation_id: Name | None = None
     idempotency_key: Label | None = None
+    tags: Tags = ()
 
 
 @validated(kw_only=True, example={"ai_response": "Updated response text"})
@@ -116,6 +117,7 @@ async def add_turn(
         body.ai_response,
         body.metadata,
         body.idempotency_key,
+        body.tags,
     )
     return make_json_response(added)
 

@@ -14,6 +14,7 @@ from sash.app.schemas import (
     Erased,
     Export,
     MessageList,
+    MessageShown,
     SessionList,
     SessionOver,
     SessionShown,
@@ -24,7 +25,7 @@ from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
-from sash.values.requests import Preferences, StartSession, Why
+from sash.values.requests import MessageTags, Preferences, StartSession, TagFilter, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
@@ -204,11 +205,33 @@ async def list_messages(
     session_id: Id,
     limit: Limit = 100,
     cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the previous page.")] = 0,
+    tag_filter: Annotated[
+        str | None,
+        Query(
+            max_length=1024,
+            description="Show only messages with one of these tags: `important,context:lights`.",
+        ),
+    ] = None,
 ) -> Response:
     """List the transcript, oldest first."""
     # One message more than the page shows whether another page follows.
-    found = await service.list_messages(caller, session_id, after=cursor, limit=limit + 1)
+    found = await service.list_messages(
+        caller, session_id, after=cursor, limit=limit + 1, tag_filter=TagFilter.of(tag_filter)
+    )
     return make_json_response(MessageList.of(found, limit))
+
+
+@router.patch("/sessions/{session_id}/messages/{message_id}", response_model=MessageShown)
+async def tag_message(
+    service: Service, caller: CurrentCaller, session_id: Id, message_id: Id, body: MessageTags
+) -> Response:
+    """Replace the tags of a message. `pinned`, `important` and `ephemeral` change when it is evicted.
+
+    Tags that only Sash sets, such as `input`, stay. Evictions regard the new tags from the next turn on.
+    """
+    return make_json_response(
+        MessageShown.of(await service.tag_message(caller, session_id, message_id, body))
+    )
 
 
 @router.get(

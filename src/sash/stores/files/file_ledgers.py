@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
-from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
+from sash.ports.store import Artifact, Bundle, StoredMessage, SweepCounts, Vector
 from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
@@ -155,6 +155,15 @@ class FileLedgers(Ledgers):
             self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
             self._writer.try_write_turn(ledger, entry)
         return continuation
+
+    def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        with self._change(session_id) as ledger:
+            tagged = super().tag_message(owner, session_id, message_id, tags)
+            self._writer.write_message(ledger, message_id)
+            self._writer.write_session(ledger)
+        return tagged
 
     def cancel(
         self,

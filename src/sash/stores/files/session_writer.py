@@ -88,10 +88,7 @@ class SessionWriter:
     def write_all(self, ledger: Ledger) -> None:
         """Write all files of an imported session. `session.json` comes last and makes it visible."""
         folder = self._make_folders(ledger)
-        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
-        if imported:
-            text = "".join(f"{encode(message)}\n" for message in imported)
-            disk.replace(folder / "turns" / IMPORTED_FILE, text, sync=True)
+        if self._write_imported(ledger):
             disk.replace(folder / OWNER_FILE, encode(OwnerFile(ledger.session.owner)), sync=True)
         for entry in ledger.entries.values():
             self.write_turn(ledger, entry, sync=True)
@@ -111,6 +108,23 @@ class SessionWriter:
         for entry in ledger.entries.values():
             if entry.continuation.is_final and not entry.steps:
                 self._log_path(ledger, entry).unlink(missing_ok=True)
+
+    def write_message(self, ledger: Ledger, message_id: str) -> None:
+        """Write the file that has a message: that of its turn, or that of the imported messages."""
+        entry = ledger.entries.get(ledger.turn_of[message_id] or "")
+        if entry is None:
+            self._write_imported(ledger)
+        else:
+            self.write_turn(ledger, entry, sync=True)
+
+    def _write_imported(self, ledger: Ledger) -> bool:
+        """Write the messages that were imported without turns. Return False if there are none."""
+        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
+        if imported:
+            text = "".join(f"{encode(message)}\n" for message in imported)
+            path = self.session_folder(ledger.session.id) / "turns" / IMPORTED_FILE
+            disk.replace(path, text, sync=True)
+        return bool(imported)
 
     def _make_folders(self, ledger: Ledger) -> Path:
         folder = self.session_folder(ledger.session.id)

@@ -224,9 +224,20 @@ class Ledgers:
         return self._ledger(owner, session_id).evicted
 
     def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).messages(after, limit)
+        return self._ledger(owner, session_id).messages(after, limit, tags)
+
+    def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        return self._ledger(owner, session_id).tag_message(message_id, tags, self._clock.now())
 
     def recall(
         self,

@@ -4,9 +4,10 @@ The methods check everything with `rules` before they change anything, so that a
 ledger as it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from sash.ports.store import StoredMessage, StoredStep, Vector
 from sash.ports.turns import BegunTurn, ClaimRequest, EndWritten, Evicted, Lease, SessionTotals, Turn, TurnEnd
@@ -267,9 +268,27 @@ class Ledger:
         entries = self._open if open_only else self.entries
         return [entry.continuation for entry in entries.values()]
 
-    def messages(self, after: int, limit: int) -> list[StoredMessage]:
-        last = min(after + limit, len(self.transcript))
-        return [self.stored_message(position) for position in range(after + 1, last + 1)]
+    def messages(self, after: int, limit: int, tags: Collection[str] = ()) -> list[StoredMessage]:
+        if not tags:
+            last = min(after + limit, len(self.transcript))
+            return [self.stored_message(position) for position in range(after + 1, last + 1)]
+        wanted = range(after + 1, len(self.transcript) + 1)
+        tagged = (n for n in wanted if not self.transcript[n - 1].tags.isdisjoint(tags))
+        return [self.stored_message(position) for position in islice(tagged, limit)]
+
+    def tag_message(
+        self, message_id: str, tags: frozenset[str], now: datetime
+    ) -> tuple[Session, StoredMessage]:
+        index = next((n for n, message in enumerate(self.transcript) if message.id == message_id), None)
+        if index is None:
+            rules.raise_message_not_found(self.session.id, message_id)
+        self.session, tagged = rules.tag_message(self.session, self.transcript[index], tags, now)
+        self.transcript[index] = tagged
+        if entry := self.entries.get(self.turn_of[message_id] or ""):
+            entry.messages[index + 1 - entry.first_position] = tagged
+        if message_id in self.in_window:
+            self.in_window[message_id] = tagged
+        return self.session, self.stored_message(index + 1)
 
     def stored_message(self, position: int) -> StoredMessage:
         message = self.transcript[position - 1]

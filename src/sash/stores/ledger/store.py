@@ -61,6 +61,7 @@ class LedgerStore(ABC):
     window_turns = _make_async(Ledgers.window_turns)
     evicted = _make_async(Ledgers.evicted)
     messages = _make_async(Ledgers.messages)
+    tag_message = _make_async(Ledgers.tag_message)
     recall = _make_async(Ledgers.recall)
     add_vectors = _make_async(Ledgers.add_vectors)
     vectors = _make_async(Ledgers.vectors)

@@ -261,13 +261,33 @@ class SqliteStore:
         return await self._read(job, owner)
 
     async def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             key = sessions.find_key(db, owner, session_id)
-            return messages.list_messages(db, key, session_id, after, limit)
+            return messages.list_messages(db, key, session_id, after, limit, tags)
 
         return await self._read(job, owner)
+
+    async def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        def find(db: sqlite3.Connection) -> int:
+            key = sessions.find_key(db, owner, session_id)
+            return messages.find_position(db, key, session_id, message_id)
+
+        def tag(db: sqlite3.Connection) -> tuple[Session, StoredMessage]:
+            session = sessions.get_session(db, owner, session_id)
+            return messages.tag_message(db, session, position, tags, self._clock.now())
+
+        position = await self._read(find, owner)
+        return await self._write(tag)
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10

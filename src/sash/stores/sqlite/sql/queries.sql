@@ -243,6 +243,20 @@ SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
 FROM messages AS m JOIN cuts AS c ON c.session = m.session
 WHERE m.session = :session AND m.position > :after ORDER BY m.position LIMIT :limit;
 
+-- name: tagged_messages
+-- The same as `messages`, for messages that have one of the tags.
+SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
+FROM messages AS m JOIN cuts AS c ON c.session = m.session
+WHERE m.session = :session AND m.position > :after
+    AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.body), m.body, '{}'), '$.tags') AS t
+        WHERE t.value IN (SELECT value FROM json_each(:tags)))
+ORDER BY m.position LIMIT :limit;
+
+-- name: message_position
+SELECT position FROM messages
+WHERE session = :session AND json_extract(iif(json_valid(body), body, '{}'), '$.id') = :id;
+
 -- name: window
 -- CROSS JOIN keeps the order of the tables. In the other order SQLite would read the whole transcript.
 SELECT m.position, m.body FROM cuts AS c CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
@@ -271,6 +285,9 @@ GROUP BY c.id ORDER BY min(shown.position);
 SELECT m.row, m.body, m.session, m.position FROM continuations AS c
     JOIN messages AS m ON m.session = c.session AND m.position = c.answer_at
 WHERE c.id = :id;
+
+-- name: tag_message
+UPDATE messages SET body = :body WHERE session = :session AND position = :position;
 
 -- name: amend_message
 UPDATE messages SET body = :body WHERE row = :row;
