@@ -73,3 +73,18 @@ async def test_a_message_of_another_session_or_owner_is_unknown(start, say, stor
         await store.tag_message("ann", other.id, message.id, frozenset())
     with pytest.raises(SessionNotFound):
         await store.tag_message("bob", session.id, message.id, frozenset())
+
+
+async def test_the_windows_of_an_owner_are_added_up(store, start, say, now_and_later):
+    session, other = await start(), await start()
+    [first, *_] = await say(session, "one", "two", "three")
+    await say(session, "four", evicted=(first,))
+    [five] = await say(other, "five")
+    await store.tag_message("ann", other.id, five.id, frozenset({"mine"}))
+    await start("bob")
+    async for opened in now_and_later():
+        totals = await opened.window_totals("ann")
+        assert (totals.windows, totals.message_count, totals.current_tokens) == (2, 4, 20)
+        assert (totals.evicted_count, dict(totals.tag_distribution)) == (1, {"input": 4, "mine": 1})
+        assert (await opened.window_totals("bob")).windows == 1
+        assert (await opened.window_totals("eve")).windows == 0

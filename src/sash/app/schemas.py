@@ -27,6 +27,7 @@ from sash.values.continuations import (
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
 from sash.values.steps import ApprovalRequested, Step
+from sash.values.window_stats import WindowStats
 
 # One message may have a megabyte, so a page of many could fill the memory.
 MAX_PAGE_CHARS = 4 << 20
@@ -41,14 +42,15 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True)
 class SessionShown:
-    """A session, and the ids of its open turns."""
+    """A session, the ids of its open turns, and the counts of its window."""
 
     session: Session
     open_continuations: tuple[str, ...] = ()
+    window_stats: WindowStats | None = None
 
     @classmethod
-    def of(cls, session: Session, open_turns: Sequence[Continuation]) -> Self:
-        return cls(session, tuple(turn.id for turn in open_turns))
+    def of(cls, session: Session, open_turns: Sequence[Continuation], window: WindowStats) -> Self:
+        return cls(session, tuple(turn.id for turn in open_turns), window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,7 @@ from sash.values.requests import (
     TagFilter,
 )
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
+from sash.values.window_stats import WindowStats
 
 MESSAGES_AT_ONCE = 32
 
@@ -83,6 +84,11 @@ class AgentService:
     async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
         return await self.runtime.get_session(session_id, owner=caller.owner)
+
+    async def window_stats(self, caller: Caller, session: Session) -> WindowStats:
+        """Return the counts of a session's window. `session` is one that this caller has got."""
+        caller.need("read")
+        return await self.runtime.window_stats(session)
 
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")

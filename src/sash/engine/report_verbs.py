@@ -9,9 +9,10 @@ from sash.engine.context import prefix_share, report
 from sash.engine.session_verbs import SessionVerbs
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
-from sash.values.sessions import DEFAULT_OWNER
+from sash.values.sessions import DEFAULT_OWNER, Session
 from sash.values.stats import Stats, summary
 from sash.values.validation import check_limit
+from sash.values.window_stats import WindowStats, WindowTotals
 
 STATISTICS_DAYS = 7
 MAX_DAYS = 366
@@ -50,6 +51,18 @@ class ReportVerbs(SessionVerbs):
             "digest": session.memory.digest,
         }
 
+    async def window_stats(self, session: Session) -> WindowStats:
+        """Return the counts of a session's window: messages, tokens, evictions and tags."""
+        parts = self._parts
+        cached = parts.windows.get(session.id, session.version)
+        if cached is not None:
+            return cached.window.count_stats()
+        return Window.restore(await parts.store.window(session.owner, session.id)).count_stats()
+
+    def sum_cached_windows(self) -> WindowTotals:
+        """Return the sums of the windows that this process has in memory, of all owners, without tags."""
+        return self._parts.windows.sum_windows()
+
     async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         """Return the counts and costs of the owner's turns: in all, today, and for each of the last days."""
         if check_limit("days", days) > MAX_DAYS:
@@ -71,6 +84,7 @@ class ReportVerbs(SessionVerbs):
         return {
             "sessions": sessions,
             **summary(total),
+            "windows": asdict(await parts.store.window_totals(owner)),
             "today": summary(by_day[today.date().isoformat()]),
             "days": [{"day": day, **summary(stats)} for day, stats in sorted(by_day.items())],
         }

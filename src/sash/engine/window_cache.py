@@ -10,6 +10,7 @@ from sash.memory.words import normalize
 from sash.ports.turns import Turn
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
+from sash.values.window_stats import WindowTotals, sum_windows
 
 MAX_WINDOWS = 256
 # The characters of all cached windows together.
@@ -119,6 +120,10 @@ class WindowCache:
             if message.id in window.window:
                 window.window = window.window.replace_message(message)
             self.put(session, window)
+
+    def sum_windows(self) -> WindowTotals:
+        """Return the sums of all cached windows, without their tags."""
+        return sum_windows(window.window.count_stats(with_tags=False) for _, window in self._windows.values())
 
     def drop_owner(self, owner: str) -> None:
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:

@@ -37,6 +37,7 @@ from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +272,9 @@ class Store(Protocol):
         """Return the greatest cursor that the session has assigned, even if a sweep dropped its step."""
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
+
+    async def window_totals(self, owner: str) -> WindowTotals:
+        """Return the sums of the windows of all active sessions of the owner."""
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         """Return the continuations of the messages in the session's window, in the order of the messages."""

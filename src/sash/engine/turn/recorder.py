@@ -1,6 +1,7 @@
 """Turns that the agent did not run: added to a session as a whole, and amended later."""
 
 import asyncio
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from sash.engine.parts import Parts
@@ -47,7 +48,7 @@ class Recorder:
             None if answer is None else ContinuationResponse(answer),
             messages=change.messages,
             cut=change.cut,
-            stats=RECORDED_STATS,
+            stats=replace(RECORDED_STATS, evicted_messages=len(change.evicted)),
         )
         recorded, steps = await parts.store.record(new, end, session)
         if recorded.id == new.id:

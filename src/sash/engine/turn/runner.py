@@ -21,6 +21,7 @@ from sash.engine.turn.topics import find_topics
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import build_digest
+from sash.memory.window_log import log_evictions, log_window
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import LOCAL_TAG, MessageEntry, built_in_tags, turns
@@ -167,7 +168,9 @@ class TurnRunner:
             artifacts=tuple(progress.artifacts),
             messages=change.messages,
             cut=change.cut,
-            stats=self._stats(local_turns=int(not progress.has_model_call)),
+            stats=self._stats(
+                local_turns=int(not progress.has_model_call), evicted_messages=len(change.evicted)
+            ),
         )
         ended_at = await self._finish(end)
         if progress.home_changes and window.briefing:
@@ -286,6 +289,7 @@ async def add_messages(
     ]
     if not evictions:
         return WindowChange(entries)
+    log_evictions(_logger, session.id, evictions)
     evicted = tuple(eviction.message for eviction in evictions)
     size = sum(len(message.text) for message in evicted)
     digest = await parts.long_work.run(session.owner, size, _extend_digest, parts, session, evicted)
@@ -300,6 +304,7 @@ async def add_messages(
 def cache_window(parts: Parts, session: Session, window: CachedWindow, change: WindowChange) -> None:
     """Cache the window of a turn whose end is on the disk, and start the work that follows an eviction."""
     parts.windows.put(session, window)
+    log_window(_logger, session.id, window.window)
     if change.evicted:
         window.drop_briefing()
         parts.maintenance.after_cut(session, list(change.evicted))

@@ -270,14 +270,14 @@ async def retry(context: CallContext, turn: TurnId) -> Acknowledged:
 @agent_tool(
     "ha_agent_get_session",
     "Look at a session",
-    "Show a session: its model, policy, budgets, memory, cost and unfinished turns.",
+    "Show a session: its model, policy, budgets, memory, cost, unfinished turns, and how full its window is.",
     is_read_only=True,
     is_idempotent=True,
 )
 async def get_session(context: CallContext, session: SessionId) -> SessionShown:
     found = await context.service.get_session(context.caller, session.session_id)
     open_turns = await context.service.open_continuations(context.caller, session.session_id)
-    return SessionShown.of(found, open_turns)
+    return SessionShown.of(found, open_turns, await context.service.window_stats(context.caller, found))
 
 
 @agent_tool(

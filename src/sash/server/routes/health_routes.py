@@ -33,7 +33,8 @@ async def get_readiness(service: Service) -> Response:
         200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
     },
 )
-async def get_metrics(request: Request, caller: CurrentCaller) -> Response:
+async def get_metrics(request: Request, service: Service, caller: CurrentCaller) -> Response:
     """Return the metrics of the server in the Prometheus text format."""
     caller.need("admin")
-    return Response(request.app.state.metrics.render(), media_type="text/plain; version=0.0.4")
+    metrics = request.app.state.metrics.render(service.runtime.sum_cached_windows())
+    return Response(metrics, media_type="text/plain; version=0.0.4")

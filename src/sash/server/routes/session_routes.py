@@ -135,10 +135,11 @@ def _parse_json(body: bytes) -> Any:
 
 @router.get("/sessions/{session_id}", response_model=SessionShown)
 async def get_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
-    """Return a session and the ids of its unfinished turns."""
+    """Return a session, the ids of its unfinished turns, and the counts of its window."""
     session = await service.get_session(caller, session_id)
     open_turns = await service.open_continuations(caller, session_id)
-    return make_json_response(SessionShown.of(session, open_turns))
+    window = await service.window_stats(caller, session)
+    return make_json_response(SessionShown.of(session, open_turns, window))
 
 
 @router.patch("/sessions/{session_id}", response_model=SessionShown)

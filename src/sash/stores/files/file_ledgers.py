@@ -15,7 +15,13 @@ from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.deleted_sessions import DeletedSessions
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, LayoutFile
+from sash.stores.files.records import (
+    INDEX_VERSION,
+    LAYOUT_FILE,
+    LAYOUT_VERSION,
+    VECTORS_FILE,
+    LayoutFile,
+)
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
@@ -132,6 +138,7 @@ class FileLedgers(Ledgers):
             entry = ledger.entry(lease.continuation_id)
             self._writer.log(ledger, entry, len(end.steps), end)
             self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return finished
 
     def record(
@@ -143,6 +150,7 @@ class FileLedgers(Ledgers):
                 entry = ledger.entry(new.id)
                 self._writer.log(ledger, entry, len(steps), end, new=True)
                 self._writer.try_write_turn(ledger, entry)
+                self._writer.try_write_session(ledger)
         return recorded, steps
 
     def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
@@ -154,6 +162,7 @@ class FileLedgers(Ledgers):
             was_swept = len(entry.steps) == 1
             self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
             self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return continuation
 
     def tag_message(
@@ -178,6 +187,8 @@ class FileLedgers(Ledgers):
             ledger, entry = self._entry(owner, continuation_id)
             end = ledger.cancel(entry, reason, end, step_count, self._clock.now())
             self._writer.log(ledger, entry, len(end.steps), end)
+            self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return entry.continuation
 
     def interrupt_lost(self) -> list[Continuation]:
@@ -335,7 +346,11 @@ class FileLedgers(Ledgers):
                 f"the folder was written by a newer Sash (layout {layout.version}): install the newer Sash"
             )
         self._export_key = bytes.fromhex(layout.export_key) or self._export_key
-        disk.replace(file, encode(LayoutFile(LAYOUT_VERSION, self._export_key.hex())), sync=True)
+        if layout.index_version != INDEX_VERSION:
+            for vectors in (self._folder / "sessions").glob(f"*/{VECTORS_FILE}"):
+                vectors.unlink()
+        meta = LayoutFile(LAYOUT_VERSION, self._export_key.hex(), INDEX_VERSION)
+        disk.replace(file, encode(meta), sync=True)
 
     def _read_layout(self, file: Path) -> LayoutFile:
         """Read the version of the layout. A damaged file is replaced, and a copy of it is kept."""

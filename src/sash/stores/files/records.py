@@ -25,10 +25,15 @@ from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
 
 LAYOUT_VERSION = 1
+# The version of the indexes for searches: how words and vectors are made from messages.
+INDEX_VERSION = 1
 LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
 OWNER_FILE = "owner.json"
+# The last `session.json` that was synced, if the present one was not.
+SYNCED_FILE = ".session.json.synced"
 IMPORTED_FILE = "imported.ndjson"
+VECTORS_FILE = "vectors.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +64,14 @@ class TurnFile:
 
 @dataclass(frozen=True, slots=True)
 class LayoutFile:
-    """The content of `index/meta.json`: the version of the layout, and the key that signs exports, in hex."""
+    """The content of `index/meta.json`: the version of the layout, and the key that signs exports, in hex.
+
+    `index_version` is the version of the indexes for searches. Vectors of another version are made again.
+    """
 
     version: Annotated[int, Strict(), Ge(1)]
     export_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    index_version: Annotated[int, Strict(), Ge(1)] = 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.records import (
     IMPORTED_FILE,
     OWNER_FILE,
+    SYNCED_FILE,
+    VECTORS_FILE,
     LogLine,
     OwnerFile,
     SessionFile,
@@ -41,7 +43,7 @@ _UNREADABLE = (SashError, UnusableFile, ValueError, TypeError, LookupError, Over
 
 
 class LoadedSession(NamedTuple):
-    """A session, and whether its logs had later changes than its files."""
+    """A session, and whether its logs had later changes than its files, or a file was not synced."""
 
     ledger: Ledger
     is_outdated: bool
@@ -69,11 +71,17 @@ class SessionReader:
         """
         path = folder / "session.json"
         try:
-            return self._read_session(folder, read_session_file(path, disk.read(path)))
+            ledger, has_late_changes = self._read_session(folder, read_session_file(path, disk.read(path)))
+            return LoadedSession(ledger, has_late_changes or disk.exists(folder / SYNCED_FILE))
         except UnusableFile as error:
             self._report.add(path, f"the session cannot be read: {error}")
             return None
         except _UNREADABLE as error:
+            loaded = self._read_synced(folder)
+            if loaded is not None:
+                keep_copy(path)
+                self._report.add(path, f"the file that was written before it is used: {error}")
+                return loaded
             try:
                 loaded = self._rebuild_session(folder)
                 if loaded:
@@ -83,6 +91,17 @@ class SessionReader:
             how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
             self._report.add(path, f"the session {how}: {error}")
             return loaded
+
+    def _read_synced(self, folder: Path) -> LoadedSession | None:
+        """Read the last `session.json` that was synced, with the logs since. None if that is impossible."""
+        path = folder / SYNCED_FILE
+        try:
+            if not disk.exists(path):
+                return None
+            loaded = self._read_session(folder, read_session_file(path, disk.read(path)))
+            return loaded._replace(is_outdated=True)
+        except _UNREADABLE:
+            return None
 
     def _rebuild_session(self, folder: Path) -> LoadedSession | None:
         """Return a session with the messages of its turns and imports; None if its owner is unknown.
@@ -122,7 +141,7 @@ class SessionReader:
         _add_transcript(ledger, record, imported, files, _turns_ended_late(late))
         for item in sorted(late):
             _apply_late(ledger, item, record.cursor)
-        ledger.vectors = self._read_vectors(folder / "vectors.json")
+        ledger.vectors = self._read_vectors(folder / VECTORS_FILE)
         return LoadedSession(ledger, bool(late))
 
     def _replay(

@@ -8,6 +8,8 @@ from sash.stores import disk
 from sash.stores.files.records import (
     IMPORTED_FILE,
     OWNER_FILE,
+    SYNCED_FILE,
+    VECTORS_FILE,
     Commit,
     OwnerFile,
     SessionFile,
@@ -65,7 +67,25 @@ class SessionWriter:
         path = self.session_folder(ledger.session.id) / "turns" / f"{entry.continuation.id}.json"
         disk.replace(path, encode(record), sync=sync)
 
+    def try_write_session(self, ledger: Ledger) -> None:
+        """Write `session.json` without waiting for the disk, after the end of a turn. Ignore a failure.
+
+        A power cut may damage the new file, and no log has the policy and the notes. So the last synced file
+        stays under another name until `session.json` is synced again.
+        """
+        path = self.session_folder(ledger.session.id) / "session.json"
+        with suppress(OSError):
+            if not disk.exists(path.with_name(SYNCED_FILE)):
+                path.with_name(SYNCED_FILE).hardlink_to(path)
+            disk.replace(path, self._encode_session(ledger), sync=False)
+
     def write_session(self, ledger: Ledger) -> None:
+        folder = self._make_folders(ledger)
+        disk.replace(folder / "session.json", self._encode_session(ledger), sync=True)
+        (folder / SYNCED_FILE).unlink(missing_ok=True)
+        self.outdated.discard(ledger.session.id)
+
+    def _encode_session(self, ledger: Ledger) -> str:
         record = SessionFile(
             ledger.session,
             ledger.cursor,
@@ -74,9 +94,7 @@ class SessionWriter:
             ledger.evicted,
             ledger.evicted_count,
         )
-        folder = self._make_folders(ledger)
-        disk.replace(folder / "session.json", encode(record), sync=True)
-        self.outdated.discard(ledger.session.id)
+        return encode(record)
 
     def write_vectors(self, ledger: Ledger) -> None:
         text = encode(VectorFile(tuple(ledger.vectors.values())))
@@ -136,4 +154,4 @@ class SessionWriter:
         return self.session_folder(ledger.session.id) / "logs" / f"{entry.continuation.id}.log"
 
     def _vectors_path(self, ledger: Ledger) -> Path:
-        return self.session_folder(ledger.session.id) / "vectors.json"
+        return self.session_folder(ledger.session.id) / VECTORS_FILE

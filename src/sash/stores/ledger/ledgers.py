@@ -32,6 +32,7 @@ from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals, sum_windows
 
 
 class Ledgers:
@@ -216,6 +217,10 @@ class Ledgers:
 
     def window(self, owner: str, session_id: str) -> ConversationWindow:
         return self._ledger(owner, session_id).window()
+
+    def window_totals(self, owner: str) -> WindowTotals:
+        sessions = [ledger for ledger in self._all_ledgers() if ledger.session.owner == owner]
+        return sum_windows(ledger.count_window() for ledger in sessions if ledger.session.status == "active")
 
     def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         return list(self._ledger(owner, session_id).window_turns())

@@ -4,6 +4,7 @@ The methods check everything with `rules` before they change anything, so that a
 ledger as it was.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -27,6 +28,7 @@ from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowStats
 
 
 @dataclass(slots=True)
@@ -258,6 +260,16 @@ class Ledger:
     def window(self) -> ConversationWindow:
         messages = self.in_window.values()
         return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
+
+    def count_window(self) -> WindowStats:
+        messages = self.in_window.values()
+        return WindowStats(
+            len(messages),
+            sum(message.token_count for message in messages),
+            self.session.window.max_tokens,
+            evicted_count=self.evicted_count,
+            tag_distribution=Counter(tag for message in messages for tag in message.tags),
+        )
 
     def window_turns(self) -> Iterable[Continuation]:
         """Return the continuations of the messages in the window, in the order of the messages."""

@@ -58,6 +58,7 @@ class LedgerStore(ABC):
     events = _make_async(Ledgers.events)
     last_cursor = _make_async(Ledgers.last_cursor)
     window = _make_async(Ledgers.window)
+    window_totals = _make_async(Ledgers.window_totals)
     window_turns = _make_async(Ledgers.window_turns)
     evicted = _make_async(Ledgers.evicted)
     messages = _make_async(Ledgers.messages)

@@ -17,11 +17,13 @@ from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import find_key, touch_session, write_digest
+from sash.values import window_stats
 from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
+from sash.values.window_stats import MAX_SUMMED_TAGS, WindowStats, WindowTotals
 
 
 class WindowCut(NamedTuple):
@@ -54,6 +56,15 @@ class _MessageColumns(NamedTuple):
     continuation_id: Text | None
     body: Any
     in_window: bool
+
+
+class _WindowColumns(NamedTuple):
+    """The columns of the query `window_counts`."""
+
+    message_count: Natural
+    current_tokens: Natural
+    max_tokens: Natural | None
+    evicted_count: Natural
 
 
 class _ArtifactColumns(NamedTuple):
@@ -150,6 +161,17 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     rows = db.execute(SQL["window"], {"session": key})
     found = (decode(MessageEntry, body) for _, body in rows)
     return rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
+
+
+def sum_windows(db: sqlite3.Connection, owner: str) -> WindowTotals:
+    """Return the sums of the windows of an owner's active sessions. Damaged rows count as 0."""
+    rows = db.execute(SQL["window_counts"], {"owner": owner})
+    counts = read_sound(lambda row: read_columns(_WindowColumns, row), rows)
+    tags = db.execute(SQL["window_tags"], {"owner": owner, "limit": MAX_SUMMED_TAGS})
+    return window_stats.sum_windows(
+        (WindowStats(n, tokens, limit, evicted_count=gone) for n, tokens, limit, gone in counts),
+        {str(tag): count for tag, count in tags},
+    )
 
 
 def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:

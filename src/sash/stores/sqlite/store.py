@@ -37,6 +37,7 @@ from sash.values.messages import ConversationWindow
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals
 
 FILE_NAME = "sash.db"
 ALL_OWNERS = ""
@@ -246,6 +247,9 @@ class SqliteStore:
             return messages.get_window(db, sessions.get_session(db, owner, session_id))
 
         return await self._read(job, owner)
+
+    async def window_totals(self, owner: str) -> WindowTotals:
+        return await self._read(partial(messages.sum_windows, owner=owner), owner)
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
