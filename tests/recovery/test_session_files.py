@@ -64,7 +64,7 @@ async def test_a_power_cut_that_damages_session_json_loses_no_policy_and_no_turn
 
 
 async def test_the_versions_of_the_layout_and_of_the_index_are_in_one_file(talk):
-    runtime, session, folder = talk
+    runtime, _, folder = talk
     meta = folder.parents[1] / "index" / "meta.json"
     assert json.loads(meta.read_text())["index_version"] == 1
     await runtime.close()

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict
 
 from sash.app.effect_text import describe_effect
+from sash.engine.prompt_record import SentPrompt
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
 from sash.ports.store import Page, StoredMessage
@@ -240,7 +241,7 @@ class EvictedShown:
 
 @dataclass(frozen=True, slots=True)
 class ContextShown:
-    """The parts of the next model call of a session."""
+    """The parts of the next model call of a session; on request also its messages and tools."""
 
     parts: tuple[ContextPart, ...]
     total_tokens: int
@@ -248,11 +249,21 @@ class ContextShown:
     evicted: tuple[EvictedShown, ...]
     evicted_count: int
     digest: str
+    messages: tuple[Object, ...] | None = None
+    tools: tuple[Object, ...] | None = None
 
     @classmethod
     def of(cls, report: Object) -> Self:
         context: Self = adapter(cls).validate_python(report)
         return context
+
+
+@dataclass(frozen=True, slots=True)
+class PromptList:
+    """What each model call of a turn sent, oldest first."""
+
+    prompts: tuple[SentPrompt, ...]
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

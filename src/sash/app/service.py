@@ -13,6 +13,7 @@ from typing import Any
 from sash.app.access import Caller
 from sash.app.owner_shares import OwnerShares
 from sash.app.schemas import MAX_PAGE_CHARS, count_chars
+from sash.engine.prompt_record import SentPrompt
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -265,10 +266,20 @@ class AgentService:
         async with self.shares.use(caller.owner, "search"):
             return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
 
-    async def context_report(self, caller: Caller, session_id: str) -> dict[str, Any]:
+    async def context_report(
+        self, caller: Caller, session_id: str, *, with_messages: bool = False
+    ) -> dict[str, Any]:
         caller.need("read")
         async with self.shares.use(caller.owner, "report"):
-            return await self.runtime.context_report(session_id, owner=caller.owner)
+            return await self.runtime.context_report(
+                session_id, owner=caller.owner, with_messages=with_messages
+            )
+
+    async def sent_prompts(self, caller: Caller, continuation_id: str) -> list[SentPrompt]:
+        """Return what each model call of a turn sent."""
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.sent_prompts(continuation_id, owner=caller.owner)
 
     async def remember(self, caller: Caller, session_id: str, note: Note) -> Fact:
         caller.need("converse")

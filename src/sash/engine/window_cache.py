@@ -4,6 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
+from sash.engine.prompt_record import PromptRecorder
 from sash.home.briefing import HomeBriefing
 from sash.memory.window import Eviction, Window
 from sash.memory.words import normalize
@@ -34,6 +35,7 @@ class CachedWindow:
         self._render = render
         self.last_prompt: list[dict[str, Any]] | None = None
         self.briefing: HomeBriefing | None = None
+        self.prompts = PromptRecorder()
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: _normalize(m) for m in window}
         self.char_count = sum(map(_count_chars, window))
@@ -42,6 +44,7 @@ class CachedWindow:
         """Drop the description of the home, and the changes that stand in the messages."""
         if self.briefing is not None:
             self.briefing = None
+            self.prompts.drop_window()
             self.rendered = {message.id: self._render(message) for message in self.window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
@@ -50,6 +53,8 @@ class CachedWindow:
         self.rendered[message.id] = rendered
         self.texts[message.id] = _normalize(message)
         self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
+        if evicted:
+            self.prompts.drop_window()
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted

@@ -34,6 +34,7 @@ from sash.ports.turns import (
 from sash.values.bounds import Natural
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -195,11 +196,25 @@ class Store(Protocol):
         *,
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
+        prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
         """Append steps. With `release_as`, also release the lease and set this status.
 
         `stats` are the continuation's stats so far. Only a release stores them, and `finish` replaces them.
+        `prompts` are stored with the steps, so they need one step at least.
         """
+
+    async def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
+        """Return the model calls of a turn, with all parts that they use.
+
+        A sweep drops them with the steps. It keeps the parts that other turns still need. An export omits
+        them.
+        """
+
+    async def find_messages(
+        self, owner: str, session_id: str, message_ids: Collection[str]
+    ) -> list[StoredMessage]:
+        """Return the messages of the transcript with these ids, in order. Unknown ids are ignored."""
 
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.

@@ -94,7 +94,8 @@ class TurnRunner:
         """
         self._tool_calls.cut_off()
         stats = self._stats(cancelled_turns=1) + self._budget.running_stats()
-        return _end_cut_off(self._progress, await self.journal.close(), stats)
+        end = _end_cut_off(self._progress, await self.journal.close(), stats)
+        return replace(end, prompts=self.journal.prompts)
 
     async def spend_unwritten(self) -> None:
         """Write the money that no stored step has. The turn was deleted or taken over."""

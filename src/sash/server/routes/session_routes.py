@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -181,9 +181,20 @@ async def export_session(service: Service, caller: CurrentCaller, session_id: Id
 
 
 @router.get("/sessions/{session_id}/context", name="context", response_model=ContextShown)
-async def get_context(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
-    """Return the parts of the next model call, and the messages that were evicted."""
-    return make_json_response(ContextShown.of(await service.context_report(caller, session_id)))
+async def get_context(
+    service: Service,
+    caller: CurrentCaller,
+    session_id: Id,
+    include: Annotated[
+        Literal["messages"] | None, Query(description="Also return the messages and tools, word for word.")
+    ] = None,
+) -> Response:
+    """Return the parts of the next model call, and the messages that were evicted.
+
+    The new message, and the texts that are found for it, are not part of it.
+    """
+    report = await service.context_report(caller, session_id, with_messages=include == "messages")
+    return make_json_response(ContextShown.of(report))
 
 
 @router.get("/sessions/{session_id}/search", name="search", response_model=MessageList)

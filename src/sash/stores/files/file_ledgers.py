@@ -32,6 +32,7 @@ from sash.values.clock import Clock
 from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
 
@@ -251,6 +252,8 @@ class FileLedgers(Ledgers):
                 turn = entry.continuation
                 if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
                     self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
+            if keeper := ledger.keep_parts(ended_before):
+                self._writer.write_turn(ledger, keeper, sync=True)
             self._writer.write_outdated_session(ledger)
             session, final_turns = ledger.session, _final_turns(ledger)
             swept = super()._sweep_session(ledger, idle_before, ended_before)
@@ -263,10 +266,12 @@ class FileLedgers(Ledgers):
             return swept
         return SweepCounts(0, 0, 0)
 
-    def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
+    def _append(
+        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
+    ) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
-            written = super()._append(lease, steps, release)
-            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps))
+            written = super()._append(lease, steps, release, prompts)
+            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps), prompts=prompts)
         return written
 
     def _all_ledgers(self) -> Collection[Ledger]:

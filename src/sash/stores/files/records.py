@@ -20,6 +20,7 @@ from sash.values.bounds import Cost, Natural, Time
 from sash.values.codec import adapter, decode
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import MessageEntry
+from sash.values.prompts import NO_PROMPTS, PromptPart, SentPrompts
 from sash.values.sessions import Label, Session
 from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
@@ -60,6 +61,7 @@ class TurnFile:
     position: Natural = 0
     cursor: Natural = 0
     ended: Natural = 0
+    kept_parts: tuple[PromptPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class Commit:
     finish: TurnEnd | None = None
     position: Natural = 0
     amended: MessageEntry | None = None
+    prompts: SentPrompts = NO_PROMPTS
 
 
 class LogLine(NamedTuple):

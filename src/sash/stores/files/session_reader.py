@@ -34,6 +34,7 @@ from sash.stores.files.records import (
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import decode
 from sash.values.messages import MessageEntry
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.stats import NO_STATS
 from sash.values.steps import Step
@@ -128,7 +129,10 @@ class SessionReader:
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
         readable = filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json")))
         files = {file.continuation.id: file for file in readable}
-        entries = {key: Entry(file.continuation, end_cursor=file.ended) for key, file in files.items()}
+        entries = {
+            key: Entry(file.continuation, end_cursor=file.ended, kept_parts=file.kept_parts)
+            for key, file in files.items()
+        }
         late: list[_LateChange] = []
         for path in disk.list_files(folder / "logs", ".log"):
             late += self._replay(entries, files, path, record.cursor)
@@ -160,6 +164,7 @@ class SessionReader:
         entry = entries.setdefault(path.stem, Entry(commit.continuation))
         if file is None or not entry.continuation.is_final or last.cursor > file.cursor:
             entry.continuation = commit.continuation
+        entry.prompts = _list_prompts(lines)
         for step, commit in lines:
             if isinstance(step, Step):
                 entry.steps.append(step)
@@ -238,6 +243,13 @@ class SessionReader:
             with disk.use_file(path):
                 os.truncate(path, committed_size)
         return lines[:committed_count]
+
+
+def _list_prompts(lines: Iterable[LogLine]) -> list[SentPrompts]:
+    """Return the prompts in the lines of a log."""
+    commits = [line.commit for line in lines if line.commit is not None]
+    found = [commit.finish.prompts if commit.finish else commit.prompts for commit in commits]
+    return [prompts for prompts in found if prompts]
 
 
 def _find_ends_without_log(

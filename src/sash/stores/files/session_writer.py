@@ -22,6 +22,7 @@ from sash.stores.files.records import (
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import encode
 from sash.values.messages import MessageEntry
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 
 
 class SessionWriter:
@@ -42,6 +43,7 @@ class SessionWriter:
         end: TurnEnd | None = None,
         *,
         amended: MessageEntry | None = None,
+        prompts: SentPrompts = NO_PROMPTS,
         new: bool = False,
     ) -> None:
         """Append the last `count` steps of an entry to its log, as one commit. With 0, write the status."""
@@ -51,7 +53,7 @@ class SessionWriter:
             lines = [encode_step(step) for step in entry.steps[-count:]]
         else:
             lines = [encode_status(continuation.updated_at, ledger.cursor)]
-        lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended))
+        lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended, prompts))
         disk.append(self._log_path(ledger, entry), lines, new=new)
 
     def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
@@ -62,7 +64,12 @@ class SessionWriter:
     def write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
         cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
         record = TurnFile(
-            entry.continuation, tuple(entry.messages), entry.first_position, cursor, entry.end_cursor
+            entry.continuation,
+            tuple(entry.messages),
+            entry.first_position,
+            cursor,
+            entry.end_cursor,
+            entry.kept_parts,
         )
         path = self.session_folder(ledger.session.id) / "turns" / f"{entry.continuation.id}.json"
         disk.replace(path, encode(record), sync=sync)

@@ -58,6 +58,8 @@ class LedgerStore(ABC):
     events = _make_async(Ledgers.events)
     last_cursor = _make_async(Ledgers.last_cursor)
     window = _make_async(Ledgers.window)
+    prompts = _make_async(Ledgers.prompts)
+    find_messages = _make_async(Ledgers.find_messages)
     window_totals = _make_async(Ledgers.window_totals)
     window_turns = _make_async(Ledgers.window_turns)
     evicted = _make_async(Ledgers.evicted)

@@ -122,6 +122,13 @@ def read_message(*row: Any) -> StoredMessage:
     return StoredMessage(found.session_id, found.position, message, found.in_window, found.continuation_id)
 
 
+def find_messages(
+    db: sqlite3.Connection, key: int, session_id: str, message_ids: Collection[str]
+) -> list[StoredMessage]:
+    rows = db.execute(SQL["messages_by_id"], {"session": key, "ids": json.dumps(list(message_ids))})
+    return read_sound(lambda row: read_message(session_id, *row), rows)
+
+
 def find_position(db: sqlite3.Connection, key: int, session_id: str, message_id: str) -> int:
     """Return the position of a message. This reads the transcript, so it is no work for the writer."""
     row = db.execute(SQL["message_position"], {"session": key, "id": message_id}).fetchone()

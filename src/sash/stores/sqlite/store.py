@@ -23,7 +23,15 @@ from sash.ports.turns import (
 from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
 from sash.stores.run_to_end import run_to_end
-from sash.stores.sqlite import bundles, full_text_index, hidden_sessions, spent_rows, turns, word_search
+from sash.stores.sqlite import (
+    bundles,
+    full_text_index,
+    hidden_sessions,
+    prompt_rows,
+    spent_rows,
+    turns,
+    word_search,
+)
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -34,6 +42,7 @@ from sash.stores.sqlite.queries import SQL
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
@@ -161,9 +170,28 @@ class SqliteStore:
         *,
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
+        prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
         release = rules.plan_release(release_as, stats)
-        return await self._write(lambda db: turns.append(db, lease, steps, release, self._clock.now()))
+        return await self._write(
+            lambda db: turns.append(db, lease, steps, release, prompts, self._clock.now())
+        )
+
+    async def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
+        def job(db: sqlite3.Connection) -> SentPrompts:
+            turn = continuations.get_continuation(db, owner, continuation_id)
+            return prompt_rows.list_prompts(db, sessions.find_key(db, owner, turn.session_id), turn.id)
+
+        return await self._read(job, owner)
+
+    async def find_messages(
+        self, owner: str, session_id: str, message_ids: Collection[str]
+    ) -> list[StoredMessage]:
+        def job(db: sqlite3.Connection) -> list[StoredMessage]:
+            key = sessions.find_key(db, owner, session_id)
+            return messages.find_messages(db, key, session_id, message_ids)
+
+        return await self._read(job, owner)
 
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         return await self._write(lambda db: turns.finish(db, lease, end, known, self._clock.now()))

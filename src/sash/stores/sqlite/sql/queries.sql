@@ -197,6 +197,17 @@ SELECT id, worker FROM continuations WHERE id IN (SELECT value FROM json_each(:i
 -- name: renew
 UPDATE continuations SET lease_until = ? WHERE id = ?;
 
+-- name: prompts
+-- A step may have prompts beside its own fields.
+SELECT continuation_id, cursor, json_extract(body, '$.prompts') FROM steps
+WHERE session = :session AND instr(body, ',"prompts":') AND json_valid(body)
+    AND json_type(body, '$.prompts') = 'object'
+ORDER BY cursor;
+
+-- name: move_prompts
+UPDATE steps SET body = json_set(body, '$.prompts', json(:prompts))
+WHERE session = :session AND cursor = :cursor;
+
 -- name: insert_step
 INSERT INTO steps (session, cursor, continuation_id, body) VALUES (?, ?, ?, ?);
 
@@ -252,6 +263,14 @@ WHERE m.session = :session AND m.position > :after
     AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.body), m.body, '{}'), '$.tags') AS t
         WHERE t.value IN (SELECT value FROM json_each(:tags)))
 ORDER BY m.position LIMIT :limit;
+
+-- name: messages_by_id
+SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
+FROM messages AS m JOIN cuts AS c ON c.session = m.session
+WHERE m.session = :session
+    AND json_extract(iif(json_valid(m.body), m.body, '{}'), '$.id') IN (SELECT value FROM json_each(:ids))
+ORDER BY m.position;
 
 -- name: message_position
 SELECT position FROM messages
