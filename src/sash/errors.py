@@ -234,6 +234,15 @@ class NotAwaitingApproval(InvalidInput):
 
 
 @dataclass(eq=False, kw_only=True)
+class MessageNotFound(SashError):
+    """The session has no message with this id."""
+
+    code = "message_not_found"
+
+    session_id: str | None = None
+
+
+@dataclass(eq=False, kw_only=True)
 class NoteNotFound(SashError):
     """No pin or fact has this id."""
 

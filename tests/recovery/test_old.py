@@ -11,6 +11,17 @@ from tests.recovery.old import DATA, WAIT_S, archive, runtime
 NEW_FIELDS = {"area": None, "is_one_question": False, "turns_before": 0}
 
 
+def add_new_fields(export):
+    """Add the fields that version 1 got later, with the values that older records have."""
+    session = export["session"] = NEW_FIELDS | export["session"]
+    session["policy"] = {"approvers": "act"} | session["policy"]
+    session["window"] = {"preserve_system": True} | session["window"]
+    session["stats"] = {"evicted_messages": 0} | session["stats"]
+    for turn in export["continuations"]:
+        turn["request"] = {"tags": []} | turn["request"]
+        turn["stats"] = turn["stats"] and {"evicted_messages": 0} | turn["stats"]
+
+
 def in_order(export):
     """Sort the tags, which are a set."""
     for stored in export["messages"]:
@@ -28,6 +39,7 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
     with tarfile.open(path) as tar:
         tar.extractall(tmp_path, filter="data")
     before = json.loads((tmp_path / "export.json").read_bytes())
+    add_new_fields(before)
     before["session"] = NEW_FIELDS | before["session"]
     before["session"]["policy"].setdefault("approvers", "act")
     before["session"]["window"].setdefault("preserve_system", True)

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 from pydantic import ConfigDict
 
 from sash.app.effect_text import describe_effect
+from sash.engine.prompt_record import SentPrompt
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
 from sash.ports.store import Page, StoredMessage
@@ -27,6 +28,7 @@ from sash.values.continuations import (
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.stats import Stats
 from sash.values.steps import ApprovalRequested, Step
+from sash.values.window_stats import WindowStats
 
 # One message may have a megabyte, so a page of many could fill the memory.
 MAX_PAGE_CHARS = 4 << 20
@@ -41,14 +43,15 @@ class SessionStarted:
 
 @dataclass(frozen=True, slots=True)
 class SessionShown:
-    """A session, and the ids of its open turns."""
+    """A session, the ids of its open turns, and the counts of its window."""
 
     session: Session
     open_continuations: tuple[str, ...] = ()
+    window_stats: WindowStats | None = None
 
     @classmethod
-    def of(cls, session: Session, open_turns: Sequence[Continuation]) -> Self:
-        return cls(session, tuple(turn.id for turn in open_turns))
+    def of(cls, session: Session, open_turns: Sequence[Continuation], window: WindowStats) -> Self:
+        return cls(session, tuple(turn.id for turn in open_turns), window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +250,7 @@ class EvictedShown:
 
 @dataclass(frozen=True, slots=True)
 class ContextShown:
-    """The parts of the next model call of a session."""
+    """The parts of the next model call of a session; on request also its messages and tools."""
 
     parts: tuple[ContextPart, ...]
     total_tokens: int
@@ -255,11 +258,21 @@ class ContextShown:
     evicted: tuple[EvictedShown, ...]
     evicted_count: int
     digest: str
+    messages: tuple[Object, ...] | None = None
+    tools: tuple[Object, ...] | None = None
 
     @classmethod
     def of(cls, report: Object) -> Self:
         context: Self = adapter(cls).validate_python(report)
         return context
+
+
+@dataclass(frozen=True, slots=True)
+class PromptList:
+    """What each model call of a turn sent, oldest first."""
+
+    prompts: tuple[SentPrompt, ...]
+    next_cursor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ REST, MCP and the command line use this module, and it imports none of them. It 
 values; each surface encodes them with `app/schemas.py`.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -14,6 +14,7 @@ from sash.app.access import Caller
 from sash.app.early_answer import write_early_answer
 from sash.app.owner_shares import OwnerShares
 from sash.app.schemas import MAX_PAGE_CHARS, count_chars
+from sash.engine.prompt_record import SentPrompt
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -23,16 +24,20 @@ from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
 from sash.values.owner_notes import OwnerNotes
 from sash.values.requests import (
+    ALL_TAGS,
     Approve,
     Ask,
     Fork,
+    MessageTags,
     Note,
     PinRequest,
     SendMessage,
     StartSession,
+    TagFilter,
     UpdateSession,
 )
 from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
+from sash.values.window_stats import WindowStats
 
 MESSAGES_AT_ONCE = 32
 WHOLE = Fork()
@@ -101,6 +106,11 @@ class AgentService:
     async def set_preferences(self, caller: Caller, session_id: str, preferences: dict[str, Any]) -> Session:
         return await self.update_session(caller, session_id, UpdateSession(preferences=preferences))
 
+    async def window_stats(self, caller: Caller, session: Session) -> WindowStats:
+        """Return the counts of a session's window. `session` is one that this caller has got."""
+        caller.need("read")
+        return await self.runtime.window_stats(session)
+
     async def end_session(self, caller: Caller, session_id: str, reason: str | None = None) -> Session:
         caller.need("converse")
         await self._check_act(caller, session_id)
@@ -164,6 +174,7 @@ class AgentService:
         *,
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
+        tags: Sequence[str] = (),
     ) -> Continuation:
         """Add a turn that was answered elsewhere."""
         caller.need("converse")
@@ -175,6 +186,7 @@ class AgentService:
             owner=caller.owner,
             metadata=metadata,
             idempotency_key=idempotency_key,
+            tags=tags,
         )
 
     async def amend_turn(self, caller: Caller, continuation_id: str, ai_response: str) -> Continuation:
@@ -273,7 +285,13 @@ class AgentService:
             return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
     async def list_messages(
-        self, caller: Caller, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        caller: Caller,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tag_filter: TagFilter = ALL_TAGS,
     ) -> list[StoredMessage]:
         """Return messages of a session. There may be fewer than `limit` if they are large."""
         caller.need("read")
@@ -281,13 +299,22 @@ class AgentService:
         async with self.shares.use(caller.owner, "report"):
             while (count := min(limit - len(found), MESSAGES_AT_ONCE)) > 0:
                 page = await self.runtime.list_messages(
-                    session_id, owner=caller.owner, after=after, limit=count
+                    session_id, owner=caller.owner, after=after, limit=count, tags=tag_filter.tags
                 )
                 found += page
                 if len(page) < count or sum(map(count_chars, found)) > MAX_PAGE_CHARS:
                     break
                 after = page[-1].position
         return found
+
+    async def tag_message(
+        self, caller: Caller, session_id: str, message_id: str, change: MessageTags
+    ) -> StoredMessage:
+        """Replace the tags of a message. Evictions regard them from the next turn on."""
+        caller.need("converse")
+        await self._check_act(caller, session_id)
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.tag_message(session_id, message_id, change.tags, owner=caller.owner)
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
@@ -296,10 +323,20 @@ class AgentService:
         async with self.shares.use(caller.owner, "search"):
             return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
 
-    async def context_report(self, caller: Caller, session_id: str) -> dict[str, Any]:
+    async def context_report(
+        self, caller: Caller, session_id: str, *, with_messages: bool = False
+    ) -> dict[str, Any]:
         caller.need("read")
         async with self.shares.use(caller.owner, "report"):
-            return await self.runtime.context_report(session_id, owner=caller.owner)
+            return await self.runtime.context_report(
+                session_id, owner=caller.owner, with_messages=with_messages
+            )
+
+    async def sent_prompts(self, caller: Caller, continuation_id: str) -> list[SentPrompt]:
+        """Return what each model call of a turn sent."""
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.sent_prompts(continuation_id, owner=caller.owner)
 
     async def remember(self, caller: Caller, note: Note, session_id: str | None = None) -> Fact:
         await self._check_notes(caller, session_id)

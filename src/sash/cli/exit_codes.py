@@ -24,6 +24,7 @@ _CODES = {
     "session_not_found": EXIT_NOT_FOUND,
     "continuation_not_found": EXIT_NOT_FOUND,
     "note_not_found": EXIT_NOT_FOUND,
+    "message_not_found": EXIT_NOT_FOUND,
     "token_not_found": EXIT_NOT_FOUND,
     "artifact_not_found": EXIT_NOT_FOUND,
     "tool_not_found": EXIT_NOT_FOUND,

@@ -1,5 +1,6 @@
 """The runtime's methods that report: the context of a session, and the statistics of an owner."""
 
+import asyncio
 from contextlib import suppress
 from dataclasses import asdict
 from datetime import timedelta
@@ -7,12 +8,15 @@ from typing import Any
 
 from sash.engine.context import prefix_share, report
 from sash.engine.notes import read_owner_notes
+from sash.engine.prompt_record import PromptReader, SentPrompt
 from sash.engine.session_verbs import SessionVerbs
+from sash.engine.turn.progress import Progress
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
-from sash.values.sessions import DEFAULT_OWNER
+from sash.values.sessions import DEFAULT_OWNER, Session
 from sash.values.stats import Stats, summary
 from sash.values.validation import check_limit
+from sash.values.window_stats import WindowStats, WindowTotals
 
 STATISTICS_DAYS = 7
 MAX_DAYS = 366
@@ -21,11 +25,14 @@ MAX_DAYS = 366
 class ReportVerbs(SessionVerbs):
     """Methods for reports. They change nothing."""
 
-    async def context_report(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> dict[str, Any]:
+    async def context_report(
+        self, session_id: str, *, owner: str = DEFAULT_OWNER, with_messages: bool = False
+    ) -> dict[str, Any]:
         """Return the parts of the next model call, without the new message and the turns recalled for it.
 
         `prefix_share` is the share of these tokens that equal the beginning of the last call: a provider can
-        serve them from its cache. It is None if this process did not make the last call.
+        serve them from its cache. It is None if this process did not make the last call. `with_messages` adds
+        the messages and the tools themselves.
         """
         parts = self._parts
         session = await parts.store.get_session(owner, session_id)
@@ -45,13 +52,45 @@ class ReportVerbs(SessionVerbs):
         )
         share = None if last_prompt is None else prefix_share(context, last_prompt, parts.counter)
         evicted = await parts.store.evicted(owner, session_id)
+        sent = {"messages": list(context.messages), "tools": context.tools} if with_messages else {}
         return {
             **report(context),
+            **sent,
             "prefix_share": share,
             "evicted": [asdict(message) for message in evicted],
             "evicted_count": window.evicted_count,
             "digest": session.memory.digest,
         }
+
+    async def sent_prompts(self, continuation_id: str, *, owner: str = DEFAULT_OWNER) -> list[SentPrompt]:
+        """Return what each model call of a turn sent, word for word. Empty after the steps were dropped."""
+        parts = self._parts
+        continuation, steps = await parts.store.journal(owner, continuation_id)
+        sent = await parts.store.prompts(owner, continuation_id)
+        ids = {message_id for part in sent.parts for message_id, _ in part.items}
+        found = await parts.store.find_messages(owner, continuation.session_id, ids) if ids else []
+        request = continuation.request
+        question = parts.renderer.render_question(request.content, continuation.created_at)
+
+        def restore() -> list[SentPrompt]:
+            messages = {stored.message.id: parts.renderer.render(stored.message) for stored in found}
+            return PromptReader(sent, messages).restore(
+                lambda count: Progress.from_steps(question, steps[:count]).prompt()
+            )
+
+        return await asyncio.to_thread(restore)
+
+    async def window_stats(self, session: Session) -> WindowStats:
+        """Return the counts of a session's window: messages, tokens, evictions and tags."""
+        parts = self._parts
+        cached = parts.windows.get(session.id, session.version)
+        if cached is not None:
+            return cached.window.count_stats()
+        return Window.restore(await parts.store.window(session.owner, session.id)).count_stats()
+
+    def sum_cached_windows(self) -> WindowTotals:
+        """Return the sums of the windows that this process has in memory, of all owners, without tags."""
+        return self._parts.windows.sum_windows()
 
     async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         """Return the counts and costs of the owner's turns: in all, today, and for each of the last days."""
@@ -74,6 +113,7 @@ class ReportVerbs(SessionVerbs):
         return {
             "sessions": sessions,
             **summary(total),
+            "windows": asdict(await parts.store.window_totals(owner)),
             "today": summary(by_day[today.date().isoformat()]),
             "days": [{"day": day, **summary(stats)} for day, stats in sorted(by_day.items())],
         }

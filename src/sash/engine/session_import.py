@@ -28,7 +28,16 @@ from sash.values.bounds import MAX_COUNT
 from sash.values.codec import adapter
 from sash.values.continuations import UNDER_WAY, Continuation, ContinuationRequest
 from sash.values.faults import describe_faults
-from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.messages import (
+    LOCAL_TAG,
+    RECORDED_TAG,
+    RESERVED_TAGS,
+    ConversationWindow,
+    MessageEntry,
+    built_in_tags,
+    refuse_reserved,
+)
+from sash.values.requests import TagFilter
 from sash.values.sessions import Fact, Pin, Session
 from sash.values.steps import Plan, Step, bill_steps
 from sash.values.validation import (
@@ -178,13 +187,22 @@ def _clean_continuation(continuation: Continuation, rules: ImportRules) -> Conti
     check_size(len(json.dumps(attachments)), rules.max_message_bytes)
     clean_object(request.planner_hints)
     clean_object(request.metadata)
+    refuse_reserved(TagFilter(tags=request.tags).tags)
     status = "interrupted" if continuation.status in UNDER_WAY else continuation.status
     request = replace(request, attachments=attachments)
     return replace(continuation, owner=rules.owner, status=status, request=request)
 
 
+def _correct_tags(message: MessageEntry) -> MessageEntry:
+    """Return a message with the tags that Sash gives to its role, and no other reserved tags of a role."""
+    built_in = built_in_tags(message.role, bool(message.tool_calls))
+    own = message.tags - (RESERVED_TAGS - LOCAL_TAG - RECORDED_TAG)
+    return replace(message, tags=own | built_in)
+
+
 def _count_message(stored: StoredMessage, rules: ImportRules) -> StoredMessage:
     """Count the tokens of a message in the window again: a budget relies on the count."""
+    stored = replace(stored, message=_correct_tags(stored.message))
     if not stored.in_window:
         return stored
     shown = rules.render(stored.message)

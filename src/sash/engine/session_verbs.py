@@ -1,7 +1,7 @@
 """The runtime's methods for sessions: start, find, end, copy, move, search and erase."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, Unpack
@@ -24,7 +24,7 @@ from sash.ports.session_rules import change_session, check_active, retry_on_chan
 from sash.ports.store import Artifact, Page, StoredMessage
 from sash.values.ids import is_ulid
 from sash.values.media import check_media
-from sash.values.requests import StartSession, UpdateSession
+from sash.values.requests import MessageTags, StartSession, UpdateSession
 from sash.values.sessions import (
     DEFAULT_OWNER,
     Budgets,
@@ -40,7 +40,14 @@ from sash.values.sessions import (
     window_for,
 )
 from sash.values.stats import Stats
-from sash.values.validation import check_count, check_json, check_keywords, check_label, check_limit
+from sash.values.validation import (
+    check_count,
+    check_json,
+    check_keywords,
+    check_label,
+    check_limit,
+    check_tags,
+)
 
 MAX_SEARCH_WORDS = 32
 MAX_DAYS = 36_500
@@ -397,12 +404,36 @@ class SessionVerbs:
         return session
 
     async def list_messages(
-        self, session_id: str, *, owner: str = DEFAULT_OWNER, after: int = 0, limit: int = 100
+        self,
+        session_id: str,
+        *,
+        owner: str = DEFAULT_OWNER,
+        after: int = 0,
+        limit: int = 100,
+        tags: Iterable[str] = (),
     ) -> list[StoredMessage]:
-        """Return the messages of a session's transcript after a position, in order, at most `limit`."""
+        """Return the messages of a session's transcript after a position, in order, at most `limit`.
+
+        With `tags`, return only messages that have one of them.
+        """
         check_count("after", after)
         check_limit("limit", limit)
-        return await self._parts.store.messages(owner, session_id, after=after, limit=limit)
+        wanted = check_tags(tags)
+        return await self._parts.store.messages(owner, session_id, after=after, limit=limit, tags=wanted)
+
+    @detached
+    async def tag_message(
+        self, session_id: str, message_id: str, tags: Iterable[str], *, owner: str = DEFAULT_OWNER
+    ) -> StoredMessage:
+        """Replace the tags of a message, except those that only Sash sets, and return the message.
+
+        Evictions regard the new tags from the next turn on.
+        """
+        parts, wanted = self._parts, MessageTags(tags=tuple(tags)).tags
+        clean = frozenset(clean_label("tag", tag) for tag in wanted)
+        session, stored = await parts.store.tag_message(owner, session_id, message_id, clean)
+        parts.windows.replace_message(session, stored.message)
+        return stored
 
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10

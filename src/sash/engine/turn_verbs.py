@@ -62,6 +62,7 @@ class TurnVerbs(SessionVerbs):
         model: ModelConfig | None = None,
         attachments: Sequence[dict[str, Any]] | None = (),
         metadata: dict[str, Any] | None = None,
+        tags: Sequence[str] = (),
         busy: BusyPolicy = "reject",
     ) -> Continuation:
         """Start a turn; `SendMessage` describes the fields. The turn is in the store when this returns."""
@@ -76,6 +77,7 @@ class TurnVerbs(SessionVerbs):
             model=model,
             attachments=parts,
             metadata=metadata,
+            tags=tuple(tags),
             busy=busy,
         )
         return await self.send(session_id, sent, owner=owner)
@@ -107,6 +109,7 @@ class TurnVerbs(SessionVerbs):
             model=None if model is None else self._parts.clean_model(model),
             attachments=tuple(map(redact_attachment, sent.attachments)),
             metadata=clean_object(sent.metadata or {}),
+            tags=tuple(clean_label("tag", tag) for tag in sent.tags),
         )
 
     async def _begin(
@@ -157,9 +160,12 @@ class TurnVerbs(SessionVerbs):
         owner: str = DEFAULT_OWNER,
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
+        tags: Sequence[str] = (),
     ) -> Continuation:
         """Add a turn that another agent answered. `amend_turn` can set a missing `ai_response` later."""
-        sent = SendMessage(message=user_message, metadata=metadata, idempotency_key=idempotency_key)
+        sent = SendMessage(
+            message=user_message, metadata=metadata, idempotency_key=idempotency_key, tags=tuple(tags)
+        )
         request = await self._clean(owner, sent)
         answer = None if ai_response is None else await self._clean_answer(owner, ai_response)
         new = self._make_continuation(session_id, owner, request)

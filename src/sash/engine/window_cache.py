@@ -5,12 +5,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from sash.engine.prompt_record import PromptRecorder
 from sash.home.briefing import HomeBriefing
 from sash.memory.window import Eviction, Window
 from sash.memory.words import normalize
 from sash.ports.turns import Turn
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
+from sash.values.window_stats import WindowTotals, sum_windows
 
 MAX_WINDOWS = 256
 # The characters of all cached windows together.
@@ -34,6 +36,7 @@ class CachedWindow:
         self._render = render
         self.last_prompt: list[dict[str, Any]] | None = None
         self.briefing: HomeBriefing | None = None
+        self.prompts = PromptRecorder()
         self.rendered: dict[str, dict[str, Any]] = {m.id: render(m) for m in window}
         self.texts: dict[str, str] = {m.id: _normalize(m) for m in window}
         self.char_count = sum(map(_count_chars, window))
@@ -42,6 +45,7 @@ class CachedWindow:
         """Drop the description of the home, and the changes that stand in the messages."""
         if self.briefing is not None:
             self.briefing = None
+            self.prompts.drop_window()
             self.rendered = {message.id: self._render(message) for message in self.window}
 
     def add(self, message: MessageEntry, rendered: dict[str, Any]) -> tuple[Eviction, ...]:
@@ -50,6 +54,8 @@ class CachedWindow:
         self.rendered[message.id] = rendered
         self.texts[message.id] = _normalize(message)
         self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
+        if evicted:
+            self.prompts.drop_window()
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted
@@ -121,6 +127,21 @@ class WindowCache:
         self._char_count += window.char_count
         while len(self._windows) > self._max_windows or self._char_count > self._max_chars:
             self.pop(next(iter(self._windows)))
+
+    def replace_message(self, session: Session, message: MessageEntry) -> None:
+        """Replace a message that got other tags. Its text is the same, so the prompt stays the same.
+
+        `session` is the session after this change. A window of another version is dropped later.
+        """
+        window = self.get(session.id, session.version - 1)
+        if window is not None:
+            if message.id in window.window:
+                window.window = window.window.replace_message(message)
+            self.put(session, window)
+
+    def sum_windows(self) -> WindowTotals:
+        """Return the sums of all cached windows, without their tags."""
+        return sum_windows(window.window.count_stats(with_tags=False) for _, window in self._windows.values())
 
     def drop_owner(self, owner: str) -> None:
         for session_id in [k for k, (session, _) in self._windows.items() if session.owner == owner]:

@@ -145,7 +145,7 @@ class HomeIntents:
         text = writer.write(interpretation, slots, matched, unmatched)
         if interpretation.response == "all":
             text += _list_unavailable(interpretation, entities, index)
-        return make_local_answer(text)
+        return make_local_answer(text, (entity.id for entity in entities))
 
     async def _load_language(self, language: str, owner: str) -> ReplyWriter:
         """Return the writer of a language. If too many are loaded, drop the one that was not used longest."""

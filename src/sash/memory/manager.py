@@ -6,7 +6,6 @@ stay in the transcript: `search` finds them, and `digest` is made from them.
 
 import asyncio
 import logging
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,6 +26,7 @@ from sash.errors import (
 from sash.memory.digest import DIGEST_TOKENS, build_digest
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Eviction, Limits, Window, split_groups
+from sash.memory.window_log import log_evictions, log_window
 from sash.memory.windowed_transcript import WindowedTranscript, find_messages
 from sash.values.clock import Clock, SystemClock
 from sash.values.config import AgentConfig
@@ -42,9 +42,9 @@ from sash.values.validation import (
     check_size,
     check_tags,
 )
+from sash.values.window_stats import MAX_HEALTHY_UTILIZATION
 
 MAX_HEALTHY_CONVERSATIONS = 100
-MAX_HEALTHY_UTILIZATION = 95.0
 EXPORT_FORMAT = "sash.memory.conversation"
 EXPORT_VERSION = 1
 
@@ -262,17 +262,18 @@ class ConversationMemoryManager:
         """Return counts of the window and the transcript. `exists` is False for an unknown id."""
         conversation = self._conversations.get(check_conversation_id(conversation_id))
         window = Window(self._limits) if conversation is None else conversation.window
+        stats = window.count_stats()
         return {
             "exists": conversation is not None,
-            "message_count": len(window),
-            "current_tokens": window.tokens,
-            "max_tokens": window.limits.max_tokens,
-            "utilization": window.utilization,
-            "tag_distribution": dict(Counter(tag for message in window for tag in message.tags)),
-            "turn_count": window.turns,
-            "max_turns": window.limits.max_turns,
-            "over_budget": window.over_budget,
-            "evicted_count": window.evicted_count,
+            "message_count": stats.message_count,
+            "current_tokens": stats.current_tokens,
+            "max_tokens": stats.max_tokens,
+            "utilization": stats.utilization,
+            "tag_distribution": dict(stats.tag_distribution),
+            "turn_count": stats.turn_count,
+            "max_turns": stats.max_turns,
+            "over_budget": stats.over_budget,
+            "evicted_count": stats.evicted_count,
             "transcript_count": 0 if conversation is None else len(conversation.messages),
             "encoding": self._counter.encoding,
             "exact": self._counter.exact,
@@ -334,33 +335,17 @@ class ConversationMemoryManager:
         if evicted and (debug or self._on_evict is not None):
             self._report_evictions(conversation_id, evicted)
         if debug and message.role == "assistant":
-            self._log_window(conversation_id, window)
+            log_window(_logger, conversation_id, window)
         return Added(conversation_id, message, evicted, window.over_budget)
 
     def _report_evictions(self, conversation_id: str, evicted: tuple[Eviction, ...]) -> None:
+        log_evictions(_logger, conversation_id, evicted)
         for eviction in evicted:
-            _logger.debug(
-                "Evicted: conv=%s, role=%s, tokens=%d, reason=%s",
-                conversation_id,
-                eviction.message.role,
-                eviction.message.token_count,
-                eviction.reason,
-            )
             if self._on_evict is not None:
                 try:
                     self._on_evict(conversation_id, eviction)
                 except Exception:
                     _logger.exception("on_evict failed for conversation %s", conversation_id)
-
-    def _log_window(self, conversation_id: str, window: Window) -> None:
-        _logger.debug(
-            "Window: conv=%s, msgs=%d, tokens=%d/%s (%.1f%%)",
-            conversation_id,
-            len(window),
-            window.tokens,
-            window.limits.max_tokens,
-            window.utilization,
-        )
 
     def _get(self, conversation_id: str) -> WindowedTranscript:
         conversation = self._conversations.get(check_conversation_id(conversation_id))

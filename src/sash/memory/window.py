@@ -15,14 +15,15 @@ After an eviction by turns, or with a low-water mark, the window starts with a q
 providers refuse a prompt that starts with an answer.
 """
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple, Self
 
 from sash.errors import DuplicateMessage, OrphanToolResult
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.validation import check_window
+from sash.values.window_stats import WindowStats
 
 Reason = Literal["max_tokens", "max_turns", "unanswered", "reset"]
 
@@ -123,6 +124,12 @@ class Window:
             turn_starts=tuple(self.find_turn_starts()),
         )
 
+    def replace_message(self, message: MessageEntry) -> Self:
+        """Return a copy of the window with another version of one message. Nothing is evicted."""
+        state = self.snapshot("copy")
+        changed = tuple(message if old.id == message.id else old for old in state.messages)
+        return self.restore(replace(state, messages=changed))
+
     def __len__(self) -> int:
         return len(self._messages)
 
@@ -143,6 +150,18 @@ class Window:
         """Used share of `max_tokens` in percent; 0 without that limit."""
         limit = self.limits.max_tokens
         return 100 * self.tokens / limit if limit else 0.0
+
+    def count_stats(self, *, with_tags: bool = True) -> WindowStats:
+        """Return the counts of the window, optionally without those of its tags."""
+        return WindowStats(
+            len(self),
+            self.tokens,
+            self.limits.max_tokens,
+            self.turns,
+            self.limits.max_turns,
+            self.evicted_count,
+            Counter(tag for message in self for tag in message.tags) if with_tags else {},
+        )
 
     def add(self, message: MessageEntry) -> tuple[Eviction, ...]:
         """Add a message and return the evictions that it caused. If this raises, nothing has changed."""

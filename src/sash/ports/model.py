@@ -92,7 +92,10 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sum of a model's deltas. `local` is True if Sash answered without a model."""
+    """The sum of a model's deltas. `local` is True if Sash answered without a model.
+
+    `entity_ids` are the entities that a local answer is about.
+    """
 
     content: str = ""
     tool_calls: tuple[dict[str, Any], ...] = ()
@@ -100,6 +103,7 @@ class Answer:
     usage: Usage = NO_USAGE
     stop_reason: str = "stop"
     local: bool = False
+    entity_ids: tuple[str, ...] = ()
 
 
 class Model(Protocol):

@@ -36,9 +36,11 @@ from sash.values.bounds import Natural
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.owner_notes import OwnerNotes
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +222,25 @@ class Store(Protocol):
         *,
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
+        prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
         """Append steps. With `release_as`, also release the lease and set this status.
 
         `stats` are the continuation's stats so far. Only a release stores them, and `finish` replaces them.
+        `prompts` are stored with the steps, so they need one step at least.
         """
+
+    async def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
+        """Return the model calls of a turn, with all parts that they use.
+
+        A sweep drops them with the steps. It keeps the parts that other turns still need. An export omits
+        them.
+        """
+
+    async def find_messages(
+        self, owner: str, session_id: str, message_ids: Collection[str]
+    ) -> list[StoredMessage]:
+        """Return the messages of the transcript with these ids, in order. Unknown ids are ignored."""
 
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.
@@ -298,6 +314,9 @@ class Store(Protocol):
 
     async def window(self, owner: str, session_id: str) -> ConversationWindow: ...
 
+    async def window_totals(self, owner: str) -> WindowTotals:
+        """Return the sums of the windows of all active sessions of the owner."""
+
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         """Return the continuations of the messages in the session's window, in the order of the messages."""
 
@@ -305,9 +324,26 @@ class Store(Protocol):
         """Return the ids of the messages that the last eviction removed from the window, with the reasons."""
 
     async def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        """Return the messages of the transcript with a position greater than `after`, in order."""
+        """Return the messages of the transcript with a position greater than `after`, in order.
+
+        With `tags`, return only messages that have one of them.
+        """
+
+    async def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        """Replace the tags of a message, except reserved ones, and return its session and the message.
+
+        The session gets a new version. Raise `MessageNotFound` if the session has no such message.
+        """
 
     async def recall(
         self,

@@ -14,6 +14,7 @@ from sash.values.continuations import (
 )
 from sash.values.copies import copy_with
 from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.step_codec import JsonBody
@@ -123,6 +124,7 @@ class TurnEnd:
     messages: tuple[MessageEntry, ...] = ()
     cut: Cut | None = None
     stats: Stats = NO_STATS
+    prompts: SentPrompts = NO_PROMPTS
 
     def apply_to_continuation(self, continuation: Continuation, now: datetime) -> Continuation:
         """Return a copy of the continuation as it is after this end."""

@@ -6,7 +6,7 @@ route. `_retry` handles callers that clear the same conversation at the same tim
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -133,11 +133,12 @@ class ConversationService:
         ai_response: str | None = None,
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
+        tags: Sequence[str] = (),
     ) -> dict[str, Any]:
         """Add a turn and return its id with the new counts. A full window loses its oldest turn."""
         caller.need("converse")
         turn = await self._record_turn(
-            caller, conversation_id, user_message, ai_response, metadata, idempotency_key
+            caller, conversation_id, user_message, ai_response, metadata, idempotency_key, tags
         )
         window = await self._read_window(caller, conversation_id)
         return {
@@ -339,6 +340,7 @@ class ConversationService:
         ai_response: str | None,
         metadata: dict[str, Any] | None,
         idempotency_key: str | None,
+        tags: Sequence[str],
     ) -> Continuation:
         """Add a turn as soon as no other turn runs.
 
@@ -357,6 +359,7 @@ class ConversationService:
                         ai_response,
                         metadata=metadata,
                         idempotency_key=idempotency_key,
+                        tags=tags,
                     )
                 except SessionBusy as busy:
                     await self._await_busy_turn(caller, busy, deadline)

@@ -29,6 +29,7 @@ STATUS_BY_CODE = {
     "session_not_found": 404,
     "continuation_not_found": 404,
     "note_not_found": 404,
+    "message_not_found": 404,
     "artifact_not_found": 404,
     "tool_not_found": 404,
     "entity_not_found": 404,

@@ -7,6 +7,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.ports.store import SweepCounts
 from sash.values.stats import NO_STATS
+from sash.values.window_stats import WindowTotals
 
 _BUCKETS_S = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
@@ -40,10 +41,24 @@ class Metrics:
             registry=self.registry,
         )
         self._last_swept = SweepCounts()
+        self._evicted = Counter(
+            "sash_evicted_messages", "Messages that left a window", registry=self.registry
+        )
+        self._windows = Gauge(
+            "sash_windows", "Windows in memory, by state", ("health",), registry=self.registry
+        )
+        self._window_messages = Gauge(
+            "sash_window_messages", "Messages in these windows", registry=self.registry
+        )
+        self._window_tokens = Gauge("sash_window_tokens", "Tokens in these windows", registry=self.registry)
         self.subscribers = Gauge("sash_subscribers", "Open event streams", registry=self.registry)
 
-    def render(self) -> bytes:
-        """Return all metrics in the Prometheus text format."""
+    def render(self, windows: WindowTotals) -> bytes:
+        """Return all metrics in the Prometheus text format. `windows` are those in memory now."""
+        for health, count in windows.health.items():
+            self._windows.labels(health).set(count)
+        self._window_messages.set(windows.message_count)
+        self._window_tokens.set(windows.current_tokens)
         return generate_latest(self.registry)
 
     def count_swept(self, total: SweepCounts) -> None:
@@ -62,6 +77,7 @@ class Metrics:
         self._calls.labels("model").inc(stats.model_calls)
         self._calls.labels("tool").inc(stats.tool_calls)
         self._dollars.inc(stats.cost_usd)
+        self._evicted.inc(stats.evicted_messages)
 
     def count_request(self, method: str, route: str, status: int, duration_s: float | None) -> None:
         """Count a request; `duration_s` is None for event streams, which stay open."""

@@ -18,6 +18,7 @@ from sash.errors import (
     ContinuationNotFound,
     InvalidInput,
     LeaseLost,
+    MessageNotFound,
     NotAwaitingApproval,
     SessionBusy,
     SessionChanged,
@@ -43,7 +44,7 @@ from sash.stores.states import (
     TurnState,
 )
 from sash.values.continuations import FINAL, Continuation, ContinuationResponse, Status
-from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.messages import RESERVED_TAGS, ConversationWindow, MessageEntry, refuse_reserved
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import Stats
 from sash.values.steps import (
@@ -328,6 +329,18 @@ def amend(
     )
 
 
+def tag_message(
+    session: Session, message: MessageEntry, tags: frozenset[str], now: datetime
+) -> tuple[Session, MessageEntry]:
+    """Return the session with a new version, and the message with these tags and its reserved ones.
+
+    Raise `InvalidInput` for a reserved tag that the message does not have.
+    """
+    own = message.tags & RESERVED_TAGS
+    refuse_reserved(tags - own)
+    return touch_session(session, now), replace(message, tags=tags | own)
+
+
 def cancel(
     continuation: Continuation, turn: TurnState, reason: str, end: TurnEnd, step_count: int | None
 ) -> TurnEnd:
@@ -464,6 +477,13 @@ def raise_session_not_found(session_id: str) -> NoReturn:
 def raise_continuation_not_found(continuation_id: str) -> NoReturn:
     """Raise `ContinuationNotFound`: the owner has no continuation with this id."""
     raise ContinuationNotFound(f"there is no continuation {continuation_id}", continuation_id=continuation_id)
+
+
+def raise_message_not_found(session_id: str, message_id: str) -> NoReturn:
+    """Raise `MessageNotFound`: the session has no message with this id."""
+    raise MessageNotFound(
+        f"there is no message {message_id!r:.80} in session {session_id}", session_id=session_id
+    )
 
 
 def raise_artifact_not_found(artifact_id: str) -> NoReturn:

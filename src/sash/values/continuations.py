@@ -39,7 +39,7 @@ class ContinuationRequest:
     """A message and the limits of its turn. None means the session's own budget or model.
 
     `attachments` are images and audio in OpenAI's content-part form. `metadata` is stored with the turn and
-    never shown to a model.
+    never shown to a model. `tags` are the user's own tags of the message.
     """
 
     message: str
@@ -51,6 +51,7 @@ class ContinuationRequest:
     model: ModelConfig | None = None
     attachments: tuple[dict[str, Any], ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    tags: tuple[str, ...] = ()
 
     @property
     def content(self) -> str | tuple[dict[str, Any], ...]:

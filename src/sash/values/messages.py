@@ -40,6 +40,10 @@ _ROLE_TAGS: dict[Any, frozenset[str]] = {
 }
 _CALLING_TAGS = frozenset({"output", "tool_call"})
 _NO_TAGS: frozenset[str] = frozenset()
+LOCAL_TAG = frozenset({"local_intent"})
+RECORDED_TAG = frozenset({"recorded"})
+# Only Sash sets these tags.
+RESERVED_TAGS: frozenset[str] = _CALLING_TAGS.union(*_ROLE_TAGS.values(), LOCAL_TAG, RECORDED_TAG)
 _CHECKED_TAGS = frozenset({_NO_TAGS, _CALLING_TAGS, *_ROLE_TAGS.values()})
 _LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assistant"}
 
@@ -47,6 +51,12 @@ _LANGGRAPH_ROLES = {"human": "user", "ai": "assistant", "AIMessageChunk": "assis
 def built_in_tags(role: Any, calls_tools: bool) -> frozenset[str]:
     """Return the tags that every message of this role has. An assistant message that calls tools has two."""
     return _CALLING_TAGS if calls_tools else _ROLE_TAGS.get(str(role), _NO_TAGS)
+
+
+def refuse_reserved(tags: Iterable[str]) -> None:
+    """Raise `InvalidInput` if one of the tags is reserved: only Sash sets those."""
+    if reserved := sorted(RESERVED_TAGS.intersection(tags)):
+        raise InvalidInput(f"Sash sets the tag {reserved[0]!r} itself: leave it out")
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from pydantic_core import CoreSchema, core_schema
 
 from sash.errors import InvalidInput
 from sash.values.codec import adapter
+from sash.values.messages import refuse_reserved
 from sash.values.sessions import (
     Budgets,
     Count,
@@ -21,10 +22,11 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.validated import validated
-from sash.values.validation import check_attachment, check_message, check_note, whole
+from sash.values.validation import check_attachment, check_message, check_note, check_text, whole
 
 MAX_WAIT_MS = 60_000
 ENTITY_ID = r"^[a-z0-9_]+\.[a-z0-9_]+$"
+MAX_TAGS = 16
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
@@ -34,6 +36,17 @@ Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValida
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 NoteText = Annotated[Text, AfterValidator(check_note)]
 EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID, max_length=255)]
+Tag = Annotated[
+    str, Strict(), Field(min_length=1, max_length=64, pattern=r"^[^\s,]+$"), AfterValidator(check_text)
+]
+
+
+def _drop_doubles(tags: tuple[str, ...]) -> tuple[str, ...]:
+    refuse_reserved(tags)
+    return tuple(dict.fromkeys(tags))
+
+
+Tags = Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS), AfterValidator(_drop_doubles)]
 _WORD = {"type": "string", "pattern": "^[A-Za-z0-9_-]{1,20}$"}
 _IMAGE_URL = {"type": "string", "pattern": "^data:image/"}
 Attachment = Annotated[
@@ -164,7 +177,8 @@ class SendMessage:
     """A message that starts a turn. `stream` announces that the client reads the events of the turn.
 
     `model` answers only this turn. `attachments` are images and audio as OpenAI's content parts. `metadata`
-    is stored with the turn and never shown to a model.
+    is stored with the turn and never shown to a model. `tags` mark the message: `pinned` and `important` keep
+    it longer in the window, `ephemeral` less long.
     """
 
     message: Message
@@ -177,6 +191,7 @@ class SendMessage:
     model: ModelConfig | None = None
     attachments: tuple[Attachment, ...] = ()
     metadata: JsonObject | None = None
+    tags: Tags = ()
     busy: BusyPolicy = "reject"
 
 
@@ -247,3 +262,25 @@ class Preferences:
     """Preferences to change."""
 
     preferences: JsonObject
+
+
+@validated(kw_only=True, example={"tags": ["important", "context:lights"]})
+class MessageTags:
+    """The tags of a message, instead of those that it has. Tags that only Sash sets stay."""
+
+    tags: Annotated[tuple[Tag, ...], Field(max_length=2 * MAX_TAGS)]
+
+
+@validated(kw_only=True)
+class TagFilter:
+    """A message passes if it has one of the tags. Without tags, all messages pass."""
+
+    tags: Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS)] = ()
+
+    @classmethod
+    def of(cls, text: str | None) -> "TagFilter":
+        """Read tags that stand between commas."""
+        return cls(tags=tuple(filter(None, (tag.strip() for tag in (text or "").split(",")))))
+
+
+ALL_TAGS = TagFilter()

@@ -40,6 +40,7 @@ class Stats:
     duration_ms: Duration = 0
     durations: dict[Bucket, Natural] = field(default_factory=dict)
     errors: dict[str, Natural] = field(default_factory=dict)
+    evicted_messages: Natural = 0
 
     def __add__(self, other: "Stats") -> "Stats":
         return Stats(
@@ -61,6 +62,7 @@ class Stats:
             self.duration_ms + other.duration_ms,
             _merge(self.durations, other.durations),
             _merge(self.errors, other.errors),
+            self.evicted_messages + other.evicted_messages,
         )
 
     @property
@@ -143,6 +145,7 @@ def summary(stats: Stats) -> dict[str, Any]:
         "p95_ms": _percentile(stats.durations, 0.95),
         "model_calls": stats.model_calls,
         "tool_calls": stats.tool_calls,
+        "evicted_messages": stats.evicted_messages,
         "total_tokens": stats.total_tokens,
         "input_tokens": tokens,
         "cached_tokens": stats.cached_tokens,

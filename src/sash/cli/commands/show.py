@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from sash.app.service import AgentService
     from sash.values.continuations import Continuation
     from sash.values.sessions import Session
+    from sash.values.window_stats import WindowStats
 
 
 @with_common_options
@@ -61,6 +62,7 @@ def show(
 @dataclass(frozen=True, slots=True)
 class _SessionDetails:
     session: "Session"
+    window: "WindowStats"
     unfinished: "list[Continuation]"
     messages: "tuple[MessageShown, ...]"
     context: "ContextShown | None"
@@ -76,7 +78,8 @@ async def _read_session(
     unfinished = await service.open_continuations(caller, session_id)
     messages = await last_messages(service, caller, session_id, message_count)
     context = ContextShown.of(await service.context_report(caller, session_id)) if with_context else None
-    return _SessionDetails(session, unfinished, tuple(map(MessageShown.of, messages)), context)
+    window = await service.window_stats(caller, session)
+    return _SessionDetails(session, window, unfinished, tuple(map(MessageShown.of, messages)), context)
 
 
 def _print_session(details: _SessionDetails, as_json: bool) -> None:
@@ -86,7 +89,7 @@ def _print_session(details: _SessionDetails, as_json: bool) -> None:
     from sash.values.codec import adapter
 
     if as_json:
-        shown = SessionShown.of(details.session, details.unfinished)
+        shown = SessionShown.of(details.session, details.unfinished, details.window)
         values = adapter(SessionShown).dump_python(shown, mode="json")
         values["messages"] = adapter(tuple[MessageShown, ...]).dump_python(details.messages, mode="json")
         if details.context is not None:
@@ -94,7 +97,7 @@ def _print_session(details: _SessionDetails, as_json: bool) -> None:
         print_json(values)
         return
     console = make_console()
-    print_session(console, details.session, details.unfinished)
+    print_session(console, details.session, details.window, details.unfinished)
     for message in details.messages:
         print_message(console, message)
     if details.context is not None:

@@ -15,6 +15,7 @@ from sash.cli.terminal.turn_view import TurnView
 from sash.cli.transcript import message_text
 from sash.values.continuations import Continuation
 from sash.values.sessions import Session, SessionPolicy
+from sash.values.window_stats import WindowStats
 
 MAX_NAME_CHARS = 24
 MAX_MESSAGE_CHARS = 400
@@ -47,9 +48,11 @@ def print_sessions(console: Console, sessions: tuple[Session, ...]) -> None:
     print_table(console, columns, rows)
 
 
-def print_session(console: Console, session: Session, unfinished: Iterable[Continuation]) -> None:
-    """Print the properties of a session and its unfinished turns."""
-    _print_properties(console, _describe_session(session))
+def print_session(
+    console: Console, session: Session, window: WindowStats, unfinished: Iterable[Continuation]
+) -> None:
+    """Print the properties of a session, the counts of its window, and its unfinished turns."""
+    _print_properties(console, (*_describe_session(session), *_describe_window(window)))
     _print_properties(console, [("unfinished", _describe_unfinished(turn)) for turn in unfinished])
 
 
@@ -123,6 +126,17 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
         yield "fact", fact.text
     for pin in session.memory.pins:
         yield "pin", pin.text
+
+
+def _describe_window(window: WindowStats) -> Iterator[tuple[str, Any]]:
+    size = f"{window.message_count} messages, {window.current_tokens:,} tokens"
+    if window.max_tokens is not None:
+        size += f" of {window.max_tokens:,} ({window.utilization:.0f} %)"
+    notes = {"ok": "", "nearly_full": ", nearly full", "over_budget": ", over its limit"}
+    yield "window", f"{size}{notes[window.health]}, {window.evicted_count} evicted"
+    if window.tag_distribution:
+        counted = sorted(window.tag_distribution.items(), key=lambda item: (-item[1], item[0]))
+        yield "tags", one_line(", ".join(f"{tag} {count}" for tag, count in counted), MAX_MESSAGE_CHARS)
 
 
 def _describe_unfinished(turn: Continuation) -> str:

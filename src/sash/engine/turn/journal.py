@@ -7,6 +7,7 @@ journal, without gaps. `flush` waits until all steps are on the disk.
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 from sash.engine.event_hub import PartialText, Place
 from sash.engine.parts import Parts
@@ -16,6 +17,7 @@ from sash.errors import LeaseLost
 from sash.ports.store import Artifact
 from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
+from sash.values.prompts import NO_PROMPTS
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody, list_actions
 
@@ -26,7 +28,8 @@ MAX_TURNS = 50
 class Journal:
     """Writes the steps of one turn to the store and applies them to the turn's progress.
 
-    Events that are not stored get their place after the last step that was written or queued.
+    Events that are not stored get their place after the last step that was written or queued. `prompts` are
+    model calls that the next write stores.
     """
 
     def __init__(self, parts: Parts, turn: Turn, progress: Progress) -> None:
@@ -41,6 +44,12 @@ class Journal:
         self._ending: list[Place] = []
         self._flushing: asyncio.Task[None] | None = None
         self._is_closed = False
+        self.prompts = NO_PROMPTS
+
+    @property
+    def step_count(self) -> int:
+        """The number of the turn's steps, also of those that are not written yet."""
+        return self._place.n
 
     def write(self, *steps: StepBody) -> None:
         """Remove the secrets of steps, apply the steps to the progress, and write them in the background."""
@@ -101,7 +110,9 @@ class Journal:
     async def finish(self, end: TurnEnd) -> EndWritten:
         """Write the end of the turn to the store, and return the steps that the store wrote."""
         self._check_open()
+        end = replace(end, prompts=self.prompts) if self.prompts else end
         written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
+        self.prompts = NO_PROMPTS
         self._add_written(written.steps, self._ending)
         return written
 
@@ -166,7 +177,11 @@ class Journal:
     async def _append(self, status: WaitingStatus | None = None, stats: Stats = NO_STATS) -> None:
         unwritten, self._unwritten = self._unwritten, []
         steps = [step for step, _ in unwritten]
-        written = await self._store.append(self._turn.lease, steps, release_as=status, stats=stats)
+        prompts = self.prompts if steps else NO_PROMPTS
+        self.prompts = NO_PROMPTS if steps else self.prompts
+        written = await self._store.append(
+            self._turn.lease, steps, release_as=status, stats=stats, prompts=prompts
+        )
         self._add_written(written, [place for _, place in unwritten])
 
     def _add_written(self, steps: Sequence[Step], places: Sequence[Place]) -> None:

@@ -8,6 +8,7 @@ import asyncio
 import logging
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.ceiling import LimitsInForce
@@ -15,7 +16,7 @@ from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import claim, is_question
 from sash.engine.parts import Parts
-from sash.engine.redaction import redact
+from sash.engine.redaction import redact, redact_json
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
@@ -25,6 +26,7 @@ from sash.errors import AnswerCutOff, ModelError
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.turns import Turn
+from sash.values.prompts import PartUse, PromptPart, PromptRecord, SentPrompts, hash_json
 from sash.values.stats import Bill
 from sash.values.steps import AnswerSentBack, Plan, ToolCall
 
@@ -78,6 +80,7 @@ class Loop:
         self._turn_context = TurnContext(parts, turn, window, progress, journal, limits.model)
         self._tool_calls = tool_calls
         self._context: Context | None = None
+        self._recorded: Context | None = None
 
     async def run(self) -> Answered | None:
         """Return the answer, or None if the turn waits for an approval."""
@@ -131,10 +134,27 @@ class Loop:
         counted = context.tokens + await run_long(self._session.owner, size, count, messages)
         config = await self._budget.reserve(counted, self._limits.model)
         request = ModelRequest([*context.messages, *messages], context.tools, config)
+        await self._record_prompt(context, messages)
         if not self._turn_context.is_for_other_model and self._request.allow_tools:
             self._window.last_prompt = request.messages
         answer = await self._ask_model(request, counted)
         return answer, self._budget.settle(answer)
+
+    async def _record_prompt(self, context: Context, messages: list[dict[str, Any]]) -> None:
+        """Let the journal store what is sent to the model. The parts of a context are stored once."""
+        parts, window = self._parts, self._window
+        uses: tuple[PartUse, ...] = ()
+        new: tuple[PromptPart, ...] = ()
+        if self._recorded is not context:
+            uses, new = window.prompts.record(
+                context, window.window, window.rendered, parts.renderer.render, parts.clock.now()
+            )
+            self._recorded = context
+        size = sum(len(str(part.body)) for part in new)
+        clean = await parts.long_work.run(self._session.owner, size, _redact_parts, new)
+        model = parts.model_name(self._limits.model)
+        record = PromptRecord(self._journal.step_count, model, hash_json(*messages), uses)
+        self._journal.prompts += SentPrompts((record,), clean)
 
     async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
         """Ask the model. An answer that is cut off is requested once more."""
@@ -239,6 +259,10 @@ class Loop:
         if known:
             text += f" What I know so far: {known[-1]}"
         return Answered(Answer(text), stopped_by=budget)
+
+
+def _redact_parts(parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:
+    return tuple(replace(part, body=tuple(redact_json(part.body))) if part.body else part for part in parts)
 
 
 def _choose_call_id(given: str) -> str:

@@ -1,6 +1,7 @@
 """Turns that the agent did not run: added to a session as a whole, and amended later."""
 
 import asyncio
+from dataclasses import replace
 from weakref import WeakValueDictionary
 
 from sash.engine.parts import Parts
@@ -9,11 +10,11 @@ from sash.engine.window_cache import CachedWindow
 from sash.ports.session_rules import retry_on_change
 from sash.ports.turns import TurnEnd
 from sash.values.continuations import Continuation, ContinuationResponse
+from sash.values.messages import RECORDED_TAG
 from sash.values.sessions import Session
 from sash.values.stats import Stats
 from sash.values.steps import Recorded, Step
 
-RECORDED_TAG = frozenset({"recorded"})
 RECORDED_STATS = Stats(turns=1, local_turns=1, steps=1)
 
 
@@ -47,7 +48,7 @@ class Recorder:
             None if answer is None else ContinuationResponse(answer),
             messages=change.messages,
             cut=change.cut,
-            stats=RECORDED_STATS,
+            stats=replace(RECORDED_STATS, evicted_messages=len(change.evicted)),
         )
         recorded, steps = await parts.store.record(new, end, session)
         if recorded.id == new.id:

@@ -17,18 +17,19 @@ from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
+from sash.engine.turn.topics import find_topics
 from sash.engine.window_cache import CachedWindow
 from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
 from sash.memory.digest import build_digest
 from sash.memory.window import Eviction
+from sash.memory.window_log import log_evictions, log_window
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
-from sash.values.messages import MessageEntry, built_in_tags, turns
+from sash.values.messages import LOCAL_TAG, MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
 from sash.values.stats import Stats, bucket
 from sash.values.steps import Failed, Finished, Interrupted, StepBody, bill_steps
 
-LOCAL_TAG = frozenset({"local_intent"})
 # Smaller amounts are rounding errors.
 MIN_USD = 1e-9
 
@@ -94,7 +95,8 @@ class TurnRunner:
         """
         self._tool_calls.cut_off()
         stats = self._stats(cancelled_turns=1) + self._budget.running_stats()
-        return _end_cut_off(self._progress, await self.journal.close(), stats)
+        end = _end_cut_off(self._progress, await self.journal.close(), stats)
+        return replace(end, prompts=self.journal.prompts)
 
     async def spend_unwritten(self) -> None:
         """Write the money that no stored step has. The turn was deleted or taken over."""
@@ -153,9 +155,9 @@ class TurnRunner:
         text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tag = LOCAL_TAG if answer.local else frozenset()
+        tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, answer.entity_ids)
         change = await add_messages(
-            parts, turn.session, window, turn.continuation, messages, tag, is_reset=progress.has_reset
+            parts, turn.session, window, turn.continuation, messages, tags, is_reset=progress.has_reset
         )
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
@@ -170,7 +172,9 @@ class TurnRunner:
             artifacts=tuple(progress.artifacts),
             messages=change.messages,
             cut=change.cut,
-            stats=self._stats(local_turns=int(not progress.has_model_call)),
+            stats=self._stats(
+                local_turns=int(not progress.has_model_call), evicted_messages=len(change.evicted)
+            ),
         )
         ended_at = await self._finish(end)
         if progress.home_changes and window.briefing:
@@ -275,17 +279,18 @@ async def add_messages(
     window: CachedWindow,
     continuation: Continuation,
     messages: Sequence[dict[str, Any]],
-    tag: frozenset[str] = frozenset(),
+    tags: frozenset[str] = frozenset(),
     *,
     is_reset: bool = False,
 ) -> WindowChange:
     """Add the messages of a turn, as the model read them, to the window. Return them with the evictions.
 
-    With `is_reset`, evict all earlier messages first, and start with an empty digest.
+    Every message gets `tags`, and the user's message also those of the request. With `is_reset`, evict all
+    earlier messages first, and start with an empty digest.
     """
     size = sum([len(message["content"]) for message in messages])
     entries = await parts.long_work.run(
-        session.owner, size, _make_entries, parts, continuation, messages, tag
+        session.owner, size, _make_entries, parts, continuation, messages, tags
     )
     evictions = list(window.reset() if is_reset else ())
     evictions += [
@@ -295,6 +300,7 @@ async def add_messages(
     ]
     if not evictions:
         return WindowChange(entries)
+    log_evictions(_logger, session.id, evictions)
     evicted = tuple(eviction.message for eviction in evictions)
     size = sum(len(message.text) for message in evicted)
     digest = ""
@@ -315,26 +321,28 @@ def make_cut(window: CachedWindow, evictions: Sequence[Eviction], digest: str) -
 def cache_window(parts: Parts, session: Session, window: CachedWindow, change: WindowChange) -> None:
     """Cache the window of a turn whose end is on the disk, and start the work that follows an eviction."""
     parts.windows.put(session, window)
+    log_window(_logger, session.id, window.window)
     if change.evicted:
         window.drop_briefing()
         parts.maintenance.after_cut(session, () if change.is_reset else change.evicted)
 
 
 def _make_entries(
-    parts: Parts, continuation: Continuation, messages: Sequence[dict[str, Any]], tag: frozenset[str]
+    parts: Parts, continuation: Continuation, messages: Sequence[dict[str, Any]], tags: frozenset[str]
 ) -> tuple[MessageEntry, ...]:
     now = parts.clock.now()
-    return tuple([_make_entry(parts, continuation, message, tag, now) for message in messages])
+    return tuple([_make_entry(parts, continuation, message, tags, now) for message in messages])
 
 
 def _make_entry(
-    parts: Parts, continuation: Continuation, message: dict[str, Any], tag: frozenset[str], now: datetime
+    parts: Parts, continuation: Continuation, message: dict[str, Any], tags: frozenset[str], now: datetime
 ) -> MessageEntry:
     """Return a message as the transcript stores it, counted without the context that Sash added."""
     role, calls, name = message["role"], message.get("tool_calls", ()), message.get("name")
     if role == "user":
         content, at = continuation.request.content, continuation.created_at
         counted = parts.renderer.render_question(content, at)
+        tags = tags.union(continuation.request.tags)
     else:
         content, at, counted = message["content"], now, parts.renderer.fill_empty(message)["content"]
     return MessageEntry(
@@ -342,7 +350,7 @@ def _make_entry(
         content,
         timestamp=at,
         token_count=parts.counter.count_message(counted, calls, name),
-        tags=built_in_tags(role, bool(calls)) | tag if tag else built_in_tags(role, bool(calls)),
+        tags=built_in_tags(role, bool(calls)) | tags if tags else built_in_tags(role, bool(calls)),
         id=parts.ids.new(now),
         tool_calls=tuple(calls),
         tool_call_id=message.get("tool_call_id"),

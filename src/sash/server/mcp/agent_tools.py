@@ -1,5 +1,6 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
+import re
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, get_type_hints
@@ -11,22 +12,28 @@ from sash.app.schemas import (
     Cancelled,
     Erased,
     FactList,
+    MessageList,
+    MessageShown,
     SessionOver,
     SessionShown,
     SessionStarted,
 )
-from sash.errors import ContinuationNotFound
+from sash.errors import ContinuationNotFound, InvalidInput
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
 from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
 from sash.values.requests import (
+    MAX_TAGS,
     Approve,
     Ask,
     Fork,
+    MessageTags,
     Milliseconds,
     Note,
     SendMessage,
     StartSession,
+    Tag,
+    TagFilter,
     UpdateSession,
 )
 from sash.values.sessions import Fact, Flag, Label, SessionStatus
@@ -36,6 +43,7 @@ from sash.values.validation import whole
 # Many clients give up after a minute.
 WAIT_MS = 50_000
 MAX_SESSIONS = 500
+MAX_MESSAGES = 100
 
 ARGUMENT_DESCRIPTIONS = {
     "session_id": "The session_id that ha_agent_start_session returned.",
@@ -55,6 +63,9 @@ ARGUMENT_DESCRIPTIONS = {
     "policy": "What the agent may do in the house. Without a policy it changes nothing.",
     "keep": "Keep the session, so that the conversation can continue. Otherwise it is deleted later.",
     "at": "The continuation_id of the last turn of the copy. Without it the whole session is copied.",
+    "tags": "Marks for the message, such as important, pinned, ephemeral or context:lights.",
+    "tag_filter": "Show only messages that have one of these tags.",
+    "message_id": "The id of a message, from ha_agent_list_messages.",
     "name": "A name to find the session by.",
     "text": "The fact, in one sentence.",
     "fact_id": "The id of a fact, from ha_agent_list_facts.",
@@ -118,6 +129,19 @@ class SessionQuery:
 @validated(kw_only=True)
 class SessionMessage(SendMessage):
     session_id: Label
+
+
+@validated(kw_only=True)
+class MessageQuery(SessionId):
+    tag_filter: Annotated[tuple[Tag, ...], Field(max_length=MAX_TAGS)] = ()
+    limit: Annotated[int, Strict(), Field(ge=1, le=MAX_MESSAGES), BeforeValidator(whole)] = 50
+    cursor: Label | None = None
+
+
+@validated(kw_only=True)
+class TaggedMessage(MessageTags):
+    session_id: Label
+    message_id: Label
 
 
 @validated(kw_only=True)
@@ -283,14 +307,53 @@ async def retry(context: CallContext, turn: TurnId) -> Acknowledged:
 @agent_tool(
     "ha_agent_get_session",
     "Look at a session",
-    "Show a session: its model, policy, budgets, memory, cost and unfinished turns.",
+    "Show a session: its model, policy, budgets, memory, cost, unfinished turns, and how full its window is.",
     is_read_only=True,
     is_idempotent=True,
 )
 async def get_session(context: CallContext, session: SessionId) -> SessionShown:
     found = await context.service.get_session(context.caller, session.session_id)
     open_turns = await context.service.open_continuations(context.caller, session.session_id)
-    return SessionShown.of(found, open_turns)
+    return SessionShown.of(found, open_turns, await context.service.window_stats(context.caller, found))
+
+
+@agent_tool(
+    "ha_agent_list_messages",
+    "Read the messages of a session",
+    "List what was said in a session, oldest first, also what the agent no longer sees. With tag_filter, "
+    "only messages that have one of these tags, such as important or context:lights.",
+    is_read_only=True,
+    is_idempotent=True,
+)
+async def list_messages(context: CallContext, query: MessageQuery) -> MessageList:
+    found = await context.service.list_messages(
+        context.caller,
+        query.session_id,
+        after=_read_cursor(query.cursor),
+        limit=query.limit + 1,
+        tag_filter=TagFilter(tags=query.tag_filter),
+    )
+    return MessageList.of(found, query.limit)
+
+
+def _read_cursor(cursor: str | None) -> int:
+    if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
+        raise InvalidInput("cursor must be the next_cursor of the previous page")
+    return int(cursor or 0)
+
+
+@agent_tool(
+    "ha_agent_tag_message",
+    "Tag a message",
+    "Replace the tags of a message. The agent keeps a pinned message in view for ever, an important one "
+    "longer than others, and an ephemeral one less long.",
+    is_idempotent=True,
+)
+async def tag_message(context: CallContext, message: TaggedMessage) -> MessageShown:
+    tagged = await context.service.tag_message(
+        context.caller, message.session_id, message.message_id, message
+    )
+    return MessageShown.of(tagged)
 
 
 @agent_tool(
@@ -399,6 +462,8 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     retry,
     get_session,
     update_session,
+    list_messages,
+    tag_message,
     end_session,
     reset_session,
     list_facts,

@@ -111,7 +111,8 @@ async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.Read
 async def _load_session(service: AgentService, caller: Caller, session_id: str) -> dict[str, Any]:
     """Return a session with its newest `MAX_TURNS` turns, as JSON values."""
     session = await service.get_session(caller, session_id)
-    shown = SessionShown.of(session, await service.open_continuations(caller, session_id))
+    open_turns = await service.open_continuations(caller, session_id)
+    shown = SessionShown.of(session, open_turns, await service.window_stats(caller, session))
     turns = await service.list_turns(caller, session_id, limit=MAX_TURNS)
     values: dict[str, Any] = adapter(SessionShown).dump_python(shown, mode="json")
     values["turns"] = [

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown
+from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown, PromptList
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
 from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
@@ -48,6 +48,12 @@ async def get_continuation(
     """Return the state of a turn when it ends, when it needs an approval, or after `wait_ms`."""
     turn = await service.await_continuation(caller, continuation_id, timeout_s=wait_ms / 1000)
     return make_json_response(ContinuationShown.of(turn))
+
+
+@router.get("/continuations/{continuation_id}/prompts", name="prompts", response_model=PromptList)
+async def get_prompts(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
+    """Return what each model call of a turn sent, word for word, as long as its steps are kept."""
+    return make_json_response(PromptList(tuple(await service.sent_prompts(caller, continuation_id))))
 
 
 @router.post("/continuations/{continuation_id}/cancel", name="cancel", response_model=Cancelled)

@@ -12,7 +12,7 @@ from sash.errors import InvalidInput
 from sash.server.conversation_service import ConversationService, UserMessage
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, make_json_response
 from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
-from sash.values.requests import Text
+from sash.values.requests import Tags, Text
 from sash.values.sessions import Flag, Label
 from sash.values.validated import validated
 from sash.values.validation import check_conversation_id
@@ -56,6 +56,7 @@ class AddTurn:
     metadata: Object | None = None
     conversation_id: Name | None = None
     idempotency_key: Label | None = None
+    tags: Tags = ()
 
 
 @validated(kw_only=True, example={"ai_response": "Updated response text"})
@@ -120,6 +121,7 @@ async def add_turn(
         body.ai_response,
         body.metadata,
         body.idempotency_key,
+        body.tags,
     )
     return make_json_response(added)
 

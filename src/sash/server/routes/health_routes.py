@@ -36,5 +36,7 @@ async def get_readiness(service: Service) -> Response:
 async def get_metrics(request: Request, service: Service, caller: CurrentCaller) -> Response:
     """Return the metrics of the server in the Prometheus text format."""
     caller.need("admin")
-    request.app.state.metrics.count_swept(service.runtime.swept)
-    return Response(request.app.state.metrics.render(), media_type="text/plain; version=0.0.4")
+    metrics = request.app.state.metrics
+    metrics.count_swept(service.runtime.swept)
+    text = metrics.render(service.runtime.sum_cached_windows())
+    return Response(text, media_type="text/plain; version=0.0.4")

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response, StreamingResponse
@@ -14,6 +14,7 @@ from sash.app.schemas import (
     Erased,
     Export,
     MessageList,
+    MessageShown,
     SessionList,
     SessionOver,
     SessionShown,
@@ -24,7 +25,7 @@ from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
-from sash.values.requests import Fork, StartSession, UpdateSession, Why
+from sash.values.requests import Fork, MessageTags, StartSession, TagFilter, UpdateSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
@@ -134,10 +135,11 @@ def _parse_json(body: bytes) -> Any:
 
 @router.get("/sessions/{session_id}", response_model=SessionShown)
 async def get_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
-    """Return a session and the ids of its unfinished turns."""
+    """Return a session, the ids of its unfinished turns, and the counts of its window."""
     session = await service.get_session(caller, session_id)
     open_turns = await service.open_continuations(caller, session_id)
-    return make_json_response(SessionShown.of(session, open_turns))
+    window = await service.window_stats(caller, session)
+    return make_json_response(SessionShown.of(session, open_turns, window))
 
 
 @router.patch("/sessions/{session_id}", response_model=SessionShown)
@@ -186,9 +188,20 @@ async def export_session(service: Service, caller: CurrentCaller, session_id: Id
 
 
 @router.get("/sessions/{session_id}/context", name="context", response_model=ContextShown)
-async def get_context(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
-    """Return the parts of the next model call, and the messages that were evicted."""
-    return make_json_response(ContextShown.of(await service.context_report(caller, session_id)))
+async def get_context(
+    service: Service,
+    caller: CurrentCaller,
+    session_id: Id,
+    include: Annotated[
+        Literal["messages"] | None, Query(description="Also return the messages and tools, word for word.")
+    ] = None,
+) -> Response:
+    """Return the parts of the next model call, and the messages that were evicted.
+
+    The new message, and the texts that are found for it, are not part of it.
+    """
+    report = await service.context_report(caller, session_id, with_messages=include == "messages")
+    return make_json_response(ContextShown.of(report))
 
 
 @router.get("/sessions/{session_id}/search", name="search", response_model=MessageList)
@@ -211,11 +224,33 @@ async def list_messages(
     session_id: Id,
     limit: Limit = 100,
     cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the previous page.")] = 0,
+    tag_filter: Annotated[
+        str | None,
+        Query(
+            max_length=1024,
+            description="Show only messages with one of these tags: `important,context:lights`.",
+        ),
+    ] = None,
 ) -> Response:
     """List the transcript, oldest first."""
     # One message more than the page shows whether another page follows.
-    found = await service.list_messages(caller, session_id, after=cursor, limit=limit + 1)
+    found = await service.list_messages(
+        caller, session_id, after=cursor, limit=limit + 1, tag_filter=TagFilter.of(tag_filter)
+    )
     return make_json_response(MessageList.of(found, limit))
+
+
+@router.patch("/sessions/{session_id}/messages/{message_id}", response_model=MessageShown)
+async def tag_message(
+    service: Service, caller: CurrentCaller, session_id: Id, message_id: Id, body: MessageTags
+) -> Response:
+    """Replace the tags of a message. `pinned`, `important` and `ephemeral` change when it is evicted.
+
+    Tags that only Sash sets, such as `input`, stay. Evictions regard the new tags from the next turn on.
+    """
+    return make_json_response(
+        MessageShown.of(await service.tag_message(caller, session_id, message_id, body))
+    )
 
 
 @router.get(

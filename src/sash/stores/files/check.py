@@ -15,6 +15,7 @@ from sash.stores.files.records import (
     OWNER_FILE,
     OWNERS_FOLDER,
     SPENT_FILE,
+    VECTORS_FILE,
     ArtifactFile,
     LayoutFile,
     LogLine,
@@ -115,7 +116,7 @@ def _check_session(folder: Path) -> Iterator[Path]:
         ends = [line.commit.finish for line in lines if line.commit]
         known |= {message.id for end in ends if end for message in end.messages}
     for name, read in (
-        ("vectors.json", partial(decode, VectorFile)),
+        (VECTORS_FILE, partial(decode, VectorFile)),
         (OWNER_FILE, partial(decode, OwnerFile)),
     ):
         if (folder / name).exists() and _read(folder / name, read) is None:

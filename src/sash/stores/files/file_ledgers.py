@@ -9,14 +9,21 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
-from sash.ports.store import Artifact, Bundle, SweepCounts, Vector
+from sash.ports.store import Artifact, Bundle, StoredMessage, SweepCounts, Vector
 from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
 from sash.stores import disk, rules
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.deleted_sessions import DeletedSessions
 from sash.stores.files.owner_files import OwnerFiles
-from sash.stores.files.records import LAYOUT_FILE, LAYOUT_VERSION, OWNERS_FOLDER, LayoutFile
+from sash.stores.files.records import (
+    INDEX_VERSION,
+    LAYOUT_FILE,
+    LAYOUT_VERSION,
+    OWNERS_FOLDER,
+    VECTORS_FILE,
+    LayoutFile,
+)
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
 from sash.stores.ledger.ledgers import Ledgers
@@ -29,6 +36,7 @@ from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.ids import is_ulid
 from sash.values.owner_notes import OwnerNotes
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
 
@@ -149,6 +157,7 @@ class FileLedgers(Ledgers):
             entry = ledger.entry(lease.continuation_id)
             self._writer.log(ledger, entry, len(end.steps), end)
             self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return finished
 
     def record(
@@ -160,6 +169,7 @@ class FileLedgers(Ledgers):
                 entry = ledger.entry(new.id)
                 self._writer.log(ledger, entry, len(steps), end, new=True)
                 self._writer.try_write_turn(ledger, entry)
+                self._writer.try_write_session(ledger)
         return recorded, steps
 
     def amend(self, owner: str, continuation_id: str, text: str, token_count: int) -> Continuation:
@@ -171,7 +181,17 @@ class FileLedgers(Ledgers):
             was_swept = len(entry.steps) == 1
             self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
             self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return continuation
+
+    def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        with self._change(session_id) as ledger:
+            tagged = super().tag_message(owner, session_id, message_id, tags)
+            self._writer.write_message(ledger, message_id)
+            self._writer.write_session(ledger)
+        return tagged
 
     def cancel(
         self,
@@ -186,6 +206,8 @@ class FileLedgers(Ledgers):
             ledger, entry = self._entry(owner, continuation_id)
             end = ledger.cancel(entry, reason, end, step_count, self._clock.now())
             self._writer.log(ledger, entry, len(end.steps), end)
+            self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
         return entry.continuation
 
     def interrupt_lost(self) -> list[Continuation]:
@@ -250,6 +272,8 @@ class FileLedgers(Ledgers):
                 turn = entry.continuation
                 if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
                     self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
+            if keeper := ledger.keep_parts(ended_before):
+                self._writer.write_turn(ledger, keeper, sync=True)
             self._writer.write_outdated_session(ledger)
             session, final_turns = ledger.session, _final_turns(ledger)
             swept = super()._sweep_session(ledger, idle_before, ended_before)
@@ -268,10 +292,12 @@ class FileLedgers(Ledgers):
     def _remove_artifact(self, artifact_id: str) -> None:
         self._artifact_files.remove(artifact_id)
 
-    def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
+    def _append(
+        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
+    ) -> tuple[Step, ...]:
         with self._change(lease.session_id) as ledger:
-            written = super()._append(lease, steps, release)
-            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps))
+            written = super()._append(lease, steps, release, prompts)
+            self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps), prompts=prompts)
         return written
 
     def _all_ledgers(self) -> Collection[Ledger]:
@@ -351,7 +377,11 @@ class FileLedgers(Ledgers):
                 f"the folder was written by a newer Sash (layout {layout.version}): install the newer Sash"
             )
         self._export_key = bytes.fromhex(layout.export_key) or self._export_key
-        disk.replace(file, encode(LayoutFile(LAYOUT_VERSION, self._export_key.hex())), sync=True)
+        if layout.index_version != INDEX_VERSION:
+            for vectors in (self._folder / "sessions").glob(f"*/{VECTORS_FILE}"):
+                vectors.unlink()
+        meta = LayoutFile(LAYOUT_VERSION, self._export_key.hex(), INDEX_VERSION)
+        disk.replace(file, encode(meta), sync=True)
 
     def _read_layout(self, file: Path) -> LayoutFile:
         """Read the version of the layout. A damaged file is replaced, and a copy of it is kept."""

@@ -19,16 +19,22 @@ from sash.values.bounds import Cost, Natural, Time
 from sash.values.codec import adapter, decode
 from sash.values.continuations import ArtifactRef, Continuation
 from sash.values.messages import MessageEntry
+from sash.values.prompts import NO_PROMPTS, PromptPart, SentPrompts
 from sash.values.sessions import Label, Session
 from sash.values.step_codec import StepRecord
 from sash.values.steps import Step
 
 LAYOUT_VERSION = 1
+# The version of the indexes for searches: how words and vectors are made from messages.
+INDEX_VERSION = 1
 LAYOUT_FILE = "index/meta.json"
 SPENT_FILE = "index/spent.json"
 OWNER_FILE = "owner.json"
+# The last `session.json` that was synced, if the present one was not.
+SYNCED_FILE = ".session.json.synced"
 IMPORTED_FILE = "imported.ndjson"
 OWNERS_FOLDER = "owners"
+VECTORS_FILE = "vectors.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,14 +61,19 @@ class TurnFile:
     position: Natural = 0
     cursor: Natural = 0
     ended: Natural = 0
+    kept_parts: tuple[PromptPart, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class LayoutFile:
-    """The content of `index/meta.json`: the version of the layout, and the key that signs exports, in hex."""
+    """The content of `index/meta.json`: the version of the layout, and the key that signs exports, in hex.
+
+    `index_version` is the version of the indexes for searches. Vectors of another version are made again.
+    """
 
     version: Annotated[int, Strict(), Ge(1)]
     export_key: Annotated[str, Field(pattern=r"^([0-9a-f]{64})?$")] = ""
+    index_version: Annotated[int, Strict(), Ge(1)] = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +127,7 @@ class Commit:
     finish: TurnEnd | None = None
     position: Natural = 0
     amended: MessageEntry | None = None
+    prompts: SentPrompts = NO_PROMPTS
 
 
 class LogLine(NamedTuple):

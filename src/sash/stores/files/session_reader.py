@@ -20,6 +20,8 @@ from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.records import (
     IMPORTED_FILE,
     OWNER_FILE,
+    SYNCED_FILE,
+    VECTORS_FILE,
     LogLine,
     OwnerFile,
     SessionFile,
@@ -32,6 +34,7 @@ from sash.stores.files.records import (
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import decode
 from sash.values.messages import MessageEntry
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.stats import NO_STATS
 from sash.values.steps import Step
@@ -41,7 +44,7 @@ _UNREADABLE = (SashError, UnusableFile, ValueError, TypeError, LookupError, Over
 
 
 class LoadedSession(NamedTuple):
-    """A session, and whether its logs had later changes than its files."""
+    """A session, and whether its logs had later changes than its files, or a file was not synced."""
 
     ledger: Ledger
     is_outdated: bool
@@ -69,11 +72,17 @@ class SessionReader:
         """
         path = folder / "session.json"
         try:
-            return self._read_session(folder, read_session_file(path, disk.read(path)))
+            ledger, has_late_changes = self._read_session(folder, read_session_file(path, disk.read(path)))
+            return LoadedSession(ledger, has_late_changes or disk.exists(folder / SYNCED_FILE))
         except UnusableFile as error:
             self._report.add(path, f"the session cannot be read: {error}")
             return None
         except _UNREADABLE as error:
+            loaded = self._read_synced(folder)
+            if loaded is not None:
+                keep_copy(path)
+                self._report.add(path, f"the file that was written before it is used: {error}")
+                return loaded
             try:
                 loaded = self._rebuild_session(folder)
                 if loaded:
@@ -83,6 +92,17 @@ class SessionReader:
             how = "is rebuilt from its turns, with the default settings" if loaded else "cannot be read"
             self._report.add(path, f"the session {how}: {error}")
             return loaded
+
+    def _read_synced(self, folder: Path) -> LoadedSession | None:
+        """Read the last `session.json` that was synced, with the logs since. None if that is impossible."""
+        path = folder / SYNCED_FILE
+        try:
+            if not disk.exists(path):
+                return None
+            loaded = self._read_session(folder, read_session_file(path, disk.read(path)))
+            return loaded._replace(is_outdated=True)
+        except _UNREADABLE:
+            return None
 
     def _rebuild_session(self, folder: Path) -> LoadedSession | None:
         """Return a session with the messages of its turns and imports; None if its owner is unknown.
@@ -109,7 +129,10 @@ class SessionReader:
         ledger.evicted, ledger.evicted_count = record.evicted, record.evicted_count
         readable = filter(None, map(self._read_turn, disk.list_files(folder / "turns", ".json")))
         files = {file.continuation.id: file for file in readable}
-        entries = {key: Entry(file.continuation, end_cursor=file.ended) for key, file in files.items()}
+        entries = {
+            key: Entry(file.continuation, end_cursor=file.ended, kept_parts=file.kept_parts)
+            for key, file in files.items()
+        }
         late: list[_LateChange] = []
         for path in disk.list_files(folder / "logs", ".log"):
             late += self._replay(entries, files, path, record.cursor)
@@ -122,7 +145,7 @@ class SessionReader:
         _add_transcript(ledger, record, imported, files, _turns_ended_late(late))
         for item in sorted(late):
             _apply_late(ledger, item, record.cursor)
-        ledger.vectors = self._read_vectors(folder / "vectors.json")
+        ledger.vectors = self._read_vectors(folder / VECTORS_FILE)
         return LoadedSession(ledger, bool(late))
 
     def _replay(
@@ -141,6 +164,7 @@ class SessionReader:
         entry = entries.setdefault(path.stem, Entry(commit.continuation))
         if file is None or not entry.continuation.is_final or last.cursor > file.cursor:
             entry.continuation = commit.continuation
+        entry.prompts = _list_prompts(lines)
         for step, commit in lines:
             if isinstance(step, Step):
                 entry.steps.append(step)
@@ -219,6 +243,13 @@ class SessionReader:
             with disk.use_file(path):
                 os.truncate(path, committed_size)
         return lines[:committed_count]
+
+
+def _list_prompts(lines: Iterable[LogLine]) -> list[SentPrompts]:
+    """Return the prompts in the lines of a log."""
+    commits = [line.commit for line in lines if line.commit is not None]
+    found = [commit.finish.prompts if commit.finish else commit.prompts for commit in commits]
+    return [prompts for prompts in found if prompts]
 
 
 def _find_ends_without_log(

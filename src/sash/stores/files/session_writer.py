@@ -8,6 +8,8 @@ from sash.stores import disk
 from sash.stores.files.records import (
     IMPORTED_FILE,
     OWNER_FILE,
+    SYNCED_FILE,
+    VECTORS_FILE,
     Commit,
     OwnerFile,
     SessionFile,
@@ -20,6 +22,7 @@ from sash.stores.files.records import (
 from sash.stores.ledger.session_ledger import Entry, Ledger
 from sash.values.codec import encode
 from sash.values.messages import MessageEntry
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 
 
 class SessionWriter:
@@ -40,6 +43,7 @@ class SessionWriter:
         end: TurnEnd | None = None,
         *,
         amended: MessageEntry | None = None,
+        prompts: SentPrompts = NO_PROMPTS,
         new: bool = False,
     ) -> None:
         """Append the last `count` steps of an entry to its log, as one commit. With 0, write the status."""
@@ -49,7 +53,7 @@ class SessionWriter:
             lines = [encode_step(step) for step in entry.steps[-count:]]
         else:
             lines = [encode_status(continuation.updated_at, ledger.cursor)]
-        lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended))
+        lines[-1]["commit"] = encode_commit(Commit(continuation, end, entry.first_position, amended, prompts))
         disk.append(self._log_path(ledger, entry), lines, new=new)
 
     def try_write_turn(self, ledger: Ledger, entry: Entry) -> None:
@@ -60,12 +64,35 @@ class SessionWriter:
     def write_turn(self, ledger: Ledger, entry: Entry, *, sync: bool = False) -> None:
         cursor = entry.steps[-1].cursor if entry.steps else ledger.cursor
         record = TurnFile(
-            entry.continuation, tuple(entry.messages), entry.first_position, cursor, entry.end_cursor
+            entry.continuation,
+            tuple(entry.messages),
+            entry.first_position,
+            cursor,
+            entry.end_cursor,
+            entry.kept_parts,
         )
         path = self.session_folder(ledger.session.id) / "turns" / f"{entry.continuation.id}.json"
         disk.replace(path, encode(record), sync=sync)
 
+    def try_write_session(self, ledger: Ledger) -> None:
+        """Write `session.json` without waiting for the disk, after the end of a turn. Ignore a failure.
+
+        A power cut may damage the new file, and no log has the policy and the notes. So the last synced file
+        stays under another name until `session.json` is synced again.
+        """
+        path = self.session_folder(ledger.session.id) / "session.json"
+        with suppress(OSError):
+            if not disk.exists(path.with_name(SYNCED_FILE)):
+                path.with_name(SYNCED_FILE).hardlink_to(path)
+            disk.replace(path, self._encode_session(ledger), sync=False)
+
     def write_session(self, ledger: Ledger) -> None:
+        folder = self._make_folders(ledger)
+        disk.replace(folder / "session.json", self._encode_session(ledger), sync=True)
+        (folder / SYNCED_FILE).unlink(missing_ok=True)
+        self.outdated.discard(ledger.session.id)
+
+    def _encode_session(self, ledger: Ledger) -> str:
         record = SessionFile(
             ledger.session,
             ledger.cursor,
@@ -74,9 +101,7 @@ class SessionWriter:
             ledger.evicted,
             ledger.evicted_count,
         )
-        folder = self._make_folders(ledger)
-        disk.replace(folder / "session.json", encode(record), sync=True)
-        self.outdated.discard(ledger.session.id)
+        return encode(record)
 
     def write_vectors(self, ledger: Ledger) -> None:
         text = encode(VectorFile(tuple(ledger.vectors.values())))
@@ -88,10 +113,7 @@ class SessionWriter:
     def write_all(self, ledger: Ledger) -> None:
         """Write all files of an imported session. `session.json` comes last and makes it visible."""
         folder = self._make_folders(ledger)
-        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
-        if imported:
-            text = "".join(f"{encode(message)}\n" for message in imported)
-            disk.replace(folder / "turns" / IMPORTED_FILE, text, sync=True)
+        if self._write_imported(ledger):
             disk.replace(folder / OWNER_FILE, encode(OwnerFile(ledger.session.owner)), sync=True)
         for entry in ledger.entries.values():
             self.write_turn(ledger, entry, sync=True)
@@ -112,6 +134,23 @@ class SessionWriter:
             if entry.continuation.is_final and not entry.steps:
                 self._log_path(ledger, entry).unlink(missing_ok=True)
 
+    def write_message(self, ledger: Ledger, message_id: str) -> None:
+        """Write the file that has a message: that of its turn, or that of the imported messages."""
+        entry = ledger.entries.get(ledger.turn_of[message_id] or "")
+        if entry is None:
+            self._write_imported(ledger)
+        else:
+            self.write_turn(ledger, entry, sync=True)
+
+    def _write_imported(self, ledger: Ledger) -> bool:
+        """Write the messages that were imported without turns. Return False if there are none."""
+        imported = [m for m in ledger.transcript if ledger.turn_of.get(m.id) is None]
+        if imported:
+            text = "".join(f"{encode(message)}\n" for message in imported)
+            path = self.session_folder(ledger.session.id) / "turns" / IMPORTED_FILE
+            disk.replace(path, text, sync=True)
+        return bool(imported)
+
     def _make_folders(self, ledger: Ledger) -> Path:
         folder = self.session_folder(ledger.session.id)
         for name in ("turns", "logs"):
@@ -122,4 +161,4 @@ class SessionWriter:
         return self.session_folder(ledger.session.id) / "logs" / f"{entry.continuation.id}.log"
 
     def _vectors_path(self, ledger: Ledger) -> Path:
-        return self.session_folder(ledger.session.id) / "vectors.json"
+        return self.session_folder(ledger.session.id) / VECTORS_FILE

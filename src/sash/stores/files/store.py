@@ -1,6 +1,7 @@
 """The store as files that a person can read, for one process at a time.
 
-    sessions/{session}/session.json       the session and its window
+    sessions/{session}/session.json       the session and its window, as of the last turn
+    sessions/{session}/.session.json.synced  the last one that was synced, if the present one was not
     sessions/{session}/owner.json         the owner of the messages that were imported without turns
     sessions/{session}/turns/{turn}.json  a continuation and its messages
     sessions/{session}/turns/imported.ndjson  messages that were imported without turns
@@ -8,7 +9,7 @@
     sessions/{session}/vectors.json       vectors of evicted turns, if there is an embedder
     artifacts/{artifact}                  large results
     owners/{hash of the owner}.json       the notes of an owner, for all sessions
-    index/meta.json                       the version of this layout
+    index/meta.json                       the versions of this layout and of the indexes for searches
     index/spent.json                      money of deleted turns, and of work outside of turns
 
 The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a

@@ -32,9 +32,11 @@ from sash.values.continuations import Continuation
 from sash.values.ids import LATEST_ID
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals, sum_windows
 
 
 class Ledgers:
@@ -174,8 +176,18 @@ class Ledgers:
         *,
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
+        prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
-        return self._append(lease, steps, rules.plan_release(release_as, stats))
+        return self._append(lease, steps, rules.plan_release(release_as, stats), prompts)
+
+    def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
+        ledger, entry = self._entry(owner, continuation_id)
+        return ledger.prompts(entry)
+
+    def find_messages(self, owner: str, session_id: str, message_ids: Collection[str]) -> list[StoredMessage]:
+        ledger, wanted = self._ledger(owner, session_id), set(message_ids)
+        positions = (n for n, message in enumerate(ledger.transcript, 1) if message.id in wanted)
+        return [ledger.stored_message(position) for position in positions]
 
     def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         return self._leased(lease).finish(lease, end, self._clock.now())
@@ -246,6 +258,10 @@ class Ledgers:
     def window(self, owner: str, session_id: str) -> ConversationWindow:
         return self._ledger(owner, session_id).window()
 
+    def window_totals(self, owner: str) -> WindowTotals:
+        sessions = [ledger for ledger in self._all_ledgers() if ledger.session.owner == owner]
+        return sum_windows(ledger.count_window() for ledger in sessions if ledger.session.status == "active")
+
     def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         return list(self._ledger(owner, session_id).window_turns())
 
@@ -253,9 +269,20 @@ class Ledgers:
         return self._ledger(owner, session_id).evicted
 
     def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).messages(after, limit)
+        return self._ledger(owner, session_id).messages(after, limit, tags)
+
+    def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        return self._ledger(owner, session_id).tag_message(message_id, tags, self._clock.now())
 
     def recall(
         self,
@@ -367,11 +394,14 @@ class Ledgers:
 
     def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         expired = ledger.expire_forgotten(ended_before, self._clock.now())
+        ledger.keep_parts(ended_before)
         steps = ledger.drop_old_steps(ended_before)
         return SweepCounts(int(ledger.expire_if_idle(idle_before)), expired, steps)
 
-    def _append(self, lease: Lease, steps: Sequence[StepBody], release: Release | None) -> tuple[Step, ...]:
-        return self._leased(lease).append(lease, steps, release, self._clock.now())
+    def _append(
+        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
+    ) -> tuple[Step, ...]:
+        return self._leased(lease).append(lease, steps, release, prompts, self._clock.now())
 
     def _all_ledgers(self) -> Collection[Ledger]:
         return self._ledgers.values()

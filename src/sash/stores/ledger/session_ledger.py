@@ -4,9 +4,11 @@ The methods check everything with `rules` before they change anything, so that a
 ledger as it was.
 """
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 
 from sash.ports.store import StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
@@ -35,8 +37,10 @@ from sash.stores.states import (
 from sash.values.codec import encode
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
+from sash.values.prompts import PromptPart, SentPrompts, find_needed, move_parts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowStats
 
 
 @dataclass(slots=True)
@@ -44,7 +48,7 @@ class Entry:
     """A continuation with its steps, its messages and its lease.
 
     `first_position` is the position of its first message in the transcript, 0 if it has none. `end_cursor` is
-    the session's cursor at its end.
+    the session's cursor at its end. `kept_parts` are parts of prompts of dropped turns that others need.
     """
 
     continuation: Continuation
@@ -53,6 +57,8 @@ class Entry:
     first_position: int = 0
     end_cursor: int = 0
     lease: LeaseState = NO_LEASE
+    prompts: list[SentPrompts] = field(default_factory=list)
+    kept_parts: tuple[PromptPart, ...] = ()
 
 
 class Ledger:
@@ -112,7 +118,12 @@ class Ledger:
         return self.claim(entry, claim, (), now)
 
     def append(
-        self, lease: Lease, steps: Sequence[StepBody], release: Release | None, now: datetime
+        self,
+        lease: Lease,
+        steps: Sequence[StepBody],
+        release: Release | None,
+        prompts: SentPrompts,
+        now: datetime,
     ) -> tuple[Step, ...]:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
@@ -122,6 +133,7 @@ class Ledger:
         if change.released is not None:
             continuation = replace(continuation, **change.released._asdict())
         self._apply(entry, TurnChange(continuation, change.steps, change.lease))
+        entry.prompts += [prompts] if prompts else []
         return change.steps
 
     def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
@@ -181,12 +193,44 @@ class Ledger:
 
     def drop_old_steps(self, before: datetime) -> int:
         """Drop the steps of continuations that ended before `before`, and return the number of steps."""
-        dropped = 0
-        for entry in self.entries.values():
-            if rules.may_drop_steps(entry.continuation.status, entry.continuation.updated_at, before):
-                dropped += len(entry.steps)
-                entry.steps.clear()
+        old, _ = self._split_by_age(before)
+        dropped = sum(len(entry.steps) for entry in old)
+        for entry in old:
+            entry.steps.clear()
+            entry.prompts.clear()
+            entry.kept_parts = ()
         return dropped
+
+    def keep_parts(self, before: datetime) -> Entry | None:
+        """Move the parts of prompts that `drop_old_steps` would drop to the first turn that is kept.
+
+        Return this turn, or None if no prompt needs them.
+        """
+        old, kept = self._split_by_age(before)
+        sent = [sent for entry in kept for sent in entry.prompts]
+        moved = move_parts([one for entry in old for one in _list_prompts(entry)], sent)
+        first = next((entry for entry in kept if entry.prompts), None)
+        if not moved or first is None:
+            return None
+        first.kept_parts += moved
+        return first
+
+    def _split_by_age(self, before: datetime) -> tuple[list[Entry], list[Entry]]:
+        """Return the turns that ended before `before`, and the others."""
+        old: list[Entry] = []
+        kept: list[Entry] = []
+        for entry in self.entries.values():
+            turn = entry.continuation
+            is_old = rules.may_drop_steps(turn.status, turn.updated_at, before)
+            (old if is_old else kept).append(entry)
+        return old, kept
+
+    def prompts(self, entry: Entry) -> SentPrompts:
+        """Return the prompts of a turn, with all parts that they use."""
+        records = tuple(record for sent in entry.prompts for record in sent.records)
+        every = (sent for each in self.entries.values() for sent in _list_prompts(each))
+        parts = {part.key: part for sent in every for part in sent.parts}
+        return SentPrompts(records, tuple(find_needed(records, parts).values()))
 
     def expire_if_idle(self, before: datetime) -> bool:
         """Expire the session if it has not changed since `before`. Return True if this call expired it."""
@@ -281,6 +325,16 @@ class Ledger:
         messages = self.in_window.values()
         return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
 
+    def count_window(self) -> WindowStats:
+        messages = self.in_window.values()
+        return WindowStats(
+            len(messages),
+            sum(message.token_count for message in messages),
+            self.session.window.max_tokens,
+            evicted_count=self.evicted_count,
+            tag_distribution=Counter(tag for message in messages for tag in message.tags),
+        )
+
     def window_turns(self) -> Iterable[Continuation]:
         """Return the continuations of the messages in the window, in the order of the messages."""
         ids = dict.fromkeys(self.turn_of[message_id] or "" for message_id in self.in_window)
@@ -290,9 +344,27 @@ class Ledger:
         entries = self._open if open_only else self.entries
         return [entry.continuation for entry in entries.values()]
 
-    def messages(self, after: int, limit: int) -> list[StoredMessage]:
-        last = min(after + limit, len(self.transcript))
-        return [self.stored_message(position) for position in range(after + 1, last + 1)]
+    def messages(self, after: int, limit: int, tags: Collection[str] = ()) -> list[StoredMessage]:
+        if not tags:
+            last = min(after + limit, len(self.transcript))
+            return [self.stored_message(position) for position in range(after + 1, last + 1)]
+        wanted = range(after + 1, len(self.transcript) + 1)
+        tagged = (n for n in wanted if not self.transcript[n - 1].tags.isdisjoint(tags))
+        return [self.stored_message(position) for position in islice(tagged, limit)]
+
+    def tag_message(
+        self, message_id: str, tags: frozenset[str], now: datetime
+    ) -> tuple[Session, StoredMessage]:
+        index = next((n for n, message in enumerate(self.transcript) if message.id == message_id), None)
+        if index is None:
+            rules.raise_message_not_found(self.session.id, message_id)
+        self.session, tagged = rules.tag_message(self.session, self.transcript[index], tags, now)
+        self.transcript[index] = tagged
+        if entry := self.entries.get(self.turn_of[message_id] or ""):
+            entry.messages[index + 1 - entry.first_position] = tagged
+        if message_id in self.in_window:
+            self.in_window[message_id] = tagged
+        return self.session, self.stored_message(index + 1)
 
     def stored_message(self, position: int) -> StoredMessage:
         message = self.transcript[position - 1]
@@ -356,6 +428,7 @@ class Ledger:
     def _end(self, entry: Entry, end: TurnEnd, change: EndChange, now: datetime) -> None:
         ended = end.apply_to_continuation(entry.continuation, now)
         self._apply(entry, TurnChange(ended, change.steps, change.lease))
+        entry.prompts += [end.prompts] if end.prompts else []
         self._close(entry)
         self.apply_end(ended.id, end, now)
 
@@ -370,6 +443,10 @@ class Ledger:
             if message.role != "tool":
                 self._spoken_words.add(position, message.text)
         self._indexed_count = len(self.transcript)
+
+
+def _list_prompts(entry: Entry) -> list[SentPrompts]:
+    return [*entry.prompts, SentPrompts(parts=entry.kept_parts)]
 
 
 def _is_forgotten(entry: Entry, before: datetime) -> bool:

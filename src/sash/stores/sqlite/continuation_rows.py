@@ -13,6 +13,7 @@ from pydantic import PlainValidator
 from sash.ports.store import StoredStep
 from sash.ports.turns import SessionTotals
 from sash.stores import rules
+from sash.stores.sqlite import prompt_rows
 from sash.stores.sqlite.columns import StoredTime, Text, read_columns, read_time
 from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
@@ -28,6 +29,7 @@ from sash.values.continuations import (
     Status,
 )
 from sash.values.ids import LATEST_ID, ulid_before
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import MAX_CONTINUATION_RETENTION_HOURS, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
@@ -308,8 +310,18 @@ def release_continuation(
     db.execute(SQL["release"], values)
 
 
-def insert_steps(db: sqlite3.Connection, key: int, continuation_id: str, steps: Iterable[Step]) -> None:
-    rows = [(key, step.cursor, continuation_id, encode(step)) for step in steps]
+def insert_steps(
+    db: sqlite3.Connection,
+    key: int,
+    continuation_id: str,
+    steps: Iterable[Step],
+    prompts: SentPrompts = NO_PROMPTS,
+) -> None:
+    """Insert steps. The first one also has the prompts, as a field that the decoder of steps ignores."""
+    bodies = [encode(step) for step in steps]
+    if prompts and bodies:
+        bodies[0] = f'{bodies[0][:-1]},"prompts":{encode(prompts)}}}'
+    rows = [(key, step.cursor, continuation_id, body) for step, body in zip(steps, bodies, strict=True)]
     db.executemany(SQL["insert_step"], rows)
 
 
@@ -344,4 +356,7 @@ def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
 
     rows = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
     turns = read_sound(lambda row: read_columns(_OldTurnColumns, row), rows)
+    old = [turn for turn in turns if rules.may_drop_steps(turn.status, turn.updated_at, before)]
+    for session in {turn.session for turn in old}:
+        prompt_rows.keep_parts(db, session, {turn.id for turn in old if turn.session == session})
     return sum(change_sound(db, drop_steps, turns))

@@ -2,7 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, NamedTuple
 
@@ -15,12 +16,14 @@ from sash.stores import rules
 from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
-from sash.stores.sqlite.session_rows import find_key, write_digest
+from sash.stores.sqlite.session_rows import find_key, touch_session, write_digest
+from sash.values import window_stats
 from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import ArtifactRef
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.sessions import Session
+from sash.values.window_stats import MAX_SUMMED_TAGS, WindowStats, WindowTotals
 
 
 class WindowCut(NamedTuple):
@@ -53,6 +56,15 @@ class _MessageColumns(NamedTuple):
     continuation_id: Text | None
     body: Any
     in_window: bool
+
+
+class _WindowColumns(NamedTuple):
+    """The columns of the query `window_counts`."""
+
+    message_count: Natural
+    current_tokens: Natural
+    max_tokens: Natural | None
+    evicted_count: Natural
 
 
 class _ArtifactColumns(NamedTuple):
@@ -93,9 +105,13 @@ def insert_messages(
 
 
 def list_messages(
-    db: sqlite3.Connection, key: int, session_id: str, after: int, limit: int
+    db: sqlite3.Connection, key: int, session_id: str, after: int, limit: int, tags: Collection[str] = ()
 ) -> list[StoredMessage]:
-    rows = db.execute(SQL["messages"], {"session": key, "after": after, "limit": limit})
+    where = {"session": key, "after": after, "limit": limit}
+    if tags:
+        rows = db.execute(SQL["tagged_messages"], where | {"tags": json.dumps(list(tags))})
+    else:
+        rows = db.execute(SQL["messages"], where)
     return [read_message(session_id, *row) for row in rows]
 
 
@@ -104,6 +120,32 @@ def read_message(*row: Any) -> StoredMessage:
     found = read_columns(_MessageColumns, row)
     message = decode(MessageEntry, found.body)
     return StoredMessage(found.session_id, found.position, message, found.in_window, found.continuation_id)
+
+
+def find_messages(
+    db: sqlite3.Connection, key: int, session_id: str, message_ids: Collection[str]
+) -> list[StoredMessage]:
+    rows = db.execute(SQL["messages_by_id"], {"session": key, "ids": json.dumps(list(message_ids))})
+    return read_sound(lambda row: read_message(session_id, *row), rows)
+
+
+def find_position(db: sqlite3.Connection, key: int, session_id: str, message_id: str) -> int:
+    """Return the position of a message. This reads the transcript, so it is no work for the writer."""
+    row = db.execute(SQL["message_position"], {"session": key, "id": message_id}).fetchone()
+    if row is None:
+        rules.raise_message_not_found(session_id, message_id)
+    return int(row[0])
+
+
+def tag_message(
+    db: sqlite3.Connection, session: Session, position: int, tags: frozenset[str], now: datetime
+) -> tuple[Session, StoredMessage]:
+    key = find_key(db, session.owner, session.id)
+    [stored] = list_messages(db, key, session.id, position - 1, 1)
+    changed, message = rules.tag_message(session, stored.message, tags, now)
+    db.execute(SQL["tag_message"], {"session": key, "position": position, "body": encode(message)})
+    touch_session(db, key, changed)
+    return changed, replace(stored, message=message)
 
 
 def find_answer(db: sqlite3.Connection, continuation_id: str) -> StoredAnswer | None:
@@ -126,6 +168,17 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     rows = db.execute(SQL["window"], {"session": key})
     found = (decode(MessageEntry, body) for _, body in rows)
     return rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
+
+
+def sum_windows(db: sqlite3.Connection, owner: str) -> WindowTotals:
+    """Return the sums of the windows of an owner's active sessions. Damaged rows count as 0."""
+    rows = db.execute(SQL["window_counts"], {"owner": owner})
+    counts = read_sound(lambda row: read_columns(_WindowColumns, row), rows)
+    tags = db.execute(SQL["window_tags"], {"owner": owner, "limit": MAX_SUMMED_TAGS})
+    return window_stats.sum_windows(
+        (WindowStats(n, tokens, limit, evicted_count=gone) for n, tokens, limit, gone in counts),
+        {str(tag): count for tag, count in tags},
+    )
 
 
 def get_cut(db: sqlite3.Connection, key: int) -> WindowCut:

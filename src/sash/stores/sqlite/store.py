@@ -30,6 +30,7 @@ from sash.stores.sqlite import (
     full_text_index,
     hidden_sessions,
     owner_rows,
+    prompt_rows,
     retention,
     spent_rows,
     turns,
@@ -47,9 +48,11 @@ from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
+from sash.values.prompts import NO_PROMPTS, SentPrompts
 from sash.values.sessions import Session, SessionStatus
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
+from sash.values.window_stats import WindowTotals
 
 FILE_NAME = "sash.db"
 ALL_OWNERS = ""
@@ -223,9 +226,28 @@ class SqliteStore:
         *,
         release_as: WaitingStatus | None = None,
         stats: Stats = NO_STATS,
+        prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
         release = rules.plan_release(release_as, stats)
-        return await self._write(lambda db: turns.append(db, lease, steps, release, self._clock.now()))
+        return await self._write(
+            lambda db: turns.append(db, lease, steps, release, prompts, self._clock.now())
+        )
+
+    async def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
+        def job(db: sqlite3.Connection) -> SentPrompts:
+            turn = continuations.get_continuation(db, owner, continuation_id)
+            return prompt_rows.list_prompts(db, sessions.find_key(db, owner, turn.session_id), turn.id)
+
+        return await self._read(job, owner)
+
+    async def find_messages(
+        self, owner: str, session_id: str, message_ids: Collection[str]
+    ) -> list[StoredMessage]:
+        def job(db: sqlite3.Connection) -> list[StoredMessage]:
+            key = sessions.find_key(db, owner, session_id)
+            return messages.find_messages(db, key, session_id, message_ids)
+
+        return await self._read(job, owner)
 
     async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
         return await self._write(lambda db: turns.finish(db, lease, end, known, self._clock.now()))
@@ -310,6 +332,9 @@ class SqliteStore:
 
         return await self._read(job, owner)
 
+    async def window_totals(self, owner: str) -> WindowTotals:
+        return await self._read(partial(messages.sum_windows, owner=owner), owner)
+
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
             key = sessions.find_key(db, owner, session_id)
@@ -324,13 +349,33 @@ class SqliteStore:
         return await self._read(job, owner)
 
     async def messages(
-        self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
+        self,
+        owner: str,
+        session_id: str,
+        *,
+        after: int = 0,
+        limit: int = 100,
+        tags: Collection[str] = (),
     ) -> list[StoredMessage]:
         def job(db: sqlite3.Connection) -> list[StoredMessage]:
             key = sessions.find_key(db, owner, session_id)
-            return messages.list_messages(db, key, session_id, after, limit)
+            return messages.list_messages(db, key, session_id, after, limit, tags)
 
         return await self._read(job, owner)
+
+    async def tag_message(
+        self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
+    ) -> tuple[Session, StoredMessage]:
+        def find(db: sqlite3.Connection) -> int:
+            key = sessions.find_key(db, owner, session_id)
+            return messages.find_position(db, key, session_id, message_id)
+
+        def tag(db: sqlite3.Connection) -> tuple[Session, StoredMessage]:
+            session = sessions.get_session(db, owner, session_id)
+            return messages.tag_message(db, session, position, tags, self._clock.now())
+
+        position = await self._read(find, owner)
+        return await self._write(tag)
 
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10

@@ -20,6 +20,7 @@ from sash.stores.states import EndChange, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
 
@@ -69,11 +70,16 @@ def claim_next(db: sqlite3.Connection, session_id: str, claim: ClaimRequest, now
 
 
 def append(
-    db: sqlite3.Connection, lease: Lease, steps: Sequence[StepBody], release: Release | None, now: datetime
+    db: sqlite3.Connection,
+    lease: Lease,
+    steps: Sequence[StepBody],
+    release: Release | None,
+    prompts: SentPrompts,
+    now: datetime,
 ) -> tuple[Step, ...]:
     key, turn = continuations.read_turn_state(db, lease.continuation_id)
     change = rules.append(lease, turn, steps, release, now)
-    continuations.insert_steps(db, key, lease.continuation_id, change.steps)
+    continuations.insert_steps(db, key, lease.continuation_id, change.steps, prompts)
     if change.released is not None:
         status, updated_at, stats = change.released
         ending = Ending(stats=stats)
@@ -244,7 +250,7 @@ def _write_session_end(
     db: sqlite3.Connection, key: int, continuation_id: str, end: TurnEnd, change: EndChange, now: datetime
 ) -> None:
     """Write the steps and messages of an ended turn, the session's totals, and the cut."""
-    continuations.insert_steps(db, key, continuation_id, change.steps)
+    continuations.insert_steps(db, key, continuation_id, change.steps, end.prompts)
     messages.insert_messages(db, key, continuation_id, change.messages)
     status, version, stats, _ = change.totals
     values = (now.timestamp(), version, change.cursor, change.message_count, encode(stats), key)

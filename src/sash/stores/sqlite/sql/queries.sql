@@ -206,6 +206,17 @@ SELECT id, worker FROM continuations WHERE id IN (SELECT value FROM json_each(:i
 -- name: renew
 UPDATE continuations SET lease_until = ? WHERE id = ?;
 
+-- name: prompts
+-- A step may have prompts beside its own fields.
+SELECT continuation_id, cursor, json_extract(body, '$.prompts') FROM steps
+WHERE session = :session AND instr(body, ',"prompts":') AND json_valid(body)
+    AND json_type(body, '$.prompts') = 'object'
+ORDER BY cursor;
+
+-- name: move_prompts
+UPDATE steps SET body = json_set(body, '$.prompts', json(:prompts))
+WHERE session = :session AND cursor = :cursor;
+
 -- name: insert_step
 INSERT INTO steps (session, cursor, continuation_id, body) VALUES (?, ?, ?, ?);
 
@@ -252,6 +263,28 @@ SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
 FROM messages AS m JOIN cuts AS c ON c.session = m.session
 WHERE m.session = :session AND m.position > :after ORDER BY m.position LIMIT :limit;
 
+-- name: tagged_messages
+-- The same as `messages`, for messages that have one of the tags.
+SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
+FROM messages AS m JOIN cuts AS c ON c.session = m.session
+WHERE m.session = :session AND m.position > :after
+    AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.body), m.body, '{}'), '$.tags') AS t
+        WHERE t.value IN (SELECT value FROM json_each(:tags)))
+ORDER BY m.position LIMIT :limit;
+
+-- name: messages_by_id
+SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
+    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
+FROM messages AS m JOIN cuts AS c ON c.session = m.session
+WHERE m.session = :session
+    AND json_extract(iif(json_valid(m.body), m.body, '{}'), '$.id') IN (SELECT value FROM json_each(:ids))
+ORDER BY m.position;
+
+-- name: message_position
+SELECT position FROM messages
+WHERE session = :session AND json_extract(iif(json_valid(body), body, '{}'), '$.id') = :id;
+
 -- name: window
 -- CROSS JOIN keeps the order of the tables. In the other order SQLite would read the whole transcript.
 SELECT m.position, m.body FROM cuts AS c CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
@@ -262,6 +295,37 @@ SELECT m.position, m.body
 FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.window_from
 WHERE c.session = :session
 ORDER BY 1;
+
+-- name: window_counts
+-- Messages, tokens, limit and evicted messages of each window of an owner's active sessions.
+SELECT count(row), ifnull(sum(json_extract(iif(json_valid(shown.body), shown.body, '{}'), '$.token_count')), 0),
+    json_extract(iif(json_valid(session), session, '{}'), '$.window.max_tokens'), max(evicted_count) FROM (
+    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
+    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
+        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
+    WHERE s.owner = :owner AND s.status = 'active'
+    UNION ALL
+    SELECT s.key, s.body, c.evicted_count, m.row, m.body
+    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
+    WHERE s.owner = :owner AND s.status = 'active'
+) AS shown GROUP BY key;
+
+-- name: window_tags
+SELECT t.value, count(*) FROM (
+    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
+    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
+        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
+    WHERE s.owner = :owner AND s.status = 'active'
+    UNION ALL
+    SELECT s.key, s.body, c.evicted_count, m.row, m.body
+    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
+    WHERE s.owner = :owner AND s.status = 'active'
+) AS shown, json_each(iif(json_valid(shown.body), shown.body, '{}'), '$.tags') AS t
+GROUP BY t.value ORDER BY 2 DESC LIMIT :limit;
 
 -- name: window_turns
 SELECT c.body, c.status, c.updated_at, c.ending FROM (
@@ -280,6 +344,9 @@ GROUP BY c.id ORDER BY min(shown.position);
 SELECT m.row, m.body, m.session, m.position FROM continuations AS c
     JOIN messages AS m ON m.session = c.session AND m.position = c.answer_at
 WHERE c.id = :id;
+
+-- name: tag_message
+UPDATE messages SET body = :body WHERE session = :session AND position = :position;
 
 -- name: amend_message
 UPDATE messages SET body = :body WHERE row = :row;

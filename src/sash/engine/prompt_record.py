@@ -1,0 +1,171 @@
+"""Records the prompts of a session, and restores them from the records."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from sash.engine.context import Context
+from sash.values.messages import MessageEntry
+from sash.values.prompts import (
+    TOOLS,
+    WINDOW,
+    PartUse,
+    PromptPart,
+    PromptRecord,
+    SentPrompts,
+    hash_json,
+)
+
+# Parts are dropped with the steps, which are kept for an hour at least. Older knowledge is not relied on.
+KNOWN_FOR = timedelta(minutes=30)
+
+Render = Callable[[MessageEntry], dict[str, Any]]
+
+
+class PromptRecorder:
+    """Records the prompts of one window. It knows which parts this process has stored for the session."""
+
+    def __init__(self) -> None:
+        self._known: set[str] = set()
+        self._used_at: datetime | None = None
+        self._window_key: str | None = None
+        self._covered_count = 0
+        self._tools: tuple[list[dict[str, Any]], str] = ([], "")
+
+    def drop_window(self) -> None:
+        """Describe the whole window again, because messages left it or are written in another way."""
+        self._window_key, self._covered_count = None, 0
+
+    def record(
+        self,
+        context: Context,
+        messages: Iterable[MessageEntry],
+        rendered: Mapping[str, dict[str, Any]],
+        render: Render,
+        now: datetime,
+    ) -> tuple[tuple[PartUse, ...], tuple[PromptPart, ...]]:
+        """Return the parts of a context, and those of them that are not stored yet."""
+        if self._used_at is None or now - self._used_at > KNOWN_FOR:
+            self._known.clear()
+            self.drop_window()
+        self._used_at = now
+        uses: list[PartUse] = []
+        parts: list[PromptPart] = []
+        for part in context.parts:
+            if part.name == WINDOW:
+                made = self._record_window(messages, rendered, render)
+                uses.append(PartUse(WINDOW, made.key, len(part.messages)))
+            elif part.name == TOOLS:
+                made = PromptPart(self._hash_tools(context.tools), tuple(context.tools))
+                uses.append(PartUse(TOOLS, made.key))
+            else:
+                made = PromptPart(hash_json(*part.messages), part.messages)
+                uses.append(PartUse(part.name, made.key))
+            if made.key not in self._known:
+                self._known.add(made.key)
+                parts.append(made)
+        return tuple(uses), tuple(parts)
+
+    def _hash_tools(self, tools: list[dict[str, Any]]) -> str:
+        if self._tools[0] is not tools:
+            self._tools = (tools, hash_json(*tools))
+        return self._tools[1]
+
+    def _record_window(
+        self, messages: Iterable[MessageEntry], rendered: Mapping[str, dict[str, Any]], render: Render
+    ) -> PromptPart:
+        new = list(messages)[self._covered_count :]
+        after = self._window_key
+        if after is not None and not new:
+            return PromptPart(after)
+        key = hash_json(after, *(rendered[message.id] for message in new))
+        items = tuple((m.id, _find_prefix(rendered[m.id]["content"], render(m)["content"])) for m in new)
+        self._window_key, self._covered_count = key, self._covered_count + len(new)
+        return PromptPart(key, after=after, items=items)
+
+
+@dataclass(frozen=True, slots=True)
+class SentPrompt:
+    """The messages and tools of one model call. `step_count` is the number of the turn's steps before it.
+
+    `is_exact` is False if the model received something else: a message was amended since, or a secret was
+    removed.
+    """
+
+    step_count: int
+    model: str | None
+    is_exact: bool
+    messages: tuple[dict[str, Any], ...]
+    tools: tuple[dict[str, Any], ...]
+
+
+class PromptReader:
+    """Restores prompts from their records and from the messages of the transcript."""
+
+    def __init__(self, sent: SentPrompts, messages: Mapping[str, dict[str, Any]]) -> None:
+        self._records = sent.records
+        self._parts = {part.key: part for part in sent.parts}
+        self._messages = messages
+
+    def restore(self, turn_messages: Callable[[int], Sequence[dict[str, Any]]]) -> list[SentPrompt]:
+        """Return the prompts. `turn_messages` returns the turn's messages after a number of steps."""
+        uses: tuple[PartUse, ...] = ()
+        prompts = []
+        for record in self._records:
+            uses = record.parts or uses
+            prompts.append(self._restore(record, uses, list(turn_messages(record.step_count))))
+        return prompts
+
+    def _restore(
+        self, record: PromptRecord, uses: tuple[PartUse, ...], own: list[dict[str, Any]]
+    ) -> SentPrompt:
+        messages: list[dict[str, Any]] = []
+        tools: tuple[dict[str, Any], ...] = ()
+        is_exact = hash_json(*own) == record.check
+        for use in uses:
+            if use.name == WINDOW:
+                shown, is_same = self._restore_window(use.key)
+                messages += shown[len(shown) - (use.count or 0) :]
+            else:
+                part = self._parts.get(use.key, PromptPart(use.key))
+                is_same = hash_json(*part.body) == use.key
+                if use.name == TOOLS:
+                    tools = part.body
+                else:
+                    messages += part.body
+            is_exact &= is_same
+        return SentPrompt(record.step_count, record.model, is_exact, (*messages, *own), tools)
+
+    def _restore_window(self, key: str) -> tuple[list[dict[str, Any]], bool]:
+        """Return the messages of a window, and whether they are the same as when they were sent."""
+        chain: list[PromptPart] = []
+        wanted: str | None = key
+        while wanted is not None and (part := self._parts.get(wanted)):
+            chain.insert(0, part)
+            wanted = part.after
+        is_same, messages = wanted is None, []
+        for part in chain:
+            found = [
+                message | {"content": _add_prefix(prefix, message["content"])}
+                for message_id, prefix in part.items
+                if (message := self._messages.get(message_id))
+            ]
+            is_same &= hash_json(part.after, *found) == part.key
+            messages += found
+        return messages, is_same
+
+
+def _find_prefix(sent: Any, plain: Any) -> str | None:
+    """Return the text that was sent before the content of a message, or None."""
+    if sent == plain:
+        return None
+    if isinstance(sent, str) and isinstance(plain, str):
+        return sent.removesuffix(plain)
+    return str(sent[0]["text"])
+
+
+def _add_prefix(prefix: str | None, content: Any) -> Any:
+    if prefix is None:
+        return content
+    return prefix + content if isinstance(content, str) else [{"type": "text", "text": prefix}, *content]
