@@ -1,5 +1,6 @@
 """The parts that all turns of one runtime share."""
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +15,9 @@ from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
+from sash.errors import HomeUnavailable
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, write_briefing
+from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
@@ -74,6 +77,12 @@ class Parts:
         max_tokens = min(MAX_TOKENS, (session.window.max_tokens or 2 * MAX_TOKENS) // 2)
         now = self.local_time.format(self.clock.now())
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
+
+    def find_index(self) -> HomeIndex | None:
+        """Return the index of the home; None without a home, or if the home is unavailable."""
+        with suppress(HomeUnavailable):
+            return None if self.home is None else self.home.index
+        return None
 
     async def clean_result(self, owner: str, result: Any) -> Any:
         """Return the result of a tool as JSON values without secrets; other objects become text."""

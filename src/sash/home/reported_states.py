@@ -68,9 +68,10 @@ def _compare(index: HomeIndex, text: str, wording: _Wording) -> Iterator[bool]:
     named = [
         (entity, state)
         for entity, state in named
-        if state in wording.states | wording.opposites and _is_named(entity, words)
+        if state in wording.states | wording.opposites
+        and contain_name(words, entity.id, entity.name, *entity.aliases)
     ]
-    of_kind = [(entity, state) for entity, state in named if words & _kinds(entity)]
+    of_kind = [(entity, state) for entity, state in named if words & _kinds(entity.id)]
     for _, state in of_kind or named:
         yield state in wording.states
 
@@ -83,16 +84,12 @@ def _read(index: HomeIndex, entity: Entity) -> str:
     return state
 
 
-def _kinds(entity: Entity) -> frozenset[str]:
+def _kinds(entity_id: str) -> frozenset[str]:
     """Return the words for the kind of an entity: "light" and "lights"."""
-    words = split_words(entity.domain.replace("_", " "))
+    words = split_words(entity_id.partition(".")[0].replace("_", " "))
     return frozenset(words + [f"{word}s" for word in words])
 
 
-def _is_named(entity: Entity, words: frozenset[str]) -> bool:
+def contain_name(words: frozenset[str], entity_id: str, *names: str) -> bool:
     """Return True if the words contain a name of the entity, apart from the word for its kind."""
-    for name in (entity.name, *entity.aliases):
-        own = set(split_words(name)) - _kinds(entity)
-        if own and own <= words:
-            return True
-    return False
+    return any(bool(own := set(split_words(name)) - _kinds(entity_id)) and own <= words for name in names)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sash.ports.model import Answer
+from sash.values.citations import Citation
 from sash.values.sessions import Session
 
 
@@ -46,9 +47,9 @@ class Intents(Protocol):
         """Return an answer or tool calls. Return None to leave the sentence to the model."""
 
 
-def make_local_answer(text: str) -> Answer:
-    """Return an `Answer` with a text that no model wrote."""
-    return Answer(text, local=True)
+def make_local_answer(text: str, citations: tuple[Citation, ...] = ()) -> Answer:
+    """Return an `Answer` with a text that no model wrote, and its sources."""
+    return Answer(text, local=True, citations=citations)
 
 
 def make_local_call(name: str, **arguments: Any) -> Answer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sash.errors import InvalidInput
+from sash.values.citations import Citation
 from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
@@ -92,7 +93,10 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The sum of a model's deltas. `local` is True if Sash answered without a model."""
+    """The sum of a model's deltas. `local` is True if Sash answered without a model.
+
+    `citations` are the sources of a local answer.
+    """
 
     content: str = ""
     tool_calls: tuple[dict[str, Any], ...] = ()
@@ -100,6 +104,7 @@ class Answer:
     usage: Usage = NO_USAGE
     stop_reason: str = "stop"
     local: bool = False
+    citations: tuple[Citation, ...] = ()
 
 
 class Model(Protocol):

@@ -21,7 +21,7 @@ from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.turn.turn_context import TurnContext
 from sash.engine.window_cache import CachedWindow
-from sash.errors import AnswerCutOff, HomeUnavailable, ModelError
+from sash.errors import AnswerCutOff, ModelError
 from sash.home.reported_states import reports_present_state
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
@@ -235,10 +235,7 @@ class Loop:
 
     def _is_so(self, sentence: str) -> bool:
         """Return True if a sentence reports a state that the model was told and that the home has now."""
-        try:
-            index = None if self._parts.home is None else self._parts.home.index
-        except HomeUnavailable:
-            index = None
+        index = self._parts.find_index()
         return index is not None and reports_present_state(index, sentence, self._request.message)
 
     def _stop(self, budget: str) -> Answered:

@@ -13,6 +13,7 @@ from sash.engine.ceiling import find_limits
 from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
+from sash.engine.turn.answer_notes import write_notes
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
@@ -155,12 +156,15 @@ class TurnRunner:
         tag = LOCAL_TAG if answer.local else frozenset()
         change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
         steps = await self.journal.take_unwritten()
+        notes = write_notes(replace(answer, content=text), progress, parts.find_index())
         end = TurnEnd(
             "completed",
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
                 reasoning_summary=reasoning or None,
+                citations=notes.citations,
+                follow_ups=notes.follow_ups,
                 actions=tuple(progress.actions),
                 stopped_by=answered.stopped_by,
             ),
