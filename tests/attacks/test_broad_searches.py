@@ -86,11 +86,11 @@ async def test_a_session_s_search_ignores_the_words_of_other_sessions(service):
     """The best match comes first, also with the filter by session."""
     mine = await service.runtime.start_session(owner="victim")
     other = await service.runtime.start_session(owner="victim")
-    for text in ("lamp " + "and many other words " * 30, "lamp"):
+    for text in ("lamp " + "and many other words " * 30, "the lamp"):
         await service.runtime.record_turn(mine.id, text, owner="victim")
         await service.runtime.record_turn(other.id, text, owner="victim")
     found = await service.search(VICTIM, "lamp", session_id=mine.id)
-    assert [(m.session_id, m.message.text[:5]) for m in found] == [(mine.id, "lamp"), (mine.id, "lamp ")]
+    assert [(m.session_id, m.message.text[:5]) for m in found] == [(mine.id, "the l"), (mine.id, "lamp ")]
 
 
 async def test_one_owner_cannot_take_all_readers_of_the_store(tmp_path):

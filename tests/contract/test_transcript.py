@@ -103,6 +103,15 @@ async def test_search_finds_words_in_the_owner_s_transcripts_only(store, start, 
     assert len(await store.search("bob", "kitchen\0light")) == 1
 
 
+async def test_search_leaves_tool_results_out(store, start, begin):
+    turn = (await begin(await start("ann"))).turn
+    [asked] = said("how is the boiler")
+    [answered] = said("the boiler is cold", role="assistant")
+    result = MessageEntry("tool", '{"boiler": "cold"}', token_count=9, tool_call_id="c")
+    await store.finish(turn.lease, completed(asked, result, answered))
+    assert {m.message.role for m in await store.search("ann", "boiler")} == {"user", "assistant"}
+
+
 async def test_search_finds_the_parts_of_a_name(store, start, begin):
     turn = (await begin(await start())).turn
     await store.finish(turn.lease, completed(*said("light.kitchen_main is on")))

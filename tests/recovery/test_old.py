@@ -17,6 +17,9 @@ def add_new_fields(export):
     session["policy"] = {"approvers": "act"} | session["policy"]
     session["window"] = {"preserve_system": True} | session["window"]
     session["stats"] = {"evicted_messages": 0} | session["stats"]
+    memory = session["memory"]
+    memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
+    memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     for turn in export["continuations"]:
         turn["request"] = {"tags": []} | turn["request"]
         turn["stats"] = turn["stats"] and {"evicted_messages": 0} | turn["stats"]
@@ -40,12 +43,6 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
         tar.extractall(tmp_path, filter="data")
     before = json.loads((tmp_path / "export.json").read_bytes())
     add_new_fields(before)
-    before["session"] = NEW_FIELDS | before["session"]
-    before["session"]["policy"].setdefault("approvers", "act")
-    before["session"]["window"].setdefault("preserve_system", True)
-    memory = before["session"]["memory"]
-    memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
-    memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     before.pop("signature", None)
     async with runtime(path.name.partition("_")[0], tmp_path / "store", "it is open", "all is well") as sash:
         [session] = (await sash.list_sessions(owner="ann")).items

@@ -17,8 +17,8 @@ WAIT_S = 60
 
 
 @contextmanager
-def program(folder: Path, *arguments, **environment):
-    """Run `sash serve`. Yield the process, its address and its output so far."""
+def program(folder: Path, *arguments, stderr=None, **environment):
+    """Run `sash serve`. Yield the process, its address and its output so far. `stderr` is a file."""
     command = [sys.executable, "-m", "sash", "serve", "--port", "0", "--data", str(folder), *arguments]
     # A full pipe would block the process, so standard error goes to a file.
     with (
@@ -26,7 +26,7 @@ def program(folder: Path, *arguments, **environment):
         running(
             *command,
             stdout=subprocess.PIPE,
-            stderr=complaints,
+            stderr=stderr or complaints,
             cwd=folder.parent,
             env={"HOME": str(folder.parent), "PATH": "/usr/bin:/bin", "COLUMNS": "200", **environment},
         ) as started,

@@ -383,3 +383,17 @@ async def test_a_turn_continues_after_its_client_disconnects(waiting, monkeypatc
     await asyncio.wait_for(gone.wait(), WAIT_S)
     model.go.set()
     assert (await served.wait(sent))["status"] == "completed"
+
+
+async def test_a_search_shows_statements_before_the_question_and_no_tool_results(tmp_path):
+    lines = calling("look"), "The boiler code is 4711.", "The boiler code is 4711, as I said."
+    read_code = tool("look", lambda arguments, context: {"boiler code": "4711"})
+    async with serving(tmp_path, *lines, tools=[read_code]) as served:
+        session_id = await served.start()
+        for message in ("What is it", "boiler code"):
+            await served.wait(await served.send(session_id, message))
+        path = f"/v1/sessions/{session_id}/search"
+        found = (await served.client.get(path, params={"q": "boiler code"})).json()["messages"]
+        assert [m["role"] for m in found] == ["assistant", "assistant", "user"]
+        [best] = (await served.client.get(path, params={"q": "boiler code", "limit": 1})).json()["messages"]
+        assert best["role"] == "assistant"

@@ -1,10 +1,12 @@
 """`sash serve` as a process: its output, its address and its shutdown."""
 
+import json
 import signal
 import socket
 import subprocess
 import sys
 from pathlib import Path
+from urllib.request import Request, urlopen
 
 import pytest
 
@@ -44,6 +46,26 @@ def test_the_transcript_survives_a_kill(tmp_path):
     with program(tmp_path / "data") as (_, address, _):
         messages = ask(address, f"/v1/sessions/{session_id}/messages")["messages"]
         assert messages[0]["content"] == "Remember that the code is 4711"
+
+
+def test_a_debug_log_has_no_conversation_text(tmp_path):
+    with (
+        (tmp_path / "log").open("w+") as log,
+        program(tmp_path / "data", stderr=log, SASH_LOG_LEVEL="debug") as (_, address, _),
+    ):
+        session_id = ask(address, "/v1/sessions", {})["session_id"]
+        message = {"message": "Remember that the treasure is in Xanadupolis"}
+        sent = ask(address, f"/v1/sessions/{session_id}/messages", message)["continuation_id"]
+        ask(address, f"/v1/continuations/{sent}?wait_ms=45000")
+        with urlopen(f"{address}/events/{session_id}?after=0", timeout=WAIT_S) as stream:
+            assert any(b"Xanadupolis" in line for line in stream)
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        call["params"] = {"name": "ha_agent_ask", "arguments": message}
+        headers = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+        with urlopen(Request(f"{address}/mcp", json.dumps(call).encode(), headers), timeout=WAIT_S) as answer:
+            answer.read()
+        log.seek(0)
+        assert "xanadupolis" not in log.read().casefold()
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])

@@ -18,6 +18,7 @@ def test_listed_models_have_prices_and_limits():
     assert catalog.context_window("gpt-4o-mini") == 128_000
     assert catalog.context_window("gpt-4.1") >= 1_000_000
     assert catalog.context_window("gemini-2.5-pro") == 1_048_576
+    assert catalog.context_window("google/gemini-1.5-pro-002") == 2_097_152
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-mini", "gpt-4o-mini-2024-07-18"])

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from sash.engine.grounding import claim, is_question
+from sash.engine.grounding import asks_for_text, claim, is_question
 
 LIES = [
     "I've turned on the kitchen light.",
@@ -82,6 +82,11 @@ HONEST = [
     "Das Fenster wurde nicht geschlossen.",
     "Die Heizung wurde von der Automatik eingeschaltet.",
     "Ich habe das Licht gestern eingeschaltet.",
+    'You said: "I have turned on the heating."',
+    "You said: 'I've turned on the heating.'",
+    "You wrote that I turned off the alarm.",
+    "Der letzte Satz war: „Ich habe das Licht eingeschaltet.“",
+    "The note says:\n> I have turned on the light.",
 ]
 
 
@@ -135,8 +140,42 @@ def test_these_request(message):
     assert not is_question(message)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Tell me a short story about a robot",
+        "Write me a bedtime story",
+        "Please translate: ich habe das Licht eingeschaltet",
+        "Repeat my last sentence",
+        "Erzähl mir eine Gutenachtgeschichte",
+        "Raconte-moi une histoire",
+    ],
+)
+def test_these_ask_for_a_text(message):
+    assert asks_for_text(message)
+
+
+@pytest.mark.parametrize(
+    "message", ["Turn on the light", "Write milk on the list", "Play a song", "Send an email to Bob"]
+)
+def test_these_ask_for_an_action(message):
+    assert not asks_for_text(message)
+
+
+def test_a_quoted_answer_is_still_a_claim():
+    assert claim('"I have turned on the light."')
+    assert claim('I have turned on the "big" light.')
+
+
+def test_a_true_state_may_be_reported_without_a_look():
+    assert claim("The front door is locked now.", is_so=lambda sentence: True) is None
+    assert claim("I have locked the front door.", is_so=lambda sentence: True)
+
+
 def test_a_long_answer_is_read_in_no_time():
     started = time.process_time()
+    for text in ('"', "'", " 'a", "tell "):
+        assert claim(text * 100_000) is None and not asks_for_text(text * 100_000)
     for text in ("ich habe ", "I have ", "wurde ", "ik heb "):
         assert claim(text * 100_000) is None
     assert time.process_time() - started < 2

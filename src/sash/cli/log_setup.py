@@ -17,10 +17,15 @@ class RedactingFormatter(logging.Formatter):
 
 
 def log_to_stderr(settings: Settings) -> None:
-    """Log to standard error at the level of the settings."""
+    """Log to standard error at the level of the settings.
+
+    At debug level other libraries log whole messages and model requests. So they log at info level or above.
+    """
     handler = logging.StreamHandler()
     handler.setFormatter(RedactingFormatter(LOG_FORMAT))
-    logging.basicConfig(level=settings.log_level.upper(), handlers=[handler])
+    level = logging.getLevelNamesMapping()[settings.log_level.upper()]
+    logging.basicConfig(level=max(level, logging.INFO), handlers=[handler])
+    logging.getLogger("sash").setLevel(level)
 
 
 def log_if_configured(loaded: LoadedSettings) -> Settings:

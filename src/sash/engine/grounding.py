@@ -1,10 +1,12 @@
 """Finds answers that claim an action although no tool performed one.
 
 Correcting an honest answer is worse than missing a false one, so only a plain claim counts. Sentences that
-deny, ask, suppose or speak of another time do not count. An answer to a question is never corrected.
+deny, ask, suppose or speak of another time do not count. Quotations do not count either. An answer to a
+question, and a text that the user asked for, is never corrected.
 """
 
 import re
+from collections.abc import Callable
 from typing import NamedTuple
 
 
@@ -87,7 +89,27 @@ _not_now = re.compile(
     re.I,
 )
 _supposed = re.compile(
-    r"\b(?:could|would|might|if|when|once|unless|after|wenn|falls|sobald|nachdem|si|quand|cuando|se|quando|als)\b",
+    r"\b(?:could|would|might|if|when|once|unless|after|wenn|falls|sobald|nachdem|si|quand|cuando|se|quando|als"
+    r"|(?:you|he|she|they) (?:said|told|wrote)|du (?:sagtest|schriebst)|du hast (?:gesagt|geschrieben)|tu as dit"
+    r"|dijiste|hai detto|je zei)\b",
+    re.I,
+)
+# A quotation tells the words of another text. A line that begins with ">" is one in Markdown.
+_quotation = re.compile(
+    r"\"[^\"\n]{1,800}\"|[“„][^“”\n]{1,800}[“”]|«[^»\n]{1,800}»|(?<!\w)['‘][^\n]{1,800}?['’](?!\w)|^\s*>.*$",
+    re.M,
+)
+
+# Requests for a text: a story, a translation, a repetition. The text may tell of actions that nobody took.
+_text_request = re.compile(
+    r"\b(?:tell|write|compose|invent|make up|draft|give|recite|continue|erz(?:ä|ae)hl\w*|schreib\w*|dichte|erfinde"
+    r"|raconte\w*|écris|écrivez|cuenta\w*|escribe\w*|racconta\w*|scrivi\w*|vertel|schrijf)\b[^.!?\n]{0,60}"
+    r"\b(?:\w*story|stories|tales?|poems?|jokes?|novel|letter|e-?mail|song|essay|dialogue|haiku|limerick|fable|chapter"
+    r"|sentences?|\w*geschichte|märchen|gedicht|witz|brief|lied|roman|satz|histoire|conte|poème|blague|lettre"
+    r"|chanson|historia|cuento|poema|chiste|carta|canción|storia|racconto|poesia|barzelletta|lettera|verhaal"
+    r"|sprookje|grap)\b"
+    r"|^\W*(?:please\W+|bitte\W+)?(?:translate|repeat|quote|pretend|imagine|role-?play|übersetze?|wiederhole?|traduis"
+    r"|répète|traduce|repite|traduci|ripeti|vertaal|herhaal)\b",
     re.I,
 )
 
@@ -109,23 +131,41 @@ def is_question(message: str) -> bool:
 
     Only the beginning and the end of a long message are read.
     """
-    if len(message) > _MAX_CHARS:
-        message = message[: _MAX_CHARS // 2] + message[-_MAX_CHARS // 2 :]
+    message = _shorten(message)
     return bool(_question.search(message)) and not _request.search(message)
 
 
-def claim(answer: str, *, looked: bool = False) -> str | None:
+def asks_for_text(message: str) -> bool:
+    """Return True if a message asks for a story, a translation or another text, and not for an action.
+
+    Only the beginning and the end of a long message are read.
+    """
+    return bool(_text_request.search(_shorten(message)))
+
+
+def claim(
+    answer: str, *, looked: bool = False, is_so: Callable[[str], bool] = lambda sentence: False
+) -> str | None:
     """Return a correction in the answer's language if the answer claims an action, else None.
 
     After a tool call (`looked`) an answer may report a state; it may never report an action that did not
-    happen.
+    happen. Without a tool call, `is_so` returns True for a sentence that reports a state which the home has.
     """
-    for match in _sentence.finditer(answer[:_MAX_CHARS]):
+    unquoted = _quotation.sub("…", answer[:_MAX_CHARS])
+    if not unquoted.strip(" …\n"):
+        unquoted = answer[:_MAX_CHARS]
+    for match in _sentence.finditer(unquoted):
         sentence = match.group().strip()
         if sentence.endswith("?") or _not_now.search(sentence):
             continue
         for done, done_or_state, language in _patterns:
             found = (done if looked else done_or_state).search(sentence)
-            if found and not _supposed.search(sentence[: found.start()]):
+            if not found or _supposed.search(sentence[: found.start()]):
+                continue
+            if looked or done.search(sentence) or not is_so(sentence):
                 return language.nothing_done
     return None
+
+
+def _shorten(message: str) -> str:
+    return message if len(message) <= _MAX_CHARS else message[: _MAX_CHARS // 2] + message[-_MAX_CHARS // 2 :]

@@ -17,6 +17,7 @@ from sash.engine.rendering import MessageRenderer
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.errors import HomeUnavailable
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, describe_pinned, write_briefing
+from sash.home.index import HomeIndex
 from sash.home.live_home import LiveHome
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
@@ -89,6 +90,12 @@ class Parts:
         with suppress(HomeUnavailable):
             return describe_pinned(self.home.index, pinned)
         return ""
+
+    def find_index(self) -> HomeIndex | None:
+        """Return the index of the home; None without a home, or if the home is unavailable."""
+        with suppress(HomeUnavailable):
+            return None if self.home is None else self.home.index
+        return None
 
     async def clean_result(self, owner: str, result: Any) -> Any:
         """Return the result of a tool as JSON values without secrets; other objects become text."""

@@ -31,6 +31,9 @@ EMBED_TIMEOUT_S = 3.0
 # A turn is similar to the question if its similarity is this many standard deviations above the mean.
 STANDS_OUT = 2.0
 FEWEST_VECTORS = 8
+# A search reads this many messages more than it returns, to put the questions among them last.
+MAX_REPEATED_QUESTIONS = 20
+MAX_QUESTION_CHARS = 1000
 
 _logger = logging.getLogger(__name__)
 
@@ -264,6 +267,15 @@ def _repeats_question(hit: StoredMessage, asked: Sequence[str]) -> bool:
         return False
     said = set(extract_stems(hit.message.text))
     return len(said.intersection(asked)) >= SAME * len(said.union(asked))
+
+
+def repeats_query(hit: StoredMessage, query: str) -> bool:
+    """Return True if a message is a question of the user that has only the words of the query."""
+    text = hit.message.text[:MAX_QUESTION_CHARS]
+    if hit.message.role != "user":
+        return False
+    said, asked = split_words(text), split_words(query)
+    return said == asked or (text.rstrip().endswith("?") and {*said} <= {*asked})
 
 
 def _count_stems(texts: dict[int, list[str]], stems: Iterable[str]) -> dict[int, Counter[str]]:

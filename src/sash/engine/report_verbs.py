@@ -93,7 +93,11 @@ class ReportVerbs(SessionVerbs):
         return self._parts.windows.sum_windows()
 
     async def statistics(self, *, owner: str = DEFAULT_OWNER, days: int = STATISTICS_DAYS) -> dict[str, Any]:
-        """Return the counts and costs of the owner's turns: in all, today, and for each of the last days."""
+        """Return the counts and costs of the owner's turns: in all, today, and for each of the last days.
+
+        The total is the sum of the sessions, and at least the sum of the last days. The days also count
+        turns that have not ended, and the money of deleted turns, which no session has.
+        """
         if check_limit("days", days) > MAX_DAYS:
             raise InvalidInput(f"days must be at most {MAX_DAYS}, got {days}")
         parts = self._parts
@@ -107,9 +111,13 @@ class ReportVerbs(SessionVerbs):
                 break
         today = parts.local_time.today()
         by_day = {(today - timedelta(days=n)).date().isoformat(): Stats() for n in range(days)}
-        for ended_at, stats in await parts.store.turn_stats(owner, today - timedelta(days=days - 1)):
+        since, recent = today - timedelta(days=max(days, STATISTICS_DAYS) - 1), Stats()
+        for ended_at, stats in await parts.store.turn_stats(owner, since):
+            recent += stats
             day = ended_at.astimezone(today.tzinfo).date().isoformat()
-            by_day[day] = by_day.get(day, Stats()) + stats
+            if day in by_day:
+                by_day[day] += stats
+        total = total.at_least(recent)
         return {
             "sessions": sessions,
             **summary(total),

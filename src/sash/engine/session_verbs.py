@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any, Unpack
 
 from sash.engine.ceiling import check_request, restrict
@@ -12,6 +13,7 @@ from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.memory_tools import drop_summary
 from sash.engine.notes import clean_preferences, read_owner_notes
 from sash.engine.parts import Parts
+from sash.engine.recall import MAX_REPEATED_QUESTIONS, repeats_query
 from sash.engine.redaction import clean_label, clean_object
 from sash.engine.session_export import write_export
 from sash.engine.session_fork import DigestRules, copy_bundle
@@ -438,14 +440,20 @@ class SessionVerbs:
     async def search(
         self, query: str, *, owner: str = DEFAULT_OWNER, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages by their words, best first, in one session or in all sessions of the owner."""
+        """Find messages by their words, best first, in one session or in all sessions of the owner.
+
+        Tool results are left out. Questions that repeat the query come last.
+        """
         if session_id is not None:
             await self.get_session(session_id, owner=owner)
         check_limit("limit", limit)
         words = " ".join(dict.fromkeys(check_label("query", query).split()))
         if words.count(" ") >= MAX_SEARCH_WORDS:
             raise InvalidInput(f"a search may have at most {MAX_SEARCH_WORDS} words: search for fewer")
-        return await self._parts.store.search(owner, words, session_id=session_id, limit=limit)
+        found = await self._parts.store.search(
+            owner, words, session_id=session_id, limit=limit + MAX_REPEATED_QUESTIONS
+        )
+        return sorted(found, key=partial(repeats_query, query=query))[:limit]
 
     async def get_artifact(self, artifact_id: str, *, owner: str = DEFAULT_OWNER) -> Artifact:
         """Return a large result by its id. It is stored outside of the transcript."""

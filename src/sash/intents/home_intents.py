@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from sash.errors import HomeUnavailable
+from sash.home.answer_sources import cite_state
 from sash.home.index import HomeIndex
 from sash.intents.commands import COMMANDS, find_shopping_list, plan_calls
 from sash.intents.grammar import MAX_LANGUAGES, Grammar, Interpretation, Slot, find_language, load_grammar
@@ -20,6 +21,7 @@ from sash.intents.vocabulary import Vocabulary
 from sash.ports.home import UNAVAILABLE, Entity
 from sash.ports.intents import LocalCallResult, Utterance, make_local_answer, make_local_calls
 from sash.ports.model import Answer
+from sash.values.citations import MAX_CITATIONS
 from sash.values.clock import Clock
 
 # Longer sentences are left to the model.
@@ -145,7 +147,8 @@ class HomeIntents:
         text = writer.write(interpretation, slots, matched, unmatched)
         if interpretation.response == "all":
             text += _list_unavailable(interpretation, entities, index)
-        return make_local_answer(text, (entity.id for entity in entities))
+        read = (facts.matched or facts.unmatched)[:MAX_CITATIONS]
+        return make_local_answer(text, tuple(cite_state(index, state) for state in read))
 
     async def _load_language(self, language: str, owner: str) -> ReplyWriter:
         """Return the writer of a language. If too many are loaded, drop the one that was not used longest."""

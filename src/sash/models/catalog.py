@@ -10,11 +10,12 @@ from sash.ports.model import Usage
 from sash.values.validation import check_amount, check_limit
 
 OFFLINE = "offline"
+# A context window that `genai-prices` lists wrongly.
+_CORRECTED_WINDOWS = (("gemini-1.5-pro", 2_097_152),)
 # Context windows that `genai-prices` does not list.
 _CONTEXT_WINDOWS = (
     ("gemini-3", 1_048_576),
     ("gemini-2", 1_048_576),
-    ("gemini-1.5-pro", 2_097_152),
     ("gpt-4.1", 1_047_576),
 )
 # Suffixes of routers, as in "qwen3:nitro". Other suffixes, as in "qwen3:8b", are part of the name.
@@ -86,11 +87,17 @@ class Catalog:
             return None
         if (facts := self._known.get(model)) and facts.context_window:
             return facts.context_window
+        name = _strip_router(model)
+        if corrected := _find_window(_CORRECTED_WINDOWS, name):
+            return corrected
         listed = _find_listed(model)
         if listed is not None and listed.model.context_window:
             return int(listed.model.context_window)
-        name = _strip_router(model)
-        return next((size for prefix, size in _CONTEXT_WINDOWS if name.startswith(prefix)), None)
+        return _find_window(_CONTEXT_WINDOWS, name)
+
+
+def _find_window(windows: tuple[tuple[str, int], ...], name: str) -> int | None:
+    return next((size for prefix, size in windows if name.startswith(prefix)), None)
 
 
 def _strip_router(model: str) -> str:

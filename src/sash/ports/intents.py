@@ -1,11 +1,12 @@
 """The intents port: an adapter answers a sentence without a model, calls a tool for it, or declines it."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sash.ports.model import Answer
+from sash.values.citations import Citation
 from sash.values.sessions import Session
 
 
@@ -46,9 +47,9 @@ class Intents(Protocol):
         """Return an answer or tool calls. Return None to leave the sentence to the model."""
 
 
-def make_local_answer(text: str, entity_ids: Iterable[str] = ()) -> Answer:
-    """Return an `Answer` with a text that no model wrote, and the entities that it is about."""
-    return Answer(text, local=True, entity_ids=tuple(entity_ids))
+def make_local_answer(text: str, citations: tuple[Citation, ...] = ()) -> Answer:
+    """Return an `Answer` with a text that no model wrote, and its sources."""
+    return Answer(text, local=True, citations=citations)
 
 
 def make_local_call(name: str, **arguments: Any) -> Answer:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sash.errors import InvalidInput
+from sash.values.citations import Citation
 from sash.values.sessions import ModelConfig
 from sash.values.validation import well_formed
 
@@ -94,7 +95,7 @@ Delta = TextDelta | ReasoningDelta | ToolCallDelta | Usage | Stop
 class Answer:
     """The sum of a model's deltas. `local` is True if Sash answered without a model.
 
-    `entity_ids` are the entities that a local answer is about.
+    `citations` are the sources of a local answer.
     """
 
     content: str = ""
@@ -103,7 +104,7 @@ class Answer:
     usage: Usage = NO_USAGE
     stop_reason: str = "stop"
     local: bool = False
-    entity_ids: tuple[str, ...] = ()
+    citations: tuple[Citation, ...] = ()
 
 
 class Model(Protocol):

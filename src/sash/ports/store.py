@@ -377,7 +377,10 @@ class Store(Protocol):
     async def search(
         self, owner: str, query: str, *, session_id: str | None = None, limit: int = 10
     ) -> list[StoredMessage]:
-        """Find messages with all words of `query`, best match first, in one session or all of the owner's."""
+        """Find messages with all words of `query`, best match first, in one session or all of the owner's.
+
+        Tool results are left out.
+        """
 
     async def put_artifact(self, artifact: Artifact) -> None: ...
 

@@ -320,7 +320,9 @@ def amend(
         raise InvalidInput(message)
     if answer is None or answer.role != "assistant" or answer.tool_calls:
         raise InvalidInput(f"continuation {continuation.id} has no answer that can be amended")
-    response = replace(continuation.response or ContinuationResponse(""), final_message=text)
+    response = replace(
+        continuation.response or ContinuationResponse(""), final_message=text, citations=(), follow_ups=()
+    )
     return AmendChange(
         touch_session(session, now),
         replace(continuation, response=response),

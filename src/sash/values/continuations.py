@@ -1,9 +1,12 @@
 """A continuation: the execution of one turn. Its steps are the journal, in `sash.values.steps`."""
 
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from annotated_types import MaxLen
 
 from sash.values.bounds import Natural, Time
+from sash.values.citations import MAX_CITATIONS, MAX_FOLLOW_UPS, Citation, Text
 from sash.values.sessions import Label, ModelConfig
 from sash.values.stats import Stats
 
@@ -80,12 +83,15 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class ContinuationResponse:
-    """The answer of a turn. `stopped_by` names the budget that ended the turn early."""
+    """The answer of a turn. `stopped_by` names the budget that ended the turn early.
+
+    `citations` are the sources of the answer. `follow_ups` are sentences that the user may send next.
+    """
 
     final_message: str
     reasoning_summary: str | None = None
-    citations: tuple[dict[str, Any], ...] = ()
-    follow_ups: tuple[str, ...] = ()
+    citations: Annotated[tuple[Citation, ...], MaxLen(MAX_CITATIONS)] = ()
+    follow_ups: Annotated[tuple[Text, ...], MaxLen(MAX_FOLLOW_UPS)] = ()
     actions: tuple[Action, ...] = ()
     stopped_by: str | None = None
 

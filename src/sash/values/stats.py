@@ -65,6 +65,17 @@ class Stats:
             self.evicted_messages + other.evicted_messages,
         )
 
+    def at_least(self, other: "Stats") -> "Stats":
+        """Return the larger of both numbers for each field."""
+        larger: dict[str, Any] = {}
+        for name in self.__slots__:
+            one, two = getattr(self, name), getattr(other, name)
+            is_dict = isinstance(one, dict)
+            larger[name] = (
+                two | {k: max(n, two.get(k, 0)) for k, n in one.items()} if is_dict else max(one, two)
+            )
+        return Stats(**larger)
+
     @property
     def total_tokens(self) -> int:
         return self.input_tokens + self.output_tokens

@@ -6,11 +6,13 @@ event has an `event`, an end has a `status`.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Annotated, Any, TypeVar
 
 from pydantic import AfterValidator, GetPydanticSchema, PlainSerializer
 
 from sash.values.bounds import Natural, Time
+from sash.values.citations import TurnCitation
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill
 from sash.values.steps import (
@@ -177,6 +179,25 @@ def _decode_result(detail: Detail) -> ToolResult:
     )
 
 
+def _encode_recalled(recalled: Recalled) -> Detail:
+    detail: Detail = {"query": list(recalled.query), "message_ids": list(recalled.message_ids)}
+    detail["text"] = recalled.text
+    if recalled.turns:
+        detail["turns"] = [
+            {"at": turn.at.isoformat(), "text": turn.text, "message_id": turn.message_id}
+            for turn in recalled.turns
+        ]
+    return detail
+
+
+def _decode_recalled(detail: Detail) -> Recalled:
+    turns = tuple(
+        TurnCitation(datetime.fromisoformat(turn["at"]), turn["text"], turn.get("message_id"))
+        for turn in detail.get("turns", ())
+    )
+    return Recalled(tuple(detail["query"]), tuple(detail["message_ids"]), detail["text"], turns)
+
+
 def _encode_interruption(interrupted: Interrupted) -> Detail:
     detail: Detail = {"event": "interrupted"}
     if interrupted.code is not None:
@@ -198,7 +219,7 @@ _ENCODERS: dict[type, Callable[[Any], Detail]] = {
     Plan: _encode_plan,
     ToolCall: lambda s: {"call_id": s.call_id, "name": s.name, "arguments": s.arguments},
     ToolResult: _encode_result,
-    Recalled: lambda s: {"query": list(s.query), "message_ids": list(s.message_ids), "text": s.text},
+    Recalled: _encode_recalled,
     HomeChanged: lambda s: {"event": "told", "text": s.text},
     AnswerSentBack: lambda s: {"event": "sent_back", "content": s.content, "usage": _encode_bill(s.bill)},
     ApprovalRequested: lambda s: {"event": "approval_requested", **_encode_fields(s)},
@@ -222,7 +243,7 @@ _DECODERS: dict[tuple[StepType, str | None], Callable[[Detail], StepBody]] = {
     ("plan", None): _decode_plan,
     ("tool_call", None): lambda d: ToolCall(d["call_id"], d["name"], d["arguments"]),
     ("tool_result", None): _decode_result,
-    ("retrieval", None): lambda d: Recalled(tuple(d["query"]), tuple(d["message_ids"]), d["text"]),
+    ("retrieval", None): _decode_recalled,
     ("observed_event", "told"): lambda d: HomeChanged(d["text"]),
     ("observed_event", "sent_back"): lambda d: AnswerSentBack(d["content"], _decode_bill(d.get("usage"))),
     ("observed_event", "approval_requested"): lambda d: ApprovalRequested(

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import GetCoreSchemaHandler
 
 from sash.values.bounds import Cost
+from sash.values.citations import TurnCitation
 from sash.values.continuations import Action, ArtifactRef, Status
 from sash.values.stats import Bill, Stats, sum_bills
 
@@ -64,13 +65,17 @@ RESET_RESULT = '{"reset": true}'
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """Evicted messages that this turn shows to the model again, and the words that found them."""
+    """Evicted messages that this turn shows to the model again, and the words that found them.
+
+    `turns` are the turns of these messages, with their times.
+    """
 
     type: ClassVar[StepType] = "retrieval"
 
     query: tuple[str, ...]
     message_ids: tuple[str, ...]
     text: str
+    turns: tuple[TurnCitation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

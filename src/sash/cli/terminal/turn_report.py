@@ -5,6 +5,7 @@ import typer
 from sash.app.schemas import ContinuationShown
 from sash.cli.exit_codes import turn_exit_code
 from sash.cli.terminal.approval_question import describe_call
+from sash.cli.terminal.citation_lines import list_note_lines
 from sash.cli.terminal.console import make_console, print_json, print_text, strip_controls
 from sash.values.codec import adapter
 from sash.values.steps import Interrupted
@@ -16,6 +17,9 @@ def report_turn(turn: ContinuationShown, *, as_json: bool) -> int:
         print_json(adapter(ContinuationShown).dump_python(turn, mode="json"))
     elif turn.response is not None:
         typer.echo(strip_controls(turn.response.final_message))
+        err = make_console(stderr=True)
+        for line in list_note_lines(turn.response):
+            print_text(err, line, "dim")
     interruption = _last_interruption(turn)
     _explain(turn, interruption)
     error_code = turn.error.code if turn.error is not None else interruption.code

@@ -10,6 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from sash.app.schemas import ContinuationShown
+from sash.cli.terminal.citation_lines import list_note_lines
 from sash.cli.terminal.console import one_line, pick_symbol, strip_controls
 from sash.cli.terminal.tables import format_cost
 from sash.values.continuations import Action
@@ -141,6 +142,9 @@ class TurnView:
             style = "red" if turn.status == "failed" else "yellow"
             self._console.print(Text(strip_controls(words), style=style), soft_wrap=True)
         self.show_actions(turn)
+        if turn.response is not None:
+            for line in list_note_lines(turn.response):
+                self._console.print(Text(f"  {line}", style="dim"), soft_wrap=True)
         if turn.stats is not None:
             self._console.print(Text(f"  {_describe_cost(turn)}", style="dim"), soft_wrap=True)
 

@@ -14,7 +14,7 @@ from sash.engine.budget import BudgetReached, TurnBudget
 from sash.engine.ceiling import LimitsInForce
 from sash.engine.context import Context
 from sash.engine.foreign_code import run_foreign
-from sash.engine.grounding import claim, is_question
+from sash.engine.grounding import asks_for_text, claim, is_question
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact, redact_json
 from sash.engine.turn.journal import Journal
@@ -23,6 +23,7 @@ from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.turn.turn_context import TurnContext
 from sash.engine.window_cache import CachedWindow
 from sash.errors import AnswerCutOff, ModelError
+from sash.home.reported_states import reports_present_state
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer, ModelRequest, collect
 from sash.ports.turns import Turn
@@ -241,14 +242,21 @@ class Loop:
         If the runtime has no tool that acts, no answer is corrected.
         """
         is_checked = self._limits.policy.grounded_answers and self._parts.tools.can_act and not answer.local
-        if not is_checked or self._progress.has_acted or is_question(self._request.message):
+        message = self._request.message
+        if not is_checked or self._progress.has_acted or is_question(message) or asks_for_text(message):
             return None
-        correction = claim(answer.content, looked=self._progress.tool_calls > 0)
+        looked = self._progress.tool_calls > 0
+        correction = claim(answer.content, looked=looked, is_so=self._is_so)
         tried = [
             f"{action.name}: {'no effect seen' if action.verified is False else action.outcome}"
             for action in self._progress.actions
         ]
         return f"{correction} ({'; '.join(tried)})" if correction and tried else correction
+
+    def _is_so(self, sentence: str) -> bool:
+        """Return True if a sentence reports a state that the model was told and that the home has now."""
+        index = self._parts.find_index()
+        return index is not None and reports_present_state(index, sentence, self._request.message)
 
     def _stop(self, budget: str) -> Answered:
         """Return a final answer that names the reached budget, with what the model has said so far."""

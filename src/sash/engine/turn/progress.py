@@ -8,6 +8,7 @@ from typing import Any
 
 from sash.ports.prompt import prepend_context
 from sash.ports.tools import ActionOutcome
+from sash.values.citations import TurnCitation
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.stats import Bill, Stats, sum_bills
 from sash.values.steps import (
@@ -72,6 +73,7 @@ class Progress:
 
     messages: list[dict[str, Any]] = field(default_factory=list)
     recalled: str | None = None
+    recalled_turns: tuple[TurnCitation, ...] = ()
     home_changes: str = ""
     sent_back: str | None = None
     sent_back_index: int = 0
@@ -188,8 +190,8 @@ class Progress:
                 self.open_calls[call_id] = call
             case ToolResult():
                 self._apply_result(body)
-            case Recalled(text=text):
-                self.recalled = text
+            case Recalled(text=text, turns=turns):
+                self.recalled, self.recalled_turns = text, turns
             case HomeChanged(text):
                 question, self.home_changes = self.messages[0], text
                 self.messages[0] = question | {"content": prepend_context(text, question["content"])}

@@ -13,6 +13,7 @@ from sash.engine.ceiling import find_limits
 from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact
+from sash.engine.turn.answer_notes import write_notes
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
@@ -24,6 +25,7 @@ from sash.memory.digest import build_digest
 from sash.memory.window import Eviction
 from sash.memory.window_log import log_evictions, log_window
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
+from sash.values.citations import EntityCitation
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
 from sash.values.messages import LOCAL_TAG, MessageEntry, built_in_tags, turns
 from sash.values.sessions import Session
@@ -155,17 +157,21 @@ class TurnRunner:
         text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, answer.entity_ids)
+        read = [source.entity_id for source in answer.citations if isinstance(source, EntityCitation)]
+        tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, read)
         change = await add_messages(
             parts, turn.session, window, turn.continuation, messages, tags, is_reset=progress.has_reset
         )
         steps = await self.journal.take_unwritten()
+        notes = write_notes(replace(answer, content=text), progress, parts.find_index())
         end = TurnEnd(
             "completed",
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
             ContinuationResponse(
                 text,
                 reasoning_summary=reasoning or None,
+                citations=notes.citations,
+                follow_ups=notes.follow_ups,
                 actions=tuple(progress.actions),
                 stopped_by=answered.stopped_by,
             ),

@@ -6,7 +6,7 @@ from datetime import timedelta
 from sash.engine.context import Context, hints_text
 from sash.engine.notes import read_owner_notes
 from sash.engine.parts import Parts
-from sash.engine.recall import find_missing, recall_rare, render
+from sash.engine.recall import RecalledTurn, find_missing, recall_rare, render
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
@@ -15,6 +15,7 @@ from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
 from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import extract_stems
 from sash.ports.turns import Turn
+from sash.values.citations import MAX_TEXT_CHARS, TurnCitation, shorten
 from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
 
@@ -134,4 +135,15 @@ class TurnContext:
         if text:
             message_ids = tuple(m.message.id for turn in shown for m in turn.messages)
             text = f"From earlier in this conversation, word for word:\n{text}"
-            self._journal.write(Recalled(tuple(unknown), message_ids, text))
+            turns = tuple(_cite_turn(turn) for turn in shown)
+            self._journal.write(Recalled(tuple(unknown), message_ids, text, turns))
+
+
+def _cite_turn(turn: RecalledTurn) -> TurnCitation:
+    """Return a recalled turn as a source: its time, and the first words of its messages."""
+    said = [
+        stored.message for stored in turn.messages if stored.message.role != "tool" and stored.message.text
+    ]
+    first = turn.messages[0].message
+    text = " / ".join(message.text[:MAX_TEXT_CHARS] for message in said)
+    return TurnCitation(first.timestamp, shorten(text), first.id)

@@ -68,6 +68,8 @@ def compose_answer(given: AnswerInput, phrases: Phrases) -> str:
         return phrases.cannot_see_media
     if sentence.kind == "help":
         return phrases.help
+    if sentence.kind == "permission":
+        return phrases.how_to_allow
     if sentence.kind == "time" and given.time:
         return _describe_time(given.time, phrases)
     if sentence.kind != "order" and has_recalled(given.outputs) and not _has_found(sentence, outputs):

@@ -20,6 +20,7 @@ class Phrases:
     cannot_answer: str
     cannot_see_media: str
     help: str
+    how_to_allow: str
     current_time: str
     weekdays: tuple[str, ...]
     weekday_length: int
@@ -93,6 +94,10 @@ ENGLISH = Phrases(
         "- “What is wrong with the bedroom light?”, “Were there any errors today?”\n"
         "- “Remember that …”, “What did I say about …?”\n"
         "To talk freely, configure a model and its key."
+    ),
+    how_to_allow=(
+        "Turn on `allow_actuation` in the settings of the server (`SASH_ALLOW_ACTUATION=true`) and in the "
+        "policy of the session, and add the service to `allowlisted_services`."
     ),
     current_time="It is {day}, {time}.",
     weekdays=("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
@@ -169,6 +174,10 @@ GERMAN = Phrases(
         "- „Was ist mit dem Schlafzimmerlicht los?“, „Gab es heute Fehler?“\n"
         "- „Merk dir, dass …“, „Was habe ich über … gesagt?“\n"
         "Für freie Gespräche: ein Modell und seinen Schlüssel einrichten."
+    ),
+    how_to_allow=(
+        "Schalte `allow_actuation` in den Einstellungen des Servers (`SASH_ALLOW_ACTUATION=true`) und in der "
+        "Richtlinie der Sitzung ein, und nimm den Dienst in `allowlisted_services` auf."
     ),
     current_time="Es ist {day}, {time}.",
     weekdays=("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"),

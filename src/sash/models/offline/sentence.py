@@ -9,6 +9,7 @@ from sash.memory.words import extract_keywords, normalize, split_words
 Kind = Literal[
     "recall",
     "help",
+    "permission",
     "time",
     "unavailable",
     "batteries",
@@ -49,6 +50,10 @@ _ASKS_ABOUT_EARLIER = re.compile(
 _ASKS_FOR_HELP = re.compile(
     r"\A\W*+(?:help|help me|\?+|hilfe|hilf mir|what can (?:you do|i (?:say|ask|do))(?: here)?"
     r"|was (?:kannst du|kann ich (?:sagen|fragen|tun)))\W*",
+    re.I,
+)
+_ASKS_FOR_PERMISSION = re.compile(
+    r"\bhow (?:do|can) (?:i|we) (?:allow|let) you (?:to )?(?:control|switch|use)\b|\bwie erlaube ich dir\b",
     re.I,
 )
 _ASKS_FOR_TIME = re.compile(
@@ -310,6 +315,7 @@ _RULES: tuple[Rule, ...] = (
     _parse_recall,
     _parse_taste,
     _parse_help,
+    _match("permission", _ASKS_FOR_PERMISSION),
     _parse_time,
     _parse_unavailable,
     _parse_batteries,

@@ -323,7 +323,7 @@ class Ledgers:
             for ledger in self._all_ledgers()
             if ledger.session.owner == owner and session_id in (None, ledger.session.id)
             for position, message in enumerate(ledger.transcript, 1)
-            if wanted and wanted <= set(split_words(message.text))
+            if message.role != "tool" and wanted and wanted <= set(split_words(message.text))
         ]
         return sorted(found, key=lambda stored: stored.message.timestamp, reverse=True)[:limit]
 

@@ -415,6 +415,7 @@ SELECT s.id, m.position, m.continuation_id, m.body, m.position >= c.window_from
 FROM said JOIN messages AS m ON m.row = said.rowid JOIN sessions AS s ON s.key = m.session
     JOIN cuts AS c ON c.session = m.session
 WHERE said MATCH :words AND rank MATCH 'bm25(0.0, 1.0)' AND s.owner = :owner
+    AND iif(json_valid(m.body), json_extract(m.body, '$.role') <> 'tool', 1)
 ORDER BY rank LIMIT :limit;
 
 -- name: recall

@@ -1,0 +1,36 @@
+"""The sources of an answer and the next steps after it, as lines for a terminal."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from sash.cli.terminal.console import one_line
+from sash.values.citations import Citation, EntityCitation, HistoryCitation, LogCitation, TurnCitation
+from sash.values.continuations import ContinuationResponse
+
+MAX_LINE_CHARS = 160
+
+
+def list_note_lines(response: ContinuationResponse) -> Iterator[str]:
+    """Yield one line for each citation, and one for each follow-up."""
+    for citation in response.citations:
+        yield one_line(f"from: {describe_citation(citation)}", MAX_LINE_CHARS)
+    for sentence in response.follow_ups:
+        yield one_line(f"next: {sentence}", MAX_LINE_CHARS)
+
+
+def describe_citation(citation: Citation) -> str:
+    """Return a citation in words, with times in the time zone of the terminal."""
+    match citation:
+        case EntityCitation(entity_id, name, state, unit, at):
+            since = f", since {_format(at)}" if at else ""
+            return f"{name} ({entity_id}): {state}{' ' if unit else ''}{unit}{since}"
+        case HistoryCitation(entity_id, name, start, end):
+            return f"the history of {name} ({entity_id}), {_format(start)} to {_format(end)}"
+        case LogCitation(at, text):
+            return f"the log of {_format(at)}: {text}"
+        case TurnCitation(at, text):
+            return f"what was said on {_format(at)}: {text}"
+
+
+def _format(at: datetime) -> str:
+    return f"{at.astimezone():%Y-%m-%d %H:%M}"

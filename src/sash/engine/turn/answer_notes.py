@@ -1,0 +1,74 @@
+"""The sources of an answer and the next steps after it, found by code in the steps of the turn."""
+
+from dataclasses import dataclass, replace
+
+from sash.engine.redaction import redact
+from sash.engine.turn.progress import Progress
+from sash.home.answer_sources import Result, cite_result, cite_state, is_used, parse_result
+from sash.home.follow_ups import suggest_follow_ups
+from sash.home.index import HomeIndex
+from sash.ports.model import Answer
+from sash.values.citations import MAX_CITATIONS, Citation, EntityCitation, TurnCitation, shorten
+
+# If the answer mentions no source, this many of the last ones are cited.
+MAX_UNMENTIONED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerNotes:
+    """The citations and the follow-ups of a response."""
+
+    citations: tuple[Citation, ...] = ()
+    follow_ups: tuple[str, ...] = ()
+
+
+def write_notes(answer: Answer, progress: Progress, index: HomeIndex | None) -> AnswerNotes:
+    """Return the notes for the answer that ends a turn. `index` is None without a home."""
+    results = [
+        (message["name"], str(message["content"]))
+        for message in progress.messages
+        if message["role"] == "tool"
+    ]
+    read = [*answer.citations, *(c for name, content in results for c in cite_result(name, content))]
+    chosen = _choose([_add_time(citation, index) for citation in read], answer, progress)
+    parsed: list[tuple[str, Result]] = [(name, parse_result(content)) for name, content in results]
+    denied = {action.call_id for action in progress.actions if action.outcome == "denied"}
+    denials = [
+        str(m["content"]) for m in progress.messages if m["role"] == "tool" and m["tool_call_id"] in denied
+    ]
+    language = index.language if index is not None else "en"
+    follow_ups = suggest_follow_ups(language, parsed, progress.actions, chosen, denials)
+    return AnswerNotes(tuple(map(_redact, chosen)), tuple(map(redact, follow_ups)))
+
+
+def _choose(read: list[Citation], answer: Answer, progress: Progress) -> list[Citation]:
+    """Return the sources that the answer mentions, or else the last few that were read."""
+    latest = {_key(citation): citation for citation in read}
+    recalled = [turn for turn in progress.recalled_turns if is_used(turn, answer.content)]
+    found = list(latest.values())
+    used = [citation for citation in found if is_used(citation, answer.content)]
+    return [*recalled, *(used or found[-MAX_UNMENTIONED:])][:MAX_CITATIONS]
+
+
+def _key(citation: Citation) -> object:
+    """Return the same key for two reads of one entity."""
+    return citation.entity_id if isinstance(citation, EntityCitation) else citation
+
+
+def _add_time(citation: Citation, index: HomeIndex | None) -> Citation:
+    """Return a citation of a state with its time, if the entity still has the state."""
+    if index is None or not isinstance(citation, EntityCitation) or citation.at is not None:
+        return citation
+    state = index.states.get(citation.entity_id)
+    if state is None or shorten(state.state) != citation.state:
+        return citation
+    return cite_state(index, state)
+
+
+def _redact(citation: Citation) -> Citation:
+    match citation:
+        case EntityCitation(name=name, state=state):
+            return replace(citation, name=redact(name), state=redact(state))
+        case TurnCitation(text=text):
+            return replace(citation, text=redact(text))
+    return citation

@@ -1,0 +1,113 @@
+"""Citations and follow-ups of answers, through REST, events, MCP, export and the command line."""
+
+from sash.demo.demo_home import demo_home
+from sash.testing import calling
+from tests.home.small_home import house
+from tests.surfaces.serving import is_final, listen, serving
+from tests.surfaces.speaking import ERAS, talking
+
+DOOR = {"type": "entity", "entity_id": "lock.front_door", "name": "Front door", "state": "locked", "unit": ""}
+
+
+async def ask(served, message, **session):
+    await served.runtime.home.wait_until_ready()
+    session_id = await served.start(**session)
+    return await served.wait(await served.send(session_id, message))
+
+
+def drop_times(citations):
+    return [{k: v for k, v in c.items() if k not in ("at", "start", "end")} for c in citations]
+
+
+async def test_an_answer_cites_the_states_that_it_mentions(tmp_path):
+    read = calling("get_states", entity_ids=["lock.front_door", "light.kitchen_counter"])
+    async with serving(tmp_path, read, "Yes, the front door is locked.", home=house()) as served:
+        shown = await ask(served, "Tell me whether somebody could come in")
+        [cited] = shown["response"]["citations"]
+        assert drop_times([cited]) == [DOOR] and cited["at"] == "2026-01-01T00:00:00Z"
+        session_id = shown["session_id"]
+        events = await listen(served.client, session_id, is_final, params={"after": 0})
+        assert events[-1]["data"]["payload"]["final_response"]["citations"] == [cited]
+        exported = (await served.client.get(f"/v1/sessions/{session_id}/export")).json()
+        assert exported["continuations"][0]["response"]["citations"] == [cited]
+        await served.client.delete(f"/v1/sessions/{session_id}")
+        moved = (await served.client.post("/v1/sessions/import", json=exported)).json()["session_id"]
+        again = (await served.client.get(f"/v1/sessions/{moved}/export")).json()
+        assert again["continuations"][0]["response"]["citations"] == [cited]
+        exported["continuations"][0]["response"]["citations"] = [{"type": "gossip"}]
+        refused = await served.client.post("/v1/sessions/import", json=exported)
+        assert refused.status_code == 422, refused.text
+        exported["continuations"][0]["response"]["citations"] = [cited] * 9
+        refused = await served.client.post("/v1/sessions/import", json=exported)
+        assert refused.status_code == 422, refused.text
+
+
+async def test_a_local_answer_cites_what_it_read(tmp_path):
+    async with serving(tmp_path, "The model was asked.", home=house()) as served:
+        shown = await ask(served, "Is the front door locked?")
+        assert shown["stats"]["local_turns"] == 1
+        assert drop_times(shown["response"]["citations"]) == [DOOR]
+
+
+async def test_histories_log_entries_and_recalled_turns_are_cited(tmp_path):
+    lines = (
+        calling("get_history", entity_ids=["sensor.living_room_temperature"]),
+        calling("get_logbook", limit=5),
+        "It was about 21 degrees.",
+    )
+    async with serving(tmp_path, *lines, home=demo_home()) as served:
+        shown = await ask(served, "Please look into the past of the living room for me")
+        kinds = [c["type"] for c in shown["response"]["citations"]]
+        assert kinds and set(kinds) <= {"history", "log"} and len(kinds) <= 8
+
+
+async def test_an_answer_that_mentions_nothing_cites_the_few_that_were_read(tmp_path):
+    async with serving(tmp_path, calling("search_index", query="light"), "Hm.", home=house()) as served:
+        shown = await ask(served, "Think about the lamps for a while")
+        assert 0 < len(shown["response"]["citations"]) <= 3
+
+
+async def test_a_done_action_can_be_undone_and_a_refused_one_explained(tmp_path):
+    async with serving(tmp_path, "no", home=house()) as served:
+        shown = await ask(served, "turn on the kitchen ceiling")
+        assert shown["response"]["follow_ups"] == ["Undo that"]
+        undone = await served.wait(await served.send(shown["session_id"], "Undo that"))
+        assert undone["response"]["actions"][0]["outcome"] == "done"
+        assert undone["response"]["follow_ups"] == []
+
+
+async def test_a_refused_action_tells_how_to_allow_it(tmp_path):
+    async with serving(tmp_path, "I may not.", home=house(), allow_actuation=False) as served:
+        shown = await ask(served, "turn on the kitchen ceiling")
+        assert shown["response"]["follow_ups"] == ["How do I allow you to control devices?"]
+
+
+def test_the_command_line_shows_sources_and_next_steps(cli):
+    asked = cli("ask", "What is wrong with the bathroom leak sensor?")
+    assert "from: " in asked.stderr and "next: " in asked.stderr
+    for line in [line for line in asked.stderr.splitlines() if line.startswith("next: ")]:
+        follow_up = cli("ask", line.removeprefix("next: "))
+        assert "language model" not in follow_up.stdout
+
+
+async def test_mcp_has_citations_in_its_structured_output_and_its_text(tmp_path):
+    async with serving(tmp_path, "The model was asked.", home=house()) as served:
+        await served.runtime.home.wait_until_ready()
+        async with talking(served.url, ERAS[-1]) as client:
+            result = await client.call_tool("ha_agent_ask", {"message": "Is the front door locked?"})
+        assert drop_times(result.structured_content["response"]["citations"]) == [DOOR]
+        assert "lock.front_door" in result.content[0].text
+
+
+async def test_a_recalled_turn_is_cited_with_its_date(tmp_path):
+    async with serving(tmp_path, "Noted.", "ok", "ok", "The code of the boiler is XK4711.") as served:
+        session_id = await served.start(window={"max_turns": 2})
+        for message in ("The boiler has the code XK4711", "one", "two"):
+            await served.wait(await served.send(session_id, message))
+        shown = await served.wait(await served.send(session_id, "What was the code of the boiler"))
+        [cited] = shown["response"]["citations"]
+        assert cited["type"] == "turn" and "XK4711" in cited["text"] and cited["at"]
+        await served.client.post(f"/v1/sessions/{session_id}/end")
+        exported = (await served.client.get(f"/v1/sessions/{session_id}/export")).json()
+        moved = await served.client.post("/v1/sessions/import", json=exported | {"signature": ""})
+        assert moved.status_code == 201, moved.text
