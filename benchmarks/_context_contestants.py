@@ -32,6 +32,7 @@ from sash.ports.tools import ToolContext, ToolSpec
 from sash.stores.memory import MemoryStore
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FakeClock, ScriptedModel
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import Session, WindowLimits
 
 SASH, TIME_AT_START = "Sash", "Sash, time and state at the start"
@@ -106,8 +107,10 @@ def _record_contexts(runtime: Runtime) -> list[tuple[Context, int]]:
     builder = runtime._parts.contexts  # noqa: SLF001
     build, built = builder.build, []
 
-    def build_and_record(session: Session, window: Window, *rest: Any, **named: Any) -> Context:
-        context = build(session, window, *rest, **named)
+    def build_and_record(
+        session: Session, notes: OwnerNotes, window: Window, *rest: Any, **named: Any
+    ) -> Context:
+        context = build(session, notes, window, *rest, **named)
         built.append((context, window.evicted_count))
         return context
 

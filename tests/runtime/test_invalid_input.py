@@ -79,7 +79,7 @@ async def test_what_does_not_exist_is_said_not_to(run):
         lambda: SessionPolicy(allow_actuation="no"),
         lambda: ModelConfig(temperature="hot"),
         lambda: ModelConfig(name=""),
-        lambda: WindowLimits(max_turns=0),
+        lambda: WindowLimits(max_turns=-1),
     ],
 )
 def test_values_that_would_fail_open_are_refused(make):

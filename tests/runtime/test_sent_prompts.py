@@ -58,7 +58,7 @@ async def talk_about_everything(runtime, model, session, home=None):
     ]
     for n, (sentence, options) in enumerate(sentences):
         if n == 1:
-            await runtime.remember(session.id, "The cat sleeps in the garage.")
+            await runtime.remember("The cat sleeps in the garage.", session_id=session.id)
         if home is not None and n in (2, 3, 4, 7):
             home.set_state("switch.kettle", "on" if n % 2 else "off")
         first = len(model.sent)

@@ -116,3 +116,12 @@ async def test_a_smaller_window_cuts_with_the_next_turn(served):
         "message 4",
         "the last one",
     ]
+
+
+async def test_changes_may_be_in_camel_case(served):
+    at = f"/v1/sessions/{await served.start()}"
+    changed = await served.client.patch(at, json={"budgets": {"maxSteps": 3}, "policy": {"dryRun": True}})
+    assert changed.status_code == 200, changed.text
+    session = (await served.client.get(at)).json()["session"]
+    assert session["budgets"]["max_steps"] == 3 and session["policy"]["dry_run"]
+    assert session["budgets"]["max_tool_calls"] == 16

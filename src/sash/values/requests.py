@@ -4,9 +4,18 @@ from collections.abc import Callable
 from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetJsonSchemaHandler, Strict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    Strict,
+    WithJsonSchema,
+    WrapValidator,
+)
+from pydantic.alias_generators import to_camel
 from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema, core_schema
 
 from sash.errors import InvalidInput
 from sash.values.codec import adapter
@@ -127,12 +136,10 @@ class _SomeFieldsOf:
     def __init__(self, kind: type) -> None:
         self._kind = kind
 
-    def __get_pydantic_core_schema__(self, source: Any, handler: Callable[[Any], CoreSchema]) -> CoreSchema:
-        return core_schema.no_info_wrap_validator_function(self._check, handler(self._kind))
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> Any:
+        return handler.generate_schema(Annotated[self._kind, WrapValidator(self._check)])
 
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
+    def __get_pydantic_json_schema__(self, core: Any, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         """Return the schema of the class without its defaults: a field that is left out stays."""
         schema = adapter(self._kind).json_schema()
         for described in schema["properties"].values():
@@ -141,7 +148,9 @@ class _SomeFieldsOf:
 
     def _check(self, given: Any, validate: Callable[[Any], Any]) -> dict[str, Any]:
         checked: dict[str, Any] = asdict(validate(given))
-        return checked if isinstance(given, self._kind) else {name: checked[name] for name in given}
+        if isinstance(given, self._kind):
+            return checked
+        return {name: value for name, value in checked.items() if name in given or to_camel(name) in given}
 
 
 @validated(
