@@ -5,10 +5,11 @@ import pytest
 from sash.engine.fact_extraction import MAX_FACTS_PER_TURN, choose_facts
 from sash.engine.notes import MAX_NOTES
 from sash.errors import ModelUnreachable
-from sash.models.catalog import Catalog
+from sash.models.offline import OfflineModel
+from sash.ports.model import Usage
 from sash.testing import ScriptedModel
 from sash.values.sessions import Budgets
-from tests.runtime.priced_model import PRICES, PricedModel
+from tests.runtime.priced_model import DEAR, DEAR_MODEL, saying
 from tests.runtime.talk import answer, system_texts, turn
 
 
@@ -40,7 +41,7 @@ async def test_facts_are_found_off_the_turn_s_path_and_paid_by_the_session(run):
 
 
 async def test_nothing_is_extracted_unless_the_operator_wants_it(run):
-    for options in ({"model": extracting("A fact.")}, {"fact_extraction": True}):
+    for options in ({"model": extracting("A fact.")}, {"model": OfflineModel(), "fact_extraction": True}):
         runtime = await run(**options)
         session = await runtime.start_session()
         await turn(runtime, session, "My name is Anna")
@@ -70,13 +71,17 @@ async def test_a_model_that_finds_nothing_adds_nothing(run, line):
     assert await runtime.list_facts() == ()
 
 
-async def test_the_day_s_budget_stops_extraction(run):
-    model = PricedModel(lambda request: "A fact." if is_extraction(request) else "ok")
-    runtime = await run(model=model, fact_extraction=True, catalog=Catalog(PRICES))
-    session = await runtime.start_session(budgets=Budgets(max_cost_per_day_usd=0.0))
-    await turn(runtime, session, "I am Anna")
-    await runtime.wait_for_background()
-    assert await runtime.list_facts() == ()
+async def test_extraction_is_paid_for_and_stops_at_the_day_s_limit(run):
+    model = ScriptedModel(saying("ok", Usage(100, 10, model="dear")))
+    runtime = await run(model=model, fact_extraction=True, catalog=DEAR)
+    session = await runtime.start_session(budgets=Budgets(max_cost_per_day_usd=8.0), model=DEAR_MODEL)
+    for _ in range(30):
+        await turn(runtime, session, "I am Anna")
+        await runtime.wait_for_background()
+    told = await runtime.statistics()
+    assert told["today"]["estimated_cost_usd"] <= 8.0
+    assert told["today"]["estimated_cost_usd"] == pytest.approx(told["estimated_cost_usd"])
+    assert 0 < sum(map(is_extraction, model.requests)) < 30
 
 
 async def test_extraction_stops_at_the_maximum_of_facts(run):
