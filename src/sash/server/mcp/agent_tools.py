@@ -6,7 +6,15 @@ from typing import Annotated, get_type_hints
 
 from pydantic import BeforeValidator, Field, Strict
 
-from sash.app.schemas import Acknowledged, Cancelled, FactList, SessionOver, SessionShown, SessionStarted
+from sash.app.schemas import (
+    Acknowledged,
+    Cancelled,
+    FactList,
+    SessionOver,
+    SessionReset,
+    SessionShown,
+    SessionStarted,
+)
 from sash.errors import ContinuationNotFound
 from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
 from sash.server.mcp.tool import CallContext, Handler, Tool
@@ -283,8 +291,8 @@ async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
     is_destructive=True,
     is_idempotent=True,
 )
-async def reset_session(context: CallContext, session: SessionId) -> SessionShown:
-    return SessionShown(await context.service.reset_session(context.caller, session.session_id))
+async def reset_session(context: CallContext, session: SessionId) -> SessionReset:
+    return SessionReset((await context.service.reset_session(context.caller, session.session_id)).id)
 
 
 @agent_tool(
