@@ -83,7 +83,7 @@ async def test_turns_under_way_count_for_the_day(run):
     waiting, started, go_on = a_tool_that_waits()
     model = ScriptedModel(replace(calling("wait"), usage=USED), saying("Hello."))
     runtime = await run(model=model, tools=[waiting], catalog=DEAR)
-    budgets = Budgets(max_cost_per_day_usd=1.0)
+    budgets = Budgets(max_cost_per_day_usd=0.97)
     sessions = [await runtime.start_session(budgets=budgets, model=DEAR_MODEL) for _ in range(2)]
     sent = await runtime.send_message(sessions[0].id, "go")
     await asyncio.wait_for(started.wait(), 10)

@@ -72,6 +72,8 @@ async def things(served, headers):
     shown = (await ask("GET", f"/v1/continuations/{turn}", params={"wait_ms": WAIT_S * 1000})).json()
     fact = (await ask("POST", f"/v1/sessions/{session}/facts", json={"text": "4711"})).json()["id"]
     pin = (await ask("POST", f"/v1/sessions/{session}/pins", json={"text": "4711"})).json()["id"]
+    own_fact = (await ask("POST", "/v1/facts", json={"text": "4711"})).json()["id"]
+    own_pin = (await ask("POST", "/v1/pins", json={"text": "4711"})).json()["id"]
     added = {"user_message": "4711", "ai_response": "noted"}
     recorded = await ask("POST", "/conversation/turn?conversation_id=home", json=added)
     [artifact] = shown["artifacts"]
@@ -80,6 +82,8 @@ async def things(served, headers):
         "turn": turn,
         "fact": fact,
         "pin": pin,
+        "own_fact": own_fact,
+        "own_pin": own_pin,
         "artifact": artifact["id"],
         "recorded": recorded.json()["turn_id"],
     }
@@ -119,6 +123,7 @@ async def test_every_route_of_the_api_is_in_the_list_of_scopes(served):
     routes = {(method.upper(), path) for path, item in schema["paths"].items() for method in item}
     open_routes = {("GET", "/health"), ("GET", "/ready")}
     names = {"session": "session_id", "turn": "continuation_id", "fact": "fact_id", "pin": "pin_id"}
+    names |= {"own_fact": "fact_id", "own_pin": "pin_id"}
     names |= {"artifact": "artifact_id", "recorded": "turn_id"}
     listed = {
         (method, path.partition("?")[0].format(**{k: "{" + v + "}" for k, v in names.items()}))

@@ -54,6 +54,7 @@ def make_runtime(
         embedder=make_embedder(settings),
         system_prompt=SYSTEM_PROMPT if settings.persona is None else f"{settings.persona}\n{RULES}",
         summaries=settings.summaries,
+        fact_extraction=settings.fact_extraction,
         summary_tokens=settings.summary_tokens,
         retention=Retention(
             settings.session_idle_days,

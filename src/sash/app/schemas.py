@@ -74,6 +74,14 @@ class SessionOver:
 
 
 @dataclass(frozen=True, slots=True)
+class SessionReset:
+    """The window of the session is empty now."""
+
+    session_id: str
+    reset: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Acknowledged:
     """The store has accepted the turn. It is running or queued."""
 

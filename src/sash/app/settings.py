@@ -123,6 +123,8 @@ class Settings:
     system_prompt: str | None = None
     # Let the model summarise evicted messages.
     summaries: bool = False
+    # Let the model find lasting facts in messages, and remember them for the owner.
+    fact_extraction: bool = False
     # The maximum tokens of the digest of evicted turns, and of a summary.
     summary_tokens: Annotated[Whole, Field(ge=32, le=100_000)] = 2000
     # The messages that a model with a small context sees word for word if it answers only one turn.

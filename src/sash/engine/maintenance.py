@@ -1,6 +1,6 @@
-"""Work that follows an eviction, outside of any turn: vectors and summaries of evicted turns.
+"""Work outside of any turn: vectors and summaries of evicted turns, and facts in the user's messages.
 
-Both are optional. If this work fails, the session stays as it is, and the next eviction tries again.
+All of it is optional. If it fails, the session stays as it is. The next eviction tries again.
 """
 
 import asyncio
@@ -9,11 +9,12 @@ from collections import deque
 from collections.abc import Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from sash.engine.budget import Spending
 from sash.engine.ceiling import find_limits
+from sash.engine.fact_extraction import FACT_TOKENS, FactExtractor, ask_for_facts
 from sash.engine.foreign_code import run_foreign
 from sash.engine.recall import group_turns
 from sash.engine.redaction import redact
@@ -45,8 +46,18 @@ SUMMARISE = (
 _logger = logging.getLogger(__name__)
 
 
+class _Written(NamedTuple):
+    """A text of the model, empty if it was cut off, and what it cost."""
+
+    text: str
+    spent: Stats
+
+
 class Maintenance:
-    """Embeds and summarises evicted turns. A summary needs `summaries`, a vector needs an embedder."""
+    """Embeds and summarises evicted turns, and notes facts.
+
+    A summary needs `summaries`, a vector an embedder, and a fact a `fact_extractor`.
+    """
 
     def __init__(
         self,
@@ -58,6 +69,7 @@ class Maintenance:
         summaries: bool,
         summary_tokens: int,
         operator: OperatorLimits,
+        fact_extractor: FactExtractor | None,
     ) -> None:
         self._store = store
         self._model = model
@@ -66,6 +78,7 @@ class Maintenance:
         self._summary_tokens = summary_tokens // PART_FOR_SUMMARY
         self._operator = operator
         self._embedder = embedder
+        self._fact_extractor = fact_extractor
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -77,6 +90,11 @@ class Maintenance:
             self._spawn("vectors", session, self._embed(self._embedder, session))
         if self._summaries and evicted:
             self._spawn("summary", session, self._summarise(session, evicted))
+
+    def after_turn(self, session: Session, message: str) -> None:
+        """Start to look for lasting facts in a user's message, in the background."""
+        if self._fact_extractor is not None:
+            self._spawn("facts", session, self._extract_facts(self._fact_extractor, session, message))
 
     async def close(self) -> None:
         """Cancel the running jobs and wait for their end."""
@@ -149,21 +167,45 @@ class Maintenance:
     async def _summarise(self, stale: Session, evicted: Sequence[MessageEntry]) -> None:
         """Replace the summary and the digest by a new summary of both and of the evicted messages."""
         session = await self._store.get_session(stale.owner, stale.id)
-        messages = _ask_for_summary(session, evicted)
-        config = replace(find_limits(session, self._operator).model, max_output_tokens=self._summary_tokens)
-        if self._spending.has_unknown_cost(config):
+        written = await self._write(session, _ask_for_summary(session, evicted), self._summary_tokens)
+        if written is not None:
+            await self._save(session, redact(written.text), written.spent)
+
+    async def _extract_facts(self, extractor: FactExtractor, stale: Session, message: str) -> None:
+        """Note the lasting facts of a message for the owner. The session pays for the call."""
+        session = await self._store.get_session(stale.owner, stale.id)
+        known = await extractor.list_known(session)
+        written = await self._write(session, ask_for_facts(message[:MAX_CHARS], known), FACT_TOKENS)
+        if written is None:
             return
+
+        def pay(latest: Session) -> Session:
+            return replace(latest, stats=latest.stats + written.spent)
+
+        await change_session(self._store, session.owner, session.id, pay)
+        await extractor.add(session.owner, written.text, known)
+
+    async def _write(
+        self, session: Session, messages: list[dict[str, Any]], max_tokens: int
+    ) -> _Written | None:
+        """Ask the model for a text outside of a turn, and pay for it.
+
+        Return None if the price is unknown or the day's money does not suffice.
+        """
+        config = replace(find_limits(session, self._operator).model, max_output_tokens=max_tokens)
+        if self._spending.has_unknown_cost(config):
+            return None
         names = (config.name or self._model.name, *self._model.names[1:])
         counted = sum(self._spending.counter.count_message(m["content"]) for m in messages)
-        usage, price = Usage(counted, self._summary_tokens), self._spending.catalog.price
+        usage, price = Usage(counted, max_tokens), self._spending.catalog.price
         async with self._reserve(session, max(price(usage, name) or 0.0 for name in names)) as is_allowed:
             if not is_allowed:
-                return
+                return None
             answer = await self._ask_model(session.owner, ModelRequest(messages, [], config), counted)
             spent = sum_bills([self._spending.bill(names[0], answer, counted)])
             await self._store.spend(session.owner, spent.cost_usd)
         is_complete = answer.stop_reason != "length"
-        await self._save(session, redact(answer.content.strip()) if is_complete else "", spent)
+        return _Written(answer.content.strip() if is_complete else "", spent)
 
     async def _ask_model(self, owner: str, request: ModelRequest, counted: int) -> Answer:
         """Return the answer. A call that is stopped or cut off is paid for, as it is in a turn."""

@@ -59,7 +59,7 @@ def memory_tools(
 
     yield ToolSpec(
         RESET_TOOL,
-        "Start over: show no earlier turn of this conversation from now on. Facts and the transcript stay.",
+        "Start over: hide all earlier turns of this conversation. Facts stay.",
         _schema(),
         reset,
         safety="idempotent",

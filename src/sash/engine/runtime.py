@@ -11,6 +11,7 @@ from sash.engine.context import SYSTEM_PROMPT, ContextBuilder
 from sash.engine.detached import detached
 from sash.engine.event_feed import EventFeeds
 from sash.engine.event_hub import PARTIAL_INTERVAL_S, EventHub
+from sash.engine.fact_extraction import FactExtractor
 from sash.engine.local_time import LocalTime
 from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
@@ -80,6 +81,8 @@ class RuntimeOptions(TypedDict, total=False):
     """The household's own words for things."""
     summaries: bool
     """Whether the model summarises evicted turns, outside of any turn. Default: False."""
+    fact_extraction: bool
+    """Whether the model looks for lasting facts in messages, outside of any turn. Default: False."""
     summary_tokens: int
     """The maximum tokens of the digest of evicted turns, and of a summary. Default: 2000."""
     retention: Retention
@@ -133,8 +136,10 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             all_tools += home_tools
         intents = options.get("intents")
         intents = self._default_intents() if intents is None else tuple(intents)
+        has_extraction = options.get("fact_extraction", False) and not isinstance(self.model, OfflineModel)
+        extractor = FactExtractor(store, self._notes) if has_extraction else None
         self._parts = _make_parts(
-            store, model, ToolRegistry.of(all_tools), intents, live_home, clock, ids, options
+            store, model, ToolRegistry.of(all_tools), intents, live_home, clock, ids, extractor, options
         )
         self.defaults = options.get("defaults") or Defaults()
         self._retention = options.get("retention", Retention())
@@ -252,7 +257,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         await self._worker.abandon()
 
     async def wait_for_background(self) -> None:
-        """Wait until no vectors or summaries are being made."""
+        """Wait until no vectors, summaries or facts are being made."""
         await self._parts.maintenance.settled()
 
     async def home_ready(self, *, timeout_s: float | None = None) -> None:
@@ -326,6 +331,7 @@ def _make_parts(
     home: LiveHome | None,
     clock: Clock,
     ids: Ulids,
+    fact_extractor: FactExtractor | None,
     options: RuntimeOptions,
 ) -> Parts:
     catalog, embedder, zone = options.get("catalog"), options.get("embedder"), options.get("time_zone")
@@ -362,6 +368,7 @@ def _make_parts(
             summaries=options.get("summaries", False),
             summary_tokens=summary_tokens,
             operator=operator,
+            fact_extractor=fact_extractor,
         ),
         operator=operator,
         digest_tokens=summary_tokens,

@@ -186,6 +186,8 @@ class TurnRunner:
         if progress.home_changes and window.briefing:
             window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
         cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
+        if progress.has_model_call:
+            parts.maintenance.after_turn(turn.session, turn.continuation.request.message)
 
     async def _give_up(self, error: SashError) -> None:
         """End the turn with an error.

@@ -15,6 +15,7 @@ from sash.app.schemas import (
     MessageList,
     MessageShown,
     SessionOver,
+    SessionReset,
     SessionShown,
     SessionStarted,
 )
@@ -388,8 +389,8 @@ async def end_session(context: CallContext, session: SessionEnd) -> SessionOver:
     is_destructive=True,
     is_idempotent=True,
 )
-async def reset_session(context: CallContext, session: SessionId) -> SessionShown:
-    return SessionShown(await context.service.reset_session(context.caller, session.session_id))
+async def reset_session(context: CallContext, session: SessionId) -> SessionReset:
+    return SessionReset((await context.service.reset_session(context.caller, session.session_id)).id)
 
 
 @agent_tool(

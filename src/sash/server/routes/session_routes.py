@@ -17,6 +17,7 @@ from sash.app.schemas import (
     MessageShown,
     SessionList,
     SessionOver,
+    SessionReset,
     SessionShown,
     SessionStarted,
 )
@@ -157,10 +158,10 @@ async def delete_session(service: Service, caller: CurrentCaller, session_id: Id
     return make_json_response(Erased(1))
 
 
-@router.post("/sessions/{session_id}/reset", name="reset", response_model=SessionShown)
+@router.post("/sessions/{session_id}/reset", name="reset", response_model=SessionReset)
 async def reset_session(service: Service, caller: CurrentCaller, session_id: Id) -> Response:
     """Empty the window, so that the conversation starts over. The transcript, facts and pins stay."""
-    return make_json_response(SessionShown(await service.reset_session(caller, session_id)))
+    return make_json_response(SessionReset((await service.reset_session(caller, session_id)).id))
 
 
 @router.post("/sessions/{session_id}/end", response_model=SessionOver)
