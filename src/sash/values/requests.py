@@ -180,7 +180,8 @@ class SendMessage:
 class Ask:
     """One question, in a session of its own, which is not listed after the answer.
 
-    The session is deleted `continuation_retention_hours` after its end. With `keep` it is an ordinary session: it stays active, and can be continued.
+    The session is deleted `continuation_retention_hours` after its end. With `keep` it is an ordinary
+    session: it stays active, and can be continued.
     """
 
     message: Message
