@@ -166,11 +166,12 @@ async def test_only_a_plain_undo_is_one(live, sentence):
 
 
 async def test_an_action_can_be_undone_after_a_sweep_has_dropped_its_steps(live):
-    runtime = await live("ok")
+    clock = FakeClock()
+    runtime = await live("ok", store=MemoryStore(clock=clock), clock=clock)
     session = await runtime.start_session(policy=FREE)
     done = await turn(runtime, session, "turn on the kitchen ceiling light")
     assert actions(done) == [("call_service", "done", True)]
-    runtime.clock.advance(3 * 24 * 3600)
+    clock.advance(3 * 24 * 3600)
     assert (await runtime.sweep()).steps > 0
     assert (await runtime.await_continuation(done.continuation.id, timeout_s=0)).steps == ()
     result = await turn(runtime, session, "undo that")

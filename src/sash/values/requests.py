@@ -206,9 +206,10 @@ class SendMessage:
 
 @validated(kw_only=True, example={"message": "Is the front door locked?"})
 class Ask:
-    """One question, in a session of its own. The session is not listed, and is deleted after a day or so.
+    """One question, in a session of its own, which is not listed after the answer.
 
-    With `keep` it is an ordinary session: it stays active, and can be continued.
+    The session is deleted `continuation_retention_hours` after its end. With `keep` it is an ordinary
+    session: it stays active, and can be continued.
     """
 
     message: Message

@@ -116,7 +116,8 @@ async def test_tools_are_listed_with_schemas_and_hints(house, era):
     assert set(names) == {
         *(f"ha_agent_{verb}" for verb in ("ask", "start_session", "send_message", "await_continuation")),
         *(f"ha_agent_{verb}" for verb in ("cancel", "get_session", "end_session", "resume", "retry")),
-        *(f"ha_agent_{verb}" for verb in ("list_sessions", "approve")),
+        *(f"ha_agent_{verb}" for verb in ("list_sessions", "approve", "update_session")),
+        *(f"ha_agent_{verb}" for verb in ("fork_session", "delete_session")),
         *("search_index", "get_states", "get_history", "get_logbook", "diagnose_entity", "analyze_errors"),
     }
     for one in listed:
@@ -157,6 +158,8 @@ async def test_tool_results_match_their_schemas(house, era):
         await check("ha_agent_cancel", **named)
         shown = await check("ha_agent_get_session", session_id=session_id)
         assert shown["session"]["stats"]["durations"]
+        await check("ha_agent_update_session", session_id=session_id, name="den")
+        copy = await check("ha_agent_fork_session", session_id=session_id)
         listed = await check("ha_agent_list_sessions", limit=1)
         assert len(listed["sessions"]) == 1 and listed["next_cursor"]
         await check("search_index", query="light")
@@ -166,6 +169,7 @@ async def test_tool_results_match_their_schemas(house, era):
         await check("diagnose_entity", entity_id="binary_sensor.bathroom_leak")
         await check("analyze_errors", timeframe="7d")
         await check("ha_agent_end_session", session_id=session_id)
+        await check("ha_agent_delete_session", **copy)
     assert set(schemas) == {"ha_agent_approve", "ha_agent_resume"}
 
 
@@ -174,8 +178,9 @@ async def test_one_question_ends_its_session_with_the_answer(served, era):
     async with talking(served.url, era) as mcp:
         answer = await call(mcp, "ha_agent_ask", message="How warm is it?")
         assert (answer["status"], answer["response"]["final_message"]) == ("completed", "It is 21.5 °C.")
-        listed = await call(mcp, "ha_agent_list_sessions")
-        assert [(one["id"], one["status"]) for one in listed["sessions"]] == [(answer["session_id"], "ended")]
+        assert (await call(mcp, "ha_agent_list_sessions"))["sessions"] == []
+        shown = await call(mcp, "ha_agent_get_session", session_id=answer["session_id"])
+        assert shown["session"]["status"] == "ended"
 
 
 async def test_a_refused_question_leaves_no_session_open(served):
@@ -206,7 +211,7 @@ async def test_sessions_turns_and_artifacts_can_be_read(tmp_path, era):
             assert contents.uri == uri
             return json.loads(contents.text)
 
-        asked = await mcp.call_tool("ha_agent_ask", {"message": "Read it all"})
+        asked = await mcp.call_tool("ha_agent_ask", {"message": "Read it all", "keep": True})
         [link] = [part for part in asked.content if part.type == "resource_link"]
         answer = asked.structured_content
         assert [one["id"] for one in (await read("sash://sessions"))["sessions"]] == [answer["session_id"]]

@@ -73,7 +73,7 @@ async def test_a_question_is_a_task_for_clients_with_the_extension(waiting):
     assert task["result"]["structuredContent"] == plain["structuredContent"]
     assert plain["structuredContent"]["response"]["final_message"] == "Let me see what there is."
     async with asyncio.timeout(WAIT_S):
-        while (await served.client.get("/v1/sessions")).json()["sessions"][0]["status"] != "ended":
+        while (await served.client.get("/v1/sessions")).json()["sessions"]:
             await asyncio.sleep(0.01)
 
 
