@@ -8,7 +8,7 @@ import pytest
 
 from sash.errors import HomeError, HomeUnauthorized, HomeUnavailable, InvalidInput, ServiceFailed
 from sash.home.remote.websocket import Timing
-from sash.ports.home import Connected, LayoutChanged, State, StateChanged
+from sash.ports.home import Connected, HourlyStatistics, LayoutChanged, State, StateChanged
 from tests.home.fake_home_assistant import ERROR, LIGHT, TOKEN
 from tests.home.remote_home import at
 
@@ -188,6 +188,7 @@ class TestAsking:
         [
             ("history", lambda home: home.get_history(["light.lamp"], at(1), at(2))),
             ("logbook", lambda home: home.get_logbook(at(1), at(2))),
+            ("recorder", lambda home: home.get_statistics(["light.lamp"], at(1), at(2))),
             ("system log", lambda home: home.get_log()),
         ],
     )
@@ -224,6 +225,22 @@ class TestAsking:
         assert asked["minimal_response"]
         assert not asked["significant_changes_only"]
         assert await home.get_history([], at(1), at(2)) == {}
+
+    async def test_statistics_have_a_row_for_each_hour(self, hub, connect):
+        hub.answers["recorder/statistics_during_period"] = {
+            "sensor.energy": [
+                {"start": 3_600_000, "end": 7_200_000, "sum": 12.5, "change": 0.5, "mean": None}
+            ]
+        }
+        home, _ = await connect(hub.url)
+        found = await home.get_statistics(["sensor.energy", "sensor.none"], at(3600), at(7200))
+        assert found == {
+            "sensor.energy": [HourlyStatistics(at(3600), sum=12.5, change=0.5)],
+            "sensor.none": [],
+        }
+        asked = hub.asked[-1]
+        assert (asked["period"], asked["statistic_ids"]) == ("hour", ["sensor.energy", "sensor.none"])
+        assert await home.get_statistics([], at(1), at(2)) == {}
 
     async def test_the_logbook_says_what_happened_and_why(self, hub, connect):
         hub.states["person.ada"] = {"s": "home", "a": {"friendly_name": "Ada L.", "user_id": "u2"}, "lc": 1.0}

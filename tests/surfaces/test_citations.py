@@ -102,7 +102,7 @@ async def test_mcp_has_citations_in_its_structured_output_and_its_text(tmp_path)
 async def test_a_recalled_turn_is_cited_with_its_date(tmp_path):
     async with serving(tmp_path, "Noted.", "ok", "ok", "The code of the boiler is XK4711.") as served:
         session_id = await served.start(window={"max_turns": 2})
-        for message in ("The boiler has the code XK4711", "one", "two"):
+        for message in ("Anna says that the boiler in the cellar has the code XK4711", "one", "two"):
             await served.wait(await served.send(session_id, message))
         shown = await served.wait(await served.send(session_id, "What was the code of the boiler"))
         [cited] = shown["response"]["citations"]

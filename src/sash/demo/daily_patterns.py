@@ -8,7 +8,7 @@ key change at the same times.
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from random import Random
 
 DAY_S = 86_400
@@ -78,6 +78,41 @@ def make_load(base_watts: float, *loads: tuple[float, float, float]) -> DailyPat
         return (base_watts + running) * wavering
 
     return make_samples(value, 300)
+
+
+def make_meter(load: DailyPattern, key: str, first_day: date, first_kwh: float) -> DailyPattern:
+    """Return a pattern of a meter in kWh that counts a load in watts from the first day on, hour by hour.
+
+    `key` is the key of the load. Before the first day the meter stands still.
+    """
+
+    def count_hours(day: Day) -> list[float]:
+        hours = [0.0] * 24
+        samples = list(load(Day(day.date, day.start, key)))
+        for second, watts in samples:
+            hours[int(second // _HOUR_S)] += float(watts) / 1000 * 24 / len(samples)
+        return hours
+
+    totals: dict[date, float] = {}
+
+    def find_total(day: Day) -> float:
+        """Return the total at the start of a day."""
+        total, current = first_kwh, first_day
+        while current < day.date:
+            if current not in totals:
+                totals[current] = sum(count_hours(Day(current, day.start, key)))
+            total += totals[current]
+            current += timedelta(days=1)
+        return total
+
+    def pattern(day: Day) -> Iterator[TimedState]:
+        total = find_total(day)
+        yield 0, f"{total:.3f}"
+        for hour, kwh in enumerate(count_hours(day)[:-1], 1):
+            total += kwh
+            yield hour * _HOUR_S, f"{total:.3f}"
+
+    return pattern
 
 
 def make_battery(anchor: datetime, percent: float, percent_a_day: float) -> DailyPattern:

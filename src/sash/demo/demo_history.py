@@ -27,6 +27,7 @@ from sash.demo.daily_patterns import (
     make_curve,
     make_daylight,
     make_load,
+    make_meter,
     make_periods,
     make_random_changes,
 )
@@ -94,6 +95,7 @@ _PATTERNS: dict[str, DailyPattern] = {
 _LEAK = frozenset(
     {"binary_sensor.bathroom_leak", "sensor.bathroom_leak_battery", "sensor.bathroom_leak_link_quality"}
 )
+_POWER = "sensor.house_power"
 _FOREVER = timedelta(days=36_500)
 _BRIDGE = "binary_sensor.zigbee_bridge"
 _NIGHT_LIGHT = "automation.hallway_night_light"
@@ -140,7 +142,12 @@ class DemoHistory:
         self._battery_empty_at = anchor - BATTERY_EMPTY_AGO
         self._bridge_offline_at = anchor - BRIDGE_OFFLINE_AGO
         battery = make_battery(self._battery_empty_at, 3, 5.2)
-        self._patterns = {**_PATTERNS, "sensor.bathroom_leak_battery": battery}
+        meter = make_meter(_PATTERNS[_POWER], _POWER, self._first_day, 4200)
+        self._patterns = {
+            **_PATTERNS,
+            "sensor.bathroom_leak_battery": battery,
+            "sensor.house_energy": meter,
+        }
         self._days: dict[tuple[str, date], list[HistoryPoint]] = {}
 
     def list_points(self, entity_id: str, start: datetime, end: datetime) -> list[HistoryPoint]:

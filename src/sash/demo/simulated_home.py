@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sash.demo.home_recorder import Change, DerivedState, HomeRecorder, RecordedPast
+from sash.demo.hourly_statistics import HOUR, compute_statistics
 from sash.demo.service_catalog import list_services
 from sash.demo.service_effects import EFFECTS, ServiceEffect, check_data, filter_attributes
 from sash.errors import HomeUnavailable, ServiceFailed
@@ -22,6 +23,7 @@ from sash.ports.home import (
     Entity,
     HistoryPoint,
     HomeEvent,
+    HourlyStatistics,
     Layout,
     LayoutChanged,
     Listener,
@@ -174,6 +176,20 @@ class SimulatedHome:
         return {
             key: [HistoryPoint(c.at, c.state) for c in changes] for key, changes in found.items() if changes
         }
+
+    async def get_statistics(
+        self, entity_ids: Collection[str], start: datetime, end: datetime
+    ) -> dict[str, list[HourlyStatistics]]:
+        now = self._require_connection()
+        found: dict[str, list[HourlyStatistics]] = {}
+        for entity_id in entity_ids:
+            kind = str(self._attributes.get(entity_id, {}).get("state_class", ""))
+            points = await self.get_history([entity_id], start, end + HOUR) if kind else {}
+            hours = compute_statistics(
+                points.get(entity_id, []), start, min(end + HOUR, now), is_meter=kind.startswith("total")
+            )
+            found[entity_id] = [hour for hour in hours if hour.start < end]
+        return found
 
     async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()

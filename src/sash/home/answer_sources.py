@@ -78,7 +78,7 @@ def _read_entities(result: Result) -> Iterator[Citation]:
             yield EntityCitation(
                 shorten(entry["entity_id"]),
                 shorten(entry["name"]),
-                shorten(state),
+                shorten(state.partition(" (")[0] if "after" in entry else state),
                 shorten(entry.get("unit", "")),
                 datetime.fromisoformat(entry["since"]) if "since" in entry else None,
             )

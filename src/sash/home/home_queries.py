@@ -13,6 +13,8 @@ from typing import Any, get_args
 from sash.errors import EntityNotFound, InvalidInput
 from sash.home.diagnosis import Confidence, Status, diagnose_entity
 from sash.home.history import summarize_history
+from sash.home.history_analysis import DEFAULT_HOURS, DESCRIPTION, MAX_ENTITIES, Analysis, describe_analysis
+from sash.home.history_analysis import MAX_HOURS as MAX_ANALYSED_HOURS
 from sash.home.incidents import SEVERITIES, TIMEFRAMES, analyze_incidents
 from sash.home.index import HomeIndex
 from sash.home.json_schema import (
@@ -29,6 +31,7 @@ from sash.home.json_schema import (
     time_and,
 )
 from sash.home.live_home import LiveHome
+from sash.home.query_sandbox import MAX_SQL_CHARS
 from sash.ports.home import Entity
 from sash.ports.tools import ToolContext
 from sash.values.clock import Clock
@@ -71,6 +74,7 @@ SHOWN_ATTRIBUTES = (
 )
 MAX_VALUE_CHARS = 300
 
+_ARTIFACT: Schema = object_of(artifact=TEXT, type=TEXT)
 _AREA_AND_UNIT: Schema = {"area": TEXT, "unit": TEXT}
 Query = Callable[["HomeQueries", dict[str, Any], ToolContext], Awaitable[dict[str, Any]]]
 
@@ -187,7 +191,7 @@ class HomeQueries:
             plot={"type": "boolean", "description": "Also draw the history for the user, as a picture."},
         ),
         object_of(
-            {"plot": object_of(artifact=TEXT, type=TEXT)},
+            {"plot": _ARTIFACT},
             **{
                 "from": TEXT,
                 "to": TEXT,
@@ -238,6 +242,38 @@ class HomeQueries:
             ref = await context.keep(image, "image/png", "history.png")
             result["plot"] = {"artifact": ref.id, "type": ref.type}
         return result
+
+    @_query_tool(
+        DESCRIPTION,
+        arguments_of(
+            ("entity_ids", "sql"),
+            entity_ids=entity_ids(MAX_ENTITIES),
+            sql={"type": "string", "maxLength": MAX_SQL_CHARS},
+            hours=positive_integer(MAX_ANALYSED_HOURS),
+            plot={"type": "boolean", "description": "Also draw the numbers over the first column of times."},
+        ),
+        object_of(
+            {"artifact": _ARTIFACT, "plot": _ARTIFACT, "note": TEXT},
+            **{
+                "from": TEXT,
+                "to": TEXT,
+                "entities": array_of(object_of(entity_id=TEXT, name=TEXT)),
+                "columns": array_of(TEXT),
+                "rows": array_of({"type": "array"}),
+                "total": COUNT,
+            },
+        ),
+    )
+    async def analyze_history(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        index, end = self._live_home.index, self._clock.now()
+        entities = [index.find(name) for name in dict.fromkeys(arguments["entity_ids"])]
+        hours = arguments.get("hours", DEFAULT_HOURS)
+        # A span begins with a full hour, so that it has whole hours of statistics.
+        start = (end - timedelta(hours=hours)).replace(minute=0, second=0, microsecond=0)
+        analysis = Analysis(entities, arguments["sql"], start, end, self._zone)
+        context.progress("Analysing the history")
+        found = await analysis.run(self._live_home)
+        return await describe_analysis(analysis, found, context, plot=arguments.get("plot", False))
 
     @_query_tool(
         "Read what happened in the house or to some entities, and why.",

@@ -172,6 +172,22 @@ class HistoryPoint:
 
 
 @dataclass(frozen=True, slots=True)
+class HourlyStatistics:
+    """The long-term statistics of an entity for one hour, from `start`.
+
+    A measurement has `mean`, `min` and `max`. A meter has `sum`, its total at the end of the hour, and
+    `change`, the consumption within the hour. The other fields are None.
+    """
+
+    start: datetime
+    mean: float | None = None
+    min: float | None = None
+    max: float | None = None
+    sum: float | None = None
+    change: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LogbookEntry:
     """An event in the home, described in words.
 
@@ -270,6 +286,14 @@ class Home(Protocol):
         self, entity_ids: Collection[str], start: datetime, end: datetime
     ) -> dict[str, list[HistoryPoint]]:
         """Return the states over time, by entity id. The first point is the state at `start`, if known."""
+
+    async def get_statistics(
+        self, entity_ids: Collection[str], start: datetime, end: datetime
+    ) -> dict[str, list[HourlyStatistics]]:
+        """Return the long-term statistics by entity id, for each hour that begins in the span, oldest first.
+
+        An entity without statistics has an empty list.
+        """
 
     async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()

@@ -14,6 +14,7 @@ from sash.ports.home import (
     Entity,
     Floor,
     HistoryPoint,
+    HourlyStatistics,
     Layout,
     LogbookEntry,
     LogRecord,
@@ -253,6 +254,18 @@ def read_history(raw: list[Json], start: datetime) -> list[HistoryPoint]:
                 HistoryPoint(max(start, _read_time(item["lc"] if "lc" in item else item["lu"])), item["s"])
             )
     return points
+
+
+def read_statistics(raw: Iterable[Json]) -> list[HourlyStatistics]:
+    """Convert the long-term statistics of one entity. Their times are in milliseconds."""
+    names = ("mean", "min", "max", "sum", "change")
+    return [
+        HourlyStatistics(
+            _read_time(item["start"] / 1000),
+            **{name: float(item[name]) for name in names if item.get(name) is not None},
+        )
+        for item in raw
+    ]
 
 
 def read_logbook(raw: Iterable[Json], states: dict[str, State], users: dict[str, str]) -> list[LogbookEntry]:

@@ -21,11 +21,13 @@ from sash.home.remote.home_assistant_json import (
     read_logbook,
     read_services,
     read_state,
+    read_statistics,
 )
 from sash.home.remote.websocket import RequestRefused, Timing, check_address, check_token
 from sash.ports.home import (
     ID_PATTERN,
     HistoryPoint,
+    HourlyStatistics,
     Layout,
     Listener,
     LogbookEntry,
@@ -37,6 +39,7 @@ from sash.ports.home import (
 # The errors for requests whose integration is missing in Home Assistant.
 _MISSING_INTEGRATIONS = {
     "history": "Home Assistant's history is not set up: add history to its configuration",
+    "recorder": "Home Assistant's recorder is not set up: add recorder to its configuration",
     "logbook": "Home Assistant's logbook is not set up: add logbook to its configuration",
     "system_log": "Home Assistant's system log is not set up: add system_log to its configuration",
 }
@@ -148,6 +151,23 @@ class RemoteHome:
         )
         with self._report_unreadable():
             return {entity_id: read_history(raw.get(entity_id, ()), start) for entity_id in entity_ids}
+
+    async def get_statistics(
+        self, entity_ids: Collection[str], start: datetime, end: datetime
+    ) -> dict[str, list[HourlyStatistics]]:
+        if not entity_ids:
+            return {}
+        raw = await self._request(
+            "recorder/statistics_during_period",
+            timeout_s=self._timing.long_response_s,
+            start_time=start.isoformat(),
+            end_time=end.isoformat(),
+            statistic_ids=list(entity_ids),
+            period="hour",
+            types=["mean", "min", "max", "sum", "change"],
+        )
+        with self._report_unreadable():
+            return {entity_id: read_statistics(raw.get(entity_id, ())) for entity_id in entity_ids}
 
     async def get_logbook(
         self, start: datetime, end: datetime, entity_ids: Collection[str] = ()

@@ -33,7 +33,7 @@ GUIDE = """\
 * `interrupted`: the server was restarted. `ha_agent_resume` continues the turn and repeats nothing.
 * `awaiting_approval`: ask the user about each of `waiting_calls`, then call `ha_agent_approve`.
 * To read the house without the agent: `search_index`, `get_states`, `get_history`, `get_logbook`,
-  `diagnose_entity`, `analyze_errors`. They change nothing.
+  `analyze_history`, `diagnose_entity`, `analyze_errors`. They change nothing.
 * The agent changes nothing in the house unless the session's `policy` allows it: `allow_actuation`, and the
   services in `allowlisted_services`. A policy beyond the operator's settings is refused
   (`policy_exceeds_operator`). Each of `response.actions` says whether it was `verified`.
