@@ -25,8 +25,8 @@ class PromptPart(NamedTuple):
 
     A part of messages or tools has them in `body`. With `after` it has one message, whose text begins with
     `kept_chars` characters of the earlier one. A window has the messages of the earlier window, and then
-    those of `ids`, as `join_ids` writes them. `texts` were sent before some of these messages, and are not in the
-    transcript. Their keys are positions in `ids`.
+    those of `ids`, as `join_ids` writes them. `texts` were sent before some of these messages, and are not
+    in the transcript. Their keys are positions in `ids`.
     """
 
     key: str
