@@ -6,7 +6,7 @@ A command runs only its own turns. Turns of a crashed process are marked as inte
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import TypeVar
 
@@ -16,11 +16,15 @@ from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.log_setup import log_if_configured
 from sash.cli.options import CommonOptions
-from sash.errors import StoreUnavailable
+from sash.errors import SashError, StoreUnavailable
+from sash.home.live_home import LiveHome
 from sash.stores.registry import find_backend
 
 # Shorter than in a server, so that a terminal shows text while the model writes it.
 PARTIAL_INTERVAL_S = 0.1
+
+# The time to wait for the house before a command goes on without it.
+HOME_S = 5.0
 
 T = TypeVar("T")
 Work = Callable[[AgentService, Caller], Awaitable[T]]
@@ -55,6 +59,8 @@ async def open_for_reading(settings: Settings, *, with_home: bool = False) -> As
     try:
         await runtime.drain()
         await runtime.store.interrupt_lost()
+        if runtime.home is not None:
+            await _connect_home(runtime.home)
         yield AgentService(runtime)
     finally:
         await runtime.close()
@@ -68,6 +74,14 @@ def run_with_service(options: CommonOptions, work: Work[T], *, with_home: bool =
             return await work(service, Caller(options.owner))
 
     return asyncio.run(run(log_if_configured(options.load_settings())))
+
+
+async def _connect_home(home: LiveHome) -> None:
+    """Connect a home, at most for `HOME_S`. Without it, the context lacks the part about the house."""
+    await home.open()
+    with suppress(TimeoutError, SashError):
+        async with asyncio.timeout(HOME_S):
+            await home.wait_until_ready()
 
 
 async def _explain_locked_store(settings: Settings, opening: Awaitable[None]) -> None:

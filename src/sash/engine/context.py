@@ -186,7 +186,7 @@ def prefix_share(context: Context, asked: Sequence[dict[str, Any]], counter: Tok
             )
             continue
         if message["role"] == before["role"]:
-            same += counter.count_text(_common(message["content"], before["content"]))
+            same += counter.count_text(common_prefix(message["content"], before["content"]))
         break
     return same / context.tokens
 
@@ -253,7 +253,7 @@ def _split(messages: list[MessageEntry], last_k: int) -> tuple[list[MessageEntry
     return list(chain.from_iterable(older)), list(chain.from_iterable(newer))
 
 
-def _common(one: Any, other: Any) -> str:
+def common_prefix(one: Any, other: Any) -> str:
     """Return the common beginning of two texts; empty if one of them is no string."""
     if not isinstance(one, str) or not isinstance(other, str):
         return ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from sash.engine.context import Context
+from sash.engine.context import Context, common_prefix
 from sash.values.messages import MessageEntry
 from sash.values.prompts import (
     TOOLS,
@@ -15,10 +15,15 @@ from sash.values.prompts import (
     PromptRecord,
     SentPrompts,
     hash_json,
+    join_ids,
+    split_ids,
 )
 
 # Parts are dropped with the steps, which are kept for an hour at least. Older knowledge is not relied on.
 KNOWN_FOR = timedelta(minutes=30)
+
+# A text that begins like the one before it is stored as the difference.
+MIN_KEPT_CHARS = 200
 
 Render = Callable[[MessageEntry], dict[str, Any]]
 
@@ -32,6 +37,7 @@ class PromptRecorder:
         self._window_key: str | None = None
         self._covered_count = 0
         self._tools: tuple[list[dict[str, Any]], str] = ([], "")
+        self._texts: dict[str, tuple[str, dict[str, Any]]] = {}
 
     def drop_window(self) -> None:
         """Describe the whole window again, because messages left it or are written in another way."""
@@ -48,6 +54,7 @@ class PromptRecorder:
         """Return the parts of a context, and those of them that are not stored yet."""
         if self._used_at is None or now - self._used_at > KNOWN_FOR:
             self._known.clear()
+            self._texts.clear()
             self.drop_window()
         self._used_at = now
         uses: list[PartUse] = []
@@ -60,12 +67,24 @@ class PromptRecorder:
                 made = PromptPart(self._hash_tools(context.tools), tuple(context.tools))
                 uses.append(PartUse(TOOLS, made.key))
             else:
-                made = PromptPart(hash_json(*part.messages), part.messages)
+                made = self._record_text(part.name, part.messages[0])
                 uses.append(PartUse(part.name, made.key))
             if made.key not in self._known:
                 self._known.add(made.key)
                 parts.append(made)
         return tuple(uses), tuple(parts)
+
+    def _record_text(self, name: str, message: dict[str, Any]) -> PromptPart:
+        """Return a part with one message, as the difference from the last text of this name."""
+        key = hash_json(message)
+        last_key, last = self._texts.get(name, ("", {"content": ""}))
+        if key in self._known:
+            return PromptPart(key)
+        self._texts[name] = (key, message)
+        kept = len(common_prefix(last["content"], message["content"]))
+        if kept < MIN_KEPT_CHARS:
+            return PromptPart(key, (message,))
+        return PromptPart(key, (message | {"content": message["content"][kept:]},), last_key, kept)
 
     def _hash_tools(self, tools: list[dict[str, Any]]) -> str:
         if self._tools[0] is not tools:
@@ -80,9 +99,10 @@ class PromptRecorder:
         if after is not None and not new:
             return PromptPart(after)
         key = hash_json(after, *(rendered[message.id] for message in new))
-        items = tuple((m.id, _find_prefix(rendered[m.id]["content"], render(m)["content"])) for m in new)
+        texts = (_find_prefix(rendered[m.id]["content"], render(m)["content"]) for m in new)
+        extra = {index: text for index, text in enumerate(texts) if text is not None}
         self._window_key, self._covered_count = key, self._covered_count + len(new)
-        return PromptPart(key, after=after, items=items)
+        return PromptPart(key, after=after, ids=join_ids(m.id for m in new), texts=extra)
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,16 +146,29 @@ class PromptReader:
         for use in uses:
             if use.name == WINDOW:
                 shown, is_same = self._restore_window(use.key)
-                messages += shown[len(shown) - (use.count or 0) :]
+                messages += shown[len(shown) - (use.last_count or 0) :]
             else:
-                part = self._parts.get(use.key, PromptPart(use.key))
-                is_same = hash_json(*part.body) == use.key
+                body = self._restore_body(use.key)
+                is_same = hash_json(*body) == use.key
                 if use.name == TOOLS:
-                    tools = part.body
+                    tools = body
                 else:
-                    messages += part.body
+                    messages += body
             is_exact &= is_same
         return SentPrompt(record.step_count, record.model, is_exact, (*messages, *own), tools)
+
+    def _restore_body(self, key: str) -> tuple[dict[str, Any], ...]:
+        """Return the messages or tools of a part; empty if the part is missing."""
+        rests: list[PromptPart] = []
+        part = self._parts.get(key)
+        while part is not None and part.after is not None:
+            rests.append(part)
+            part = self._parts.get(part.after)
+        body = () if part is None else part.body
+        for rest in reversed(rests):
+            before = body[0]["content"][: rest.kept_chars] if body else ""
+            body = (rest.body[0] | {"content": before + rest.body[0]["content"]},)
+        return body
 
     def _restore_window(self, key: str) -> tuple[list[dict[str, Any]], bool]:
         """Return the messages of a window, and whether they are the same as when they were sent."""
@@ -147,8 +180,8 @@ class PromptReader:
         is_same, messages = wanted is None, []
         for part in chain:
             found = [
-                message | {"content": _add_prefix(prefix, message["content"])}
-                for message_id, prefix in part.items
+                message | {"content": _add_prefix(part.texts.get(index), message["content"])}
+                for index, message_id in enumerate(split_ids(part.ids))
                 if (message := self._messages.get(message_id))
             ]
             is_same &= hash_json(part.after, *found) == part.key

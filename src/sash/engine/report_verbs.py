@@ -13,6 +13,7 @@ from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
+from sash.values.prompts import split_ids
 from sash.values.sessions import DEFAULT_OWNER, Session
 from sash.values.stats import Stats, summary
 from sash.values.validation import check_limit
@@ -67,7 +68,7 @@ class ReportVerbs(SessionVerbs):
         parts = self._parts
         continuation, steps = await parts.store.journal(owner, continuation_id)
         sent = await parts.store.prompts(owner, continuation_id)
-        ids = {message_id for part in sent.parts for message_id, _ in part.items}
+        ids = {message_id for part in sent.parts for message_id in split_ids(part.ids)}
         found = await parts.store.find_messages(owner, continuation.session_id, ids) if ids else []
         request = continuation.request
         question = parts.renderer.render_question(request.content, continuation.created_at)

@@ -7,10 +7,11 @@ so a prompt that cannot be restored word for word is noticed.
 """
 
 import json
+from base64 import urlsafe_b64encode
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, NamedTuple
 
 from sash.values.bounds import Natural
 
@@ -18,31 +19,33 @@ WINDOW = "window"
 TOOLS = "tools"
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPart:
-    """A part of prompts: a list of messages or tools, or a `window`.
+# Tuples, because a turn stores several of them, and their JSON has no names of fields.
+class PromptPart(NamedTuple):
+    """A part of prompts. `after` is the key of an earlier part that it continues, or None.
 
-    A window has the messages of the window `after`, and then `items`. Each item has the id of a message, and
-    the text before it that is not in the transcript, if any.
+    A part of messages or tools has them in `body`. With `after` it has one message, whose text begins with
+    `kept_chars` characters of the earlier one. A window has the messages of the earlier window, and then
+    those of `ids`, as `join_ids` writes them. `texts` were sent before some of these messages, and are not
+    in the transcript. Their keys are positions in `ids`.
     """
 
     key: str
     body: tuple[Any, ...] = ()
     after: str | None = None
-    items: tuple[tuple[str, str | None], ...] = ()
+    kept_chars: Natural = 0
+    ids: str = ""
+    texts: dict[int, str] = {}  # noqa: RUF012 (never changed)
 
 
-@dataclass(frozen=True, slots=True)
-class PartUse:
-    """A part in a prompt. Of a window, the last `count` messages were sent."""
+class PartUse(NamedTuple):
+    """A part in a prompt. Of a window, the last `last_count` messages were sent."""
 
     name: str
     key: str
-    count: Natural | None = None
+    last_count: Natural | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class PromptRecord:
+class PromptRecord(NamedTuple):
     """One model call. `step_count` is the number of the turn's steps before it.
 
     Without `parts`, they are the same as in the call before. `check` is a hash of the turn's own messages.
@@ -74,7 +77,26 @@ NO_PROMPTS = SentPrompts()
 def hash_json(*values: Any) -> str:
     """Return a short hash of JSON values."""
     text = json.dumps(values, ensure_ascii=False, separators=(",", ":"))
-    return blake2b(text.encode(), digest_size=10).hexdigest()
+    return urlsafe_b64encode(blake2b(text.encode(), digest_size=9).digest()).decode()
+
+
+def join_ids(ids: Iterable[str]) -> str:
+    """Write ids as one text. Neighbours begin alike, so each id is the difference from the last one."""
+    written, last = [], ""
+    for each in ids:
+        pairs = enumerate(zip(last, each, strict=False))
+        same = next((index for index, (a, b) in pairs if a != b), min(len(last), len(each), 99))
+        written.append(f"{same:02}{each[same:]}")
+        last = each
+    return " ".join(written)
+
+
+def split_ids(text: str) -> list[str]:
+    """Return the ids that `join_ids` wrote."""
+    ids: list[str] = []
+    for item in text.split():
+        ids.append((ids[-1][: int(item[:2])] if ids else "") + item[2:])
+    return ids
 
 
 def find_needed(records: Iterable[PromptRecord], parts: Mapping[str, PromptPart]) -> dict[str, PromptPart]:

@@ -30,17 +30,24 @@ def show(
     context: Annotated[
         bool, typer.Option("--context", help="Show the parts of the next model call.")
     ] = False,
+    prompts: Annotated[
+        bool, typer.Option("--prompts", help="Show what each model call of a continuation sent, as JSON.")
+    ] = False,
     as_json: Json = False,
 ) -> None:
     """Show a session or a continuation."""
-    from sash.app.schemas import ContinuationShown
+    from sash.app.schemas import ContinuationShown, PromptList
     from sash.cli.local_service import run_with_service
     from sash.cli.terminal.console import make_console, print_json
     from sash.cli.terminal.session_view import print_turn
     from sash.errors import ContinuationNotFound, SessionNotFound
     from sash.values.codec import adapter
 
-    async def find(service: "AgentService", caller: "Caller") -> "_SessionDetails | ContinuationShown":
+    async def find(
+        service: "AgentService", caller: "Caller"
+    ) -> "_SessionDetails | ContinuationShown | PromptList":
+        if prompts:
+            return PromptList(tuple(await service.sent_prompts(caller, id_)))
         try:
             return await _read_session(service, caller, id_, messages, context)
         except SessionNotFound:
@@ -53,8 +60,8 @@ def show(
     found = run_with_service(options, find, with_home=context)
     if isinstance(found, _SessionDetails):
         _print_session(found, as_json)
-    elif as_json:
-        print_json(adapter(ContinuationShown).dump_python(found, mode="json"))
+    elif as_json or isinstance(found, PromptList):
+        print_json(adapter(type(found)).dump_python(found, mode="json"))
     else:
         print_turn(make_console(), found)
 

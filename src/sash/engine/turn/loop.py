@@ -270,7 +270,7 @@ class Loop:
 
 
 def _redact_parts(parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:
-    return tuple(replace(part, body=tuple(redact_json(part.body))) if part.body else part for part in parts)
+    return tuple(part._replace(body=tuple(redact_json(part.body))) if part.body else part for part in parts)
 
 
 def _choose_call_id(given: str) -> str:

@@ -10,7 +10,7 @@ import mcp.types as t
 from mcp.shared.exceptions import MCPError
 
 from sash.app.access import Caller
-from sash.app.schemas import ContinuationShown, SessionShown
+from sash.app.schemas import ContinuationShown, PromptList, SessionShown
 from sash.app.service import AgentService
 from sash.errors import ArtifactNotFound, ContinuationNotFound, SessionNotFound
 from sash.ports.store import Artifact
@@ -72,6 +72,13 @@ TEMPLATES = (
         mime_type=JSON,
     ),
     t.ResourceTemplate(
+        uri_template="sash://continuations/{continuation_id}/prompts",
+        name="prompts",
+        title="The prompts of a turn",
+        description="What each model call of a turn sent, word for word.",
+        mime_type=JSON,
+    ),
+    t.ResourceTemplate(
         uri_template="sash://artifacts/{artifact_id}",
         name="artifact",
         title="An artifact",
@@ -80,6 +87,7 @@ TEMPLATES = (
 )
 
 _URI = re.compile(r"sash://(sessions|continuations|artifacts)/([^/]+)")
+_PROMPTS_URI = re.compile(r"sash://continuations/([^/]+)/prompts")
 _MISSING = (SessionNotFound, ContinuationNotFound, ArtifactNotFound)
 
 
@@ -97,6 +105,8 @@ async def read_resource(service: AgentService, caller: Caller, uri: str) -> t.Re
 async def _read_owned(service: AgentService, caller: Caller, uri: str) -> t.ReadResourceResult:
     if uri == "sash://sessions":
         return _make_json(uri, summarize_sessions(await service.list_sessions(caller, limit=MAX_SESSIONS)))
+    if prompts := _PROMPTS_URI.fullmatch(uri):
+        return _make_json(uri, PromptList(tuple(await service.sent_prompts(caller, unquote(prompts[1])))))
     match = _URI.fullmatch(uri)
     if match is None:
         raise ArtifactNotFound(f"there is no resource {uri!r:.200}")
