@@ -16,6 +16,7 @@ from sash.errors import LeaseLost
 from sash.ports.store import Artifact
 from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
+from sash.values.sessions import Session
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody, ToolResult
 
@@ -98,10 +99,14 @@ class Journal:
         self._ending = [place for _, place in unwritten]
         return [step for step, _ in unwritten]
 
-    async def finish(self, end: TurnEnd) -> EndWritten:
-        """Write the end of the turn to the store, and return the steps that the store wrote."""
+    async def finish(self, end: TurnEnd, based_on: Session | None = None) -> EndWritten:
+        """Write the end of the turn to the store, and return the steps that the store wrote.
+
+        Raise `SessionChanged` if the session has changed since the caller read `based_on`.
+        """
         self._check_open()
-        written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
+        known = based_on or self._turn.session
+        written = await self._store.finish(self._turn.lease, end, known=known, based_on=based_on)
         self._add_written(written.steps, self._ending)
         return written
 

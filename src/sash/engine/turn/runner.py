@@ -18,7 +18,15 @@ from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.window_cache import CachedWindow
-from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
+from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    LeaseLost,
+    ModelError,
+    SashError,
+    SessionChanged,
+    WriteRefused,
+)
 from sash.memory.digest import build_digest
 from sash.ports.turns import Cut, Evicted, Turn, TurnEnd
 from sash.values.continuations import Continuation, ContinuationError, ContinuationResponse
@@ -152,8 +160,8 @@ class TurnRunner:
         text = await run_long(turn.session.owner, len(answer.content), redact, answer.content)
         reasoning = await run_long(turn.session.owner, len(answer.reasoning), redact, answer.reasoning)
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
-        tag = LOCAL_TAG if answer.local else frozenset()
-        change = await add_messages(parts, turn.session, window, turn.continuation, messages, tag)
+        tag, session = LOCAL_TAG if answer.local else frozenset(), turn.session
+        change = await add_messages(parts, session, window, turn.continuation, messages, tag)
         steps = await self.journal.take_unwritten()
         end = TurnEnd(
             "completed",
@@ -169,10 +177,18 @@ class TurnRunner:
             cut=change.cut,
             stats=self._stats(local_turns=int(not progress.has_model_call)),
         )
-        ended_at = await self._finish(end)
+        while True:
+            try:
+                ended_at = await self._finish(end, session if parts.max_open_turns > 1 else None)
+                break
+            except SessionChanged:  # Another turn has ended: its messages are in the window now.
+                session = await parts.store.get_session(session.owner, session.id)
+                window = await parts.read_window(session)
+                change = await add_messages(parts, session, window, turn.continuation, messages, tag)
+                end = replace(end, messages=change.messages, cut=change.cut)
         if progress.home_changes and window.briefing:
             window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
-        cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
+        cache_window(parts, end.apply_to_session(session, ended_at), window, change)
 
     async def _give_up(self, error: SashError) -> None:
         """End the turn with an error.
@@ -206,10 +222,14 @@ class TurnRunner:
         )
         await self._finish(end)
 
-    async def _finish(self, end: TurnEnd) -> datetime:
-        """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
-        self.unwritten = end
-        written = await self.journal.finish(end)
+    async def _finish(self, end: TurnEnd, based_on: Session | None = None) -> datetime:
+        """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end.
+
+        With `based_on`, other turns may end before it is written. Then its cut would be wrong, so it keeps
+        none; the next turn evicts more.
+        """
+        self.unwritten = end if based_on is None else replace(end, cut=None)
+        written = await self.journal.finish(end, based_on)
         self.unwritten = None
         ended_at = written.steps[-1].ts
         self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)

@@ -148,8 +148,15 @@ class Ledgers:
     ) -> tuple[Step, ...]:
         return self._append(lease, steps, rules.plan_release(release_as, stats))
 
-    def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
-        return self._leased(lease).finish(lease, end, self._clock.now())
+    def finish(
+        self,
+        lease: Lease,
+        end: TurnEnd,
+        *,
+        known: Session | None = None,
+        based_on: Session | None = None,
+    ) -> EndWritten:
+        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -189,8 +196,8 @@ class Ledgers:
         now = self._clock.now()
         return [ledger.interrupt(entry, now) for ledger, entry in self._find_lost(now)]
 
-    def waiting(self) -> list[Continuation]:
-        return [c for ledger in self._all_ledgers() for c in ledger.list_waiting()]
+    def waiting(self, max_open: int = 1) -> list[Continuation]:
+        return [c for ledger in self._all_ledgers() for c in ledger.list_waiting(max_open)]
 
     def last_id(self) -> str | None:
         sessions = [ledger.session.id for ledger in self._all_ledgers()]
