@@ -187,8 +187,8 @@ class SessionReader:
     def _read_log(self, path: Path) -> list[LogLine]:
         """Read a log up to its last commit, and remove the rest of the file.
 
-        The rest is one incomplete write. The file is damaged if the rest has a complete line, or if there is no
-        commit. Then a copy is kept.
+        The rest is one incomplete write. The file is damaged if the rest has a complete line, or if there is
+        no commit. Then a copy is kept.
         """
         try:
             data = disk.read(path)
