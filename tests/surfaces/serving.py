@@ -89,6 +89,7 @@ async def serving(
         on_turn=on_turn,
         partial_interval_s=0,
         allow_image_urls=settings.allow_image_urls,
+        max_open_turns=settings.max_open_continuations_per_session,
     )
     async with (
         runtime,

@@ -397,3 +397,18 @@ async def test_a_search_shows_statements_before_the_question_and_no_tool_results
         assert [m["role"] for m in found] == ["assistant", "assistant", "user"]
         [best] = (await served.client.get(path, params={"q": "boiler code", "limit": 1})).json()["messages"]
         assert best["role"] == "assistant"
+
+
+async def test_a_setting_allows_several_turns_at_the_same_time(tmp_path):
+    model = WaitingModel()
+    async with serving(tmp_path, model=model, max_open_continuations_per_session=2) as served:
+        session_id = await served.start()
+        sent = [await served.send(session_id, text) for text in ("one", "two")]
+        third = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "three"})
+        assert problem(third, 409, "session_busy")["continuation_id"] == sent[0]
+        shown = (await served.client.get(f"/v1/sessions/{session_id}")).json()
+        assert shown["open_continuations"] == sent
+        model.go.set()
+        assert [(await served.wait(turn))["status"] for turn in sent] == ["completed"] * 2
+        messages = (await served.client.get(f"/v1/sessions/{session_id}/messages")).json()["messages"]
+        assert [message["role"] for message in messages] == ["user", "assistant"] * 2

@@ -62,6 +62,7 @@ def make_runtime(
             settings.transcript_retention_days,
         ),
         max_message_bytes=settings.max_message_bytes,
+        max_open_turns=settings.max_open_continuations_per_session,
         allow_image_urls=settings.allow_image_urls,
         defaults=make_defaults(settings),
         operator=limits or make_limits(settings),

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 from sash.errors import InvalidConfig
+from sash.ports.session_rules import MAX_OPEN_TURNS
 from sash.stores.registry import DEFAULT_BACKEND
 from sash.values.bounds import MAX_COUNT
 from sash.values.sessions import (
@@ -154,7 +155,7 @@ class Settings:
     max_duration_ms: Natural = Budgets().max_duration_ms
     max_tokens_per_turn: Natural = Budgets().max_tokens_per_turn
     # The number of turns that may run in one session at the same time.
-    max_open_continuations_per_session: Annotated[Whole, Field(ge=1, le=100)] = 1
+    max_open_continuations_per_session: Annotated[Whole, Field(ge=1, le=MAX_OPEN_TURNS)] = 1
     # How long data is kept. None means that a transcript is kept until the user deletes it.
     session_idle_days: Days = Retention().session_idle_days
     continuation_retention_hours: Hours = Retention().continuation_retention_hours

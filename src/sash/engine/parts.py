@@ -59,6 +59,7 @@ class Parts:
     maintenance: Maintenance
     operator: OperatorLimits
     digest_tokens: int
+    max_open_turns: int
 
     def new_id(self) -> str:
         return self.ids.new(self.clock.now())

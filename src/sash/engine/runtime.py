@@ -52,7 +52,7 @@ from sash.values.sessions import (
     OperatorLimits,
     Retention,
 )
-from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords
+from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords, check_limit
 
 if TYPE_CHECKING:
     from sash.intents.home_intents import HomeIntents
@@ -96,6 +96,8 @@ class RuntimeOptions(TypedDict, total=False):
     time_zone: tzinfo | None
     """The zone in which a day begins and times are shown. Default: the zone of the machine."""
     clock: Clock | None
+    max_open_turns: int
+    """The number of turns that may run in one session at the same time. Default: 1."""
     lease_s: float
     """Seconds until a lease expires that its worker does not renew. Default: 30."""
     partial_interval_s: float
@@ -372,6 +374,7 @@ def _make_parts(
         ),
         operator=operator,
         digest_tokens=summary_tokens,
+        max_open_turns=check_limit("max_open_turns", options.get("max_open_turns", 1)),
     )
 
 

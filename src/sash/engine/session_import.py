@@ -23,6 +23,7 @@ from sash.errors import InvalidExport, SashError
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
 from sash.ports.model import check_options
+from sash.ports.session_rules import MAX_OPEN_TURNS
 from sash.ports.store import Bundle, StoredMessage, StoredStep
 from sash.values.bounds import MAX_COUNT
 from sash.values.codec import adapter
@@ -228,8 +229,8 @@ def _check_turns(bundle: Bundle) -> None:
     keys = [turn.request.idempotency_key for turn in turns if turn.request.idempotency_key]
     if len(set(keys)) < len(keys):
         raise InvalidExport("an idempotency_key occurs twice")
-    if sum(turn.status == "awaiting_approval" for turn in turns) > 1:
-        raise InvalidExport("more than one turn holds the session")
+    if sum(turn.status == "awaiting_approval" for turn in turns) > MAX_OPEN_TURNS:
+        raise InvalidExport(f"more than {MAX_OPEN_TURNS} turns hold the session")
     if not {turn.id for turn in turns}.issuperset(stored.continuation_id for stored in bundle.steps):
         raise InvalidExport("a step has no continuation")
     if not all(stored.step.cursor and stored.step.n for stored in bundle.steps):

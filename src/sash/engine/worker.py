@@ -181,7 +181,7 @@ class Worker:
         with suppress(StoreUnavailable):
             await self.heartbeat()
         lost = await self._store.interrupt_lost()
-        for continuation in await self._store.waiting():
+        for continuation in await self._store.waiting(self._parts.max_open_turns):
             try:
                 session = await self._store.get_session(continuation.owner, continuation.session_id)
                 if session.status == "ended":  # The process died before it could cancel the turn.
@@ -317,7 +317,8 @@ class Worker:
             raise ShuttingDown("Sash is shutting down: try again in a moment")
 
     def _claim_request(self, session_id: str) -> ClaimRequest:
-        return ClaimRequest(self._id, self._lease_s, self._parts.windows.session(session_id))
+        known, max_open = self._parts.windows.session(session_id), self._parts.max_open_turns
+        return ClaimRequest(self._id, self._lease_s, known, max_open=max_open)
 
     async def run(self, turn: Turn) -> None:
         """Run a claimed turn, or mark it as interrupted if the worker is closing."""

@@ -12,6 +12,8 @@ from sash.values.sessions import Session
 T = TypeVar("T")
 
 MAX_ATTEMPTS = 20
+# An operator can allow this many turns of one session at the same time.
+MAX_OPEN_TURNS = 100
 MAX_PENDING_PER_SESSION = 32
 MAX_PENDING_PER_OWNER = 256
 

@@ -196,7 +196,7 @@ class Store(Protocol):
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.
 
-        If another one holds the session, raise `SessionBusy`, or queue the new one (`enqueue`). Raise
+        If `claim.max_open` others hold the session, raise `SessionBusy`, or queue it (`enqueue`). Raise
         `TooManyTurns` if the queue of the session or of its owner is full.
         """
 
@@ -242,11 +242,20 @@ class Store(Protocol):
     ) -> list[StoredMessage]:
         """Return the messages of the transcript with these ids, in order. Unknown ids are ignored."""
 
-    async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
+    async def finish(
+        self,
+        lease: Lease,
+        end: TurnEnd,
+        *,
+        known: Session | None = None,
+        based_on: Session | None = None,
+    ) -> EndWritten:
         """End a continuation, add its messages to the transcript, and cut the window.
 
         `finish` and `cancel` also end a session for one question (`is_one_question`). A store need not decode
-        its own session if the version of `known`, the worker's session, is current.
+        its own session if the version of `known`, the worker's session, is current. `based_on` is the session
+        from which the worker computed `end`, if other turns of it may run: raise `SessionChanged` if it has
+        changed since.
         """
 
     async def record(
@@ -288,8 +297,8 @@ class Store(Protocol):
     async def interrupt_lost(self) -> list[Continuation]:
         """Set running continuations without a valid lease to "interrupted", and return them."""
 
-    async def waiting(self) -> list[Continuation]:
-        """Return the pending and interrupted continuations whose session is free: no other one holds it."""
+    async def waiting(self, max_open: int = 1) -> list[Continuation]:
+        """Return pending and interrupted continuations whose session fewer than `max_open` others hold."""
 
     async def last_id(self) -> str | None:
         """Return the greatest id of all sessions and continuations, or None. New ids must be greater."""

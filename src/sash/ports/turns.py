@@ -43,12 +43,14 @@ class ClaimRequest:
     `known` is the session that the worker has in its cache, together with the window. If the stored session
     has the same version, the store reads neither the session nor the window. `step_count` is the number of
     the turn's steps that the caller has read. If the turn has gone on since, the claim is refused.
+    `max_open` is the number of turns that may run in the session at the same time.
     """
 
     worker: str
     lease_s: float = LEASE_S
     known: Session | None = None
     step_count: int | None = None
+    max_open: int = 1
 
     def knows(self, version: int) -> bool:
         """Return True if the worker that claims has this version of the session in its cache."""

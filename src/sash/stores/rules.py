@@ -35,6 +35,7 @@ from sash.stores.states import (
     CutChange,
     EndChange,
     EndState,
+    Holders,
     LeaseState,
     OpenChange,
     Release,
@@ -137,14 +138,14 @@ def check_version(stored_version: int, session: Session) -> None:
         )
 
 
-def check_free(session_id: str, holder_id: str | None) -> None:
-    """Raise `SessionBusy` if a continuation holds the session."""
-    if holder_id is not None:
+def check_free(session_id: str, holders: Holders, max_open: int = 1) -> None:
+    """Raise `SessionBusy` if `max_open` continuations hold the session."""
+    if holders.oldest_id is not None and holders.number >= max_open:
         raise SessionBusy(
-            f"session {session_id} is busy with {holder_id}: await or cancel it, or send with "
+            f"session {session_id} is busy with {holders.oldest_id}: await or cancel it, or send with "
             "busy='enqueue' or busy='interrupt'",
             session_id=session_id,
-            continuation_id=holder_id,
+            continuation_id=holders.oldest_id,
         )
 
 
@@ -180,15 +181,15 @@ def begin(
 ) -> BeginChange:
     """Return the change that begins a turn, or `existing`, which has the same idempotency key.
 
-    Without `enqueue`, raise `SessionBusy` if a continuation holds the session. With `enqueue`, the caller
-    counts the pending turns of all sessions of the owner (`owner_pending_count`).
+    Without `enqueue`, raise `SessionBusy` if `claim.max_open` continuations hold the session. With `enqueue`,
+    the caller counts the pending turns of all sessions of the owner (`owner_pending_count`).
     """
     if existing is not None:
         return BeginChange(existing, NO_LEASE, created=False)
     check_active(session)
     if not enqueue:
-        check_free(session.id, state.holder_id)
-    if state.holder_id is not None or state.pending_count:
+        check_free(session.id, state.holders, claim.max_open)
+    if state.holder_count >= claim.max_open or state.pending_count:
         check_queue(session.id, state.pending_count, owner_pending_count)
         return BeginChange(_with_status(new, "pending"), NO_LEASE, created=True)
     return BeginChange(_with_status(new, "running"), grant_lease(NO_LEASE, claim, now), created=True)
@@ -198,21 +199,23 @@ def claim(
     session: Session,
     continuation: Continuation,
     turn: TurnState,
-    holder_id: str | None,
+    holders: Holders,
     claim: ClaimRequest,
     steps: Sequence[StepBody],
     now: datetime,
 ) -> TurnChange:
     """Return the change that claims a waiting continuation.
 
-    Raise `SessionBusy` if another continuation holds the session, `ContinuationFinal` if this one has ended,
+    Raise `SessionBusy` if this one runs, or if others hold the session; `ContinuationFinal` if it has ended,
     `SessionEnded` if the session was ended, and `NotAwaitingApproval` if the caller has not read all steps.
     """
     check_open(continuation)
     if session.status == "ended":
         check_active(session)
-    if not (holder_id == continuation.id and continuation.status == "awaiting_approval"):
-        check_free(continuation.session_id, holder_id)
+    if continuation.status == "running":
+        check_free(continuation.session_id, Holders(continuation.id, 1))
+    if continuation.status != "awaiting_approval":  # It holds the session already.
+        check_free(continuation.session_id, holders, claim.max_open)
     if claim.step_count not in (None, turn.step_count):
         raise NotAwaitingApproval(
             f"continuation {continuation.id} has gone on since you read it: read it again"
@@ -221,12 +224,12 @@ def claim(
     return TurnChange(running, number_steps(turn, steps, now), grant_lease(turn.lease, claim, now))
 
 
-def is_claimable(status: Status, holder_id: str | None) -> bool:
-    """Return True if a continuation waits for a worker, and no continuation holds its session.
+def is_claimable(status: Status, holder_count: int, max_open: int = 1) -> bool:
+    """Return True if a continuation waits for a worker, and fewer than `max_open` others hold its session.
 
     Its session may have ended. Then the continuation is to be cancelled.
     """
-    return holder_id is None and status in ("pending", "interrupted")
+    return holder_count < max_open and status in ("pending", "interrupted")
 
 
 def plan_release(release_as: WaitingStatus | None, stats: Stats) -> Release | None:
@@ -248,11 +251,18 @@ def append(
     return AppendChange(numbered, held.lease.release(), ReleasedFields(release.status, now, release.stats))
 
 
-def finish(lease: Lease, state: EndState | None, end: TurnEnd, now: datetime) -> EndChange:
-    """Return the change for a worker that ends its turn. Raise `LeaseLost` if the worker lost the lease."""
+def finish(
+    lease: Lease, state: EndState | None, end: TurnEnd, now: datetime, based_on: Session | None = None
+) -> EndChange:
+    """Return the change for a worker that ends its turn. Raise `LeaseLost` if the worker lost the lease.
+
+    Raise `SessionChanged` if the session has changed since the worker read `based_on`.
+    """
     if state is None:
         raise_lease_lost(lease)
     check_lease(lease, state.turn)
+    if based_on is not None:
+        check_version(state.totals.version, based_on)
     return end_turn(state, end, now)
 
 
@@ -291,7 +301,7 @@ def record(
         return existing, None
     check_version(state.version, session)
     check_active(session)
-    check_free(session.id, state.holder_id)
+    check_free(session.id, state.holders)
     turn = TurnState(NO_LEASE, 0, state.cursor)
     before = EndState(turn, state.message_count, state.pending_count > 0, SessionTotals.of(session))
     return end.apply_to_continuation(new, now), end_turn(before, end, now)
@@ -458,9 +468,9 @@ def may_drop_steps(status: Status, updated_at: datetime, before: datetime) -> bo
     return status in FINAL and updated_at < before
 
 
-def is_idle(status: SessionStatus, updated_at: datetime, holder_id: str | None, before: datetime) -> bool:
+def is_idle(status: SessionStatus, updated_at: datetime, holder_count: int, before: datetime) -> bool:
     """Return True if an active session, which no continuation holds, has not changed since `before`."""
-    return status == "active" and updated_at < before and holder_id is None
+    return status == "active" and updated_at < before and not holder_count
 
 
 def expire_session(version: int) -> tuple[SessionStatus, int]:

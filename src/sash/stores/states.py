@@ -29,17 +29,30 @@ class LeaseState(NamedTuple):
 NO_LEASE = LeaseState()
 
 
-class SessionState(NamedTuple):
-    """A session before a new turn. `holder_id` is the continuation that runs or awaits approval, or None.
+class Holders(NamedTuple):
+    """The turns of a session that run or await approval: the id of the oldest, and their number."""
 
-    `pending_count` counts the queued continuations. SQLite's statement `session_state` computes both fields.
+    oldest_id: str | None
+    number: int
+
+
+class SessionState(NamedTuple):
+    """A session before a new turn. `holder_id` is the oldest turn that runs or awaits approval, or None.
+
+    `holder_count` counts these turns, and `pending_count` the queued ones. SQLite's statement `session_state`
+    computes the three fields.
     """
 
     version: Natural
     message_count: Natural
     cursor: Natural
     holder_id: str | None
+    holder_count: Natural
     pending_count: Natural
+
+    @property
+    def holders(self) -> "Holders":
+        return Holders(self.holder_id, self.holder_count)
 
 
 class TurnState(NamedTuple):

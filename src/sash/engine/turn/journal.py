@@ -18,6 +18,7 @@ from sash.ports.store import Artifact
 from sash.ports.turns import EndWritten, Turn, TurnEnd, WaitingStatus
 from sash.values.continuations import Action, ArtifactRef
 from sash.values.prompts import NO_PROMPTS
+from sash.values.sessions import Session
 from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody, list_actions
 
@@ -107,11 +108,15 @@ class Journal:
         self._ending = [place for _, place in unwritten]
         return [step for step, _ in unwritten]
 
-    async def finish(self, end: TurnEnd) -> EndWritten:
-        """Write the end of the turn to the store, and return the steps that the store wrote."""
+    async def finish(self, end: TurnEnd, based_on: Session | None = None) -> EndWritten:
+        """Write the end of the turn to the store, and return the steps that the store wrote.
+
+        Raise `SessionChanged` if the session has changed since the caller read `based_on`.
+        """
         self._check_open()
         end = replace(end, prompts=self.prompts) if self.prompts else end
-        written = await self._store.finish(self._turn.lease, end, known=self._turn.session)
+        known = based_on or self._turn.session
+        written = await self._store.finish(self._turn.lease, end, known=known, based_on=based_on)
         self.prompts = NO_PROMPTS
         self._add_written(written.steps, self._ending)
         return written

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from sash.engine.budget import SpendingTurn, TurnBudget
@@ -20,7 +21,15 @@ from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls, list_cut_off
 from sash.engine.turn.topics import find_topics
 from sash.engine.window_cache import CachedWindow
-from sash.errors import ContentFiltered, ContextTooLong, LeaseLost, ModelError, SashError, WriteRefused
+from sash.errors import (
+    ContentFiltered,
+    ContextTooLong,
+    LeaseLost,
+    ModelError,
+    SashError,
+    SessionChanged,
+    WriteRefused,
+)
 from sash.memory.digest import build_digest
 from sash.memory.window import Eviction
 from sash.memory.window_log import log_evictions, log_window
@@ -159,9 +168,8 @@ class TurnRunner:
         messages = [*progress.transcript(), {"role": "assistant", "content": text}]
         read = [source.entity_id for source in answer.citations if isinstance(source, EntityCitation)]
         tags = (LOCAL_TAG if answer.local else frozenset()) | find_topics(messages, read)
-        change = await add_messages(
-            parts, turn.session, window, turn.continuation, messages, tags, is_reset=progress.has_reset
-        )
+        session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
+        change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
         notes = write_notes(replace(answer, content=text), progress, parts.find_index())
         end = TurnEnd(
@@ -182,12 +190,21 @@ class TurnRunner:
                 local_turns=int(not progress.has_model_call), evicted_messages=len(change.evicted)
             ),
         )
-        ended_at = await self._finish(end)
+        while True:
+            try:
+                ended_at = await self._finish(end, session if parts.max_open_turns > 1 else None)
+                break
+            except SessionChanged:  # Another turn has ended: its messages are in the window now.
+                session = await parts.store.get_session(session.owner, session.id)
+                window = await parts.read_window(session)
+                change = await add(session, window, turn.continuation, messages, tags)
+                stats = replace(end.stats, evicted_messages=len(change.evicted))
+                end = replace(end, messages=change.messages, cut=change.cut, stats=stats)
         if progress.home_changes and window.briefing:
             window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
-        cache_window(parts, end.apply_to_session(turn.session, ended_at), window, change)
+        cache_window(parts, end.apply_to_session(session, ended_at), window, change)
         if progress.has_model_call:
-            parts.maintenance.after_turn(turn.session, turn.continuation.request.message)
+            parts.maintenance.after_turn(session, turn.continuation.request.message)
 
     async def _give_up(self, error: SashError) -> None:
         """End the turn with an error.
@@ -223,10 +240,14 @@ class TurnRunner:
         )
         await self._finish(end)
 
-    async def _finish(self, end: TurnEnd) -> datetime:
-        """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end."""
-        self.unwritten = end
-        written = await self.journal.finish(end)
+    async def _finish(self, end: TurnEnd, based_on: Session | None = None) -> datetime:
+        """Write the end of the turn and return its time. If the store fails, `unwritten` keeps the end.
+
+        With `based_on`, other turns may end before it is written. Then its cut would be wrong, so it keeps
+        none; the next turn evicts more.
+        """
+        self.unwritten = end if based_on is None else replace(end, cut=None)
+        written = await self.journal.finish(end, based_on)
         self.unwritten = None
         ended_at = written.steps[-1].ts
         self.ended = end.apply_to_continuation(self._turn.continuation, ended_at)

@@ -151,9 +151,16 @@ class FileLedgers(Ledgers):
             self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
+    def finish(
+        self,
+        lease: Lease,
+        end: TurnEnd,
+        *,
+        known: Session | None = None,
+        based_on: Session | None = None,
+    ) -> EndWritten:
         with self._change(lease.session_id) as ledger:
-            finished = super().finish(lease, end)
+            finished = super().finish(lease, end, based_on=based_on)
             entry = ledger.entry(lease.continuation_id)
             self._writer.log(ledger, entry, len(end.steps), end)
             self._writer.try_write_turn(ledger, entry)

@@ -13,10 +13,10 @@
     index/spent.json                      money of deleted turns, and of work outside of turns
 
 The logs are the truth. A write is one append to one log, with one fsync. The last line of a write has a
-`commit`. Lines after the last commit are an incomplete write and are removed. A complete line that
-cannot be read is damage: the whole log is kept as `.damaged`. So is a log without any commit. The other
-files are replaced whole and may lack the latest changes, which are replayed from the logs when a session
-is read. A sweep writes the file of a turn before it deletes the turn's log.
+`commit`. Lines after the last commit are an incomplete write and are removed. A complete line that cannot
+be read is damage: the whole log is kept as `.damaged`. So is a log without any commit. The other files
+are replaced whole and may lack the latest changes, which are replayed from the logs when a session is
+read. A sweep writes the file of a turn before it deletes the turn's log.
 """
 
 import asyncio

@@ -107,7 +107,7 @@ class Ledgers:
         ledger = self._ledger(session.owner, session.id)
         named, now = self._find_named(session), self._clock.now()
         if cut is not None:
-            rules.check_free(session.id, ledger.holder_id())
+            rules.check_free(session.id, ledger.holders())
         ledger.session = rules.save_session(ledger.session, session, named, now)
         if cut is not None:
             ledger.cut_window(cut)
@@ -189,8 +189,15 @@ class Ledgers:
         positions = (n for n, message in enumerate(ledger.transcript, 1) if message.id in wanted)
         return [ledger.stored_message(position) for position in positions]
 
-    def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
-        return self._leased(lease).finish(lease, end, self._clock.now())
+    def finish(
+        self,
+        lease: Lease,
+        end: TurnEnd,
+        *,
+        known: Session | None = None,
+        based_on: Session | None = None,
+    ) -> EndWritten:
+        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -230,8 +237,8 @@ class Ledgers:
         now = self._clock.now()
         return [ledger.interrupt(entry, now) for ledger, entry in self._find_lost(now)]
 
-    def waiting(self) -> list[Continuation]:
-        return [c for ledger in self._all_ledgers() for c in ledger.list_waiting()]
+    def waiting(self, max_open: int = 1) -> list[Continuation]:
+        return [c for ledger in self._all_ledgers() for c in ledger.list_waiting(max_open)]
 
     def last_id(self) -> str | None:
         sessions = [ledger.session.id for ledger in self._all_ledgers()]

@@ -28,6 +28,7 @@ from sash.stores.states import (
     NO_LEASE,
     EndChange,
     EndState,
+    Holders,
     LeaseState,
     Release,
     SessionState,
@@ -106,14 +107,16 @@ class Ledger:
         return BegunTurn(begun.continuation, turn, created=True)
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
-        turn, holder_id = self._turn_state(entry), self.holder_id()
-        change = rules.claim(self.session, entry.continuation, turn, holder_id, claim, steps, now)
+        turn, holders = self._turn_state(entry), self.holders()
+        change = rules.claim(self.session, entry.continuation, turn, holders, claim, steps, now)
         self._apply(entry, change)
         return self._turn(entry, claim)
 
     def claim_next(self, claim: ClaimRequest, now: datetime) -> Turn | None:
         entry = self._find_pending()
-        if entry is None or not rules.is_claimable(entry.continuation.status, self.holder_id()):
+        if entry is None:
+            return None
+        if not rules.is_claimable(entry.continuation.status, self.holders().number, claim.max_open):
             return None
         return self.claim(entry, claim, (), now)
 
@@ -136,9 +139,12 @@ class Ledger:
         entry.prompts += [prompts] if prompts else []
         return change.steps
 
-    def finish(self, lease: Lease, end: TurnEnd, now: datetime) -> EndWritten:
+    def finish(
+        self, lease: Lease, end: TurnEnd, now: datetime, based_on: Session | None = None
+    ) -> EndWritten:
         entry = self.entries.get(lease.continuation_id)
-        change = rules.finish(lease, None if entry is None else self._end_state(entry), end, now)
+        state = None if entry is None else self._end_state(entry)
+        change = rules.finish(lease, state, end, now, based_on)
         assert entry is not None  # the rule raises for an unknown continuation
         self._end(entry, end, change, now)
         return EndWritten(change.steps, change.next_waits)
@@ -235,7 +241,7 @@ class Ledger:
     def expire_if_idle(self, before: datetime) -> bool:
         """Expire the session if it has not changed since `before`. Return True if this call expired it."""
         session = self.session
-        is_idle = rules.is_idle(session.status, session.updated_at, self.holder_id(), before)
+        is_idle = rules.is_idle(session.status, session.updated_at, self.holders().number, before)
         if is_idle:
             status, version = rules.expire_session(session.version)
             self.session = replace(session, status=status, version=version)
@@ -308,18 +314,19 @@ class Ledger:
         for key, entry in self._open.items():
             entry.lease = leases.get(key, entry.lease)
 
-    def holder_id(self) -> str | None:
-        """Return the id of the continuation that is running or awaiting approval, or None."""
-        return next((key for key, e in self._open.items() if e.continuation.status in HOLDING), None)
+    def holders(self) -> Holders:
+        """Return the continuations that run or await approval."""
+        ids = [key for key, entry in self._open.items() if entry.continuation.status in HOLDING]
+        return Holders(min(ids, default=None), len(ids))
 
     def count_pending(self) -> int:
         """Return the number of queued turns."""
         return sum(entry.continuation.status == "pending" for entry in self._open.values())
 
-    def list_waiting(self) -> list[Continuation]:
-        """Return the pending and interrupted continuations; empty if a continuation holds the session."""
-        turns, holder_id = (entry.continuation for entry in self._open.values()), self.holder_id()
-        return [turn for turn in turns if rules.is_claimable(turn.status, holder_id)]
+    def list_waiting(self, max_open: int) -> list[Continuation]:
+        """Return the pending and interrupted continuations; empty if `max_open` turns hold the session."""
+        turns, count = (entry.continuation for entry in self._open.values()), self.holders().number
+        return [turn for turn in turns if rules.is_claimable(turn.status, count, max_open)]
 
     def window(self) -> ConversationWindow:
         messages = self.in_window.values()
@@ -395,8 +402,14 @@ class Ledger:
         return sorted(found, key=lambda stored: stored.step.cursor)[:limit]
 
     def _state(self) -> SessionState:
+        holders = self.holders()
         return SessionState(
-            self.session.version, len(self.transcript), self.cursor, self.holder_id(), self.count_pending()
+            self.session.version,
+            len(self.transcript),
+            self.cursor,
+            holders.oldest_id,
+            holders.number,
+            self.count_pending(),
         )
 
     def _turn_state(self, entry: Entry) -> TurnState:

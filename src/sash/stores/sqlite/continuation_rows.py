@@ -18,7 +18,7 @@ from sash.stores.sqlite.columns import StoredTime, Text, read_columns, read_time
 from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.session_rows import get_session
-from sash.stores.states import NO_LEASE, EndState, LeaseState, SessionState, TurnState
+from sash.stores.states import NO_LEASE, EndState, Holders, LeaseState, SessionState, TurnState
 from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
@@ -155,10 +155,9 @@ def count_pending(db: sqlite3.Connection, owner: str) -> int:
     return int(count)
 
 
-def find_holder(db: sqlite3.Connection, continuation_id: str) -> str | None:
-    """Return the id of the continuation that holds the same session, or None."""
-    row = db.execute(SQL["holder"], {"id": continuation_id}).fetchone()
-    return None if row is None else str(row[0])
+def read_holders(db: sqlite3.Connection, continuation_id: str) -> Holders:
+    """Return the continuations that hold the session of a continuation."""
+    return Holders(*db.execute(SQL["holders"], {"id": continuation_id}).fetchone())
 
 
 def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
@@ -190,9 +189,9 @@ def list_continuations(
     return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
 
 
-def list_waiting(db: sqlite3.Connection) -> list[Continuation]:
+def list_waiting(db: sqlite3.Connection, max_open: int) -> list[Continuation]:
     found = db.execute(SQL["waiting"])
-    rows = [row for holder_id, *row in found if rules.is_claimable(row[1], holder_id)]
+    rows = [row for holder_count, *row in found if rules.is_claimable(row[1], holder_count, max_open)]
     return read_sound(read_continuation, rows)
 
 

@@ -33,7 +33,7 @@ T = TypeVar("T")
 Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 MAX_JOBS_PER_COMMIT = 256
 READERS = 4
 # The other readers stay free for other owners.

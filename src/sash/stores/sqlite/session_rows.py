@@ -42,7 +42,7 @@ class _IdleColumns(NamedTuple):
     """The columns of the query `idle_sessions`."""
 
     key: int
-    holder_id: str | None
+    holder_count: int
     status: SessionStatus
     updated_at: StoredTime
     version: Natural
@@ -160,7 +160,7 @@ def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
     expired = [
         (*rules.expire_session(found.version), found.key)
         for found in read_sound(lambda row: read_columns(_IdleColumns, row), rows)
-        if rules.is_idle(found.status, found.updated_at, found.holder_id, before)
+        if rules.is_idle(found.status, found.updated_at, found.holder_count, before)
     ]
     db.executemany(SQL["expire_session"], expired)
     return len(expired)

@@ -249,8 +249,15 @@ class SqliteStore:
 
         return await self._read(job, owner)
 
-    async def finish(self, lease: Lease, end: TurnEnd, *, known: Session | None = None) -> EndWritten:
-        return await self._write(lambda db: turns.finish(db, lease, end, known, self._clock.now()))
+    async def finish(
+        self,
+        lease: Lease,
+        end: TurnEnd,
+        *,
+        known: Session | None = None,
+        based_on: Session | None = None,
+    ) -> EndWritten:
+        return await self._write(lambda db: turns.finish(db, lease, end, known, based_on, self._clock.now()))
 
     async def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -287,8 +294,8 @@ class SqliteStore:
     async def interrupt_lost(self) -> list[Continuation]:
         return await self._write(lambda db: turns.interrupt_lost(db, self._clock.now(), self._dead_workers))
 
-    async def waiting(self) -> list[Continuation]:
-        return await self._read(continuations.list_waiting, ALL_OWNERS)
+    async def waiting(self, max_open: int = 1) -> list[Continuation]:
+        return await self._read(partial(continuations.list_waiting, max_open=max_open), ALL_OWNERS)
 
     async def last_id(self) -> str | None:
         return await self._read(continuations.last_id, ALL_OWNERS)

@@ -16,7 +16,7 @@ from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.continuation_rows import Ending
 from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
-from sash.stores.states import EndChange, Release, TurnChange, TurnState
+from sash.stores.states import EndChange, Holders, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
 from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
@@ -55,18 +55,18 @@ def claim(
     now: datetime,
 ) -> Turn:
     continuation = continuations.get_continuation(db, owner, continuation_id)
-    holder_id = continuations.find_holder(db, continuation_id)
-    return _claim(db, continuation, holder_id, claim, steps, now)
+    holders = continuations.read_holders(db, continuation_id)
+    return _claim(db, continuation, holders, claim, steps, now)
 
 
 def claim_next(db: sqlite3.Connection, session_id: str, claim: ClaimRequest, now: datetime) -> Turn | None:
     continuation = continuations.find_next_pending(db, session_id)
     if continuation is None:
         return None
-    holder_id = continuations.find_holder(db, continuation.id)
-    if not rules.is_claimable(continuation.status, holder_id):
+    holders = continuations.read_holders(db, continuation.id)
+    if not rules.is_claimable(continuation.status, holders.number, claim.max_open):
         return None
-    return _claim(db, continuation, holder_id, claim, (), now)
+    return _claim(db, continuation, holders, claim, (), now)
 
 
 def append(
@@ -90,10 +90,15 @@ def append(
 
 
 def finish(
-    db: sqlite3.Connection, lease: Lease, end: TurnEnd, known: Session | None, now: datetime
+    db: sqlite3.Connection,
+    lease: Lease,
+    end: TurnEnd,
+    known: Session | None,
+    based_on: Session | None,
+    now: datetime,
 ) -> EndWritten:
     key, state, stored_stats = continuations.read_end_state(db, lease.continuation_id, known)
-    change = rules.finish(lease, state, end, now)
+    change = rules.finish(lease, state, end, now, based_on)
     ending = Ending(end.response, end.error, end.artifacts, end.choose_stats(stored_stats))
     _write_end(db, key, lease.continuation_id, end, change, ending, now)
     return EndWritten(change.steps, change.next_waits)
@@ -119,7 +124,7 @@ def record(
 def cut_window(db: sqlite3.Connection, session: Session, cut: Cut, now: datetime) -> None:
     """Cut the window of a session outside of a turn. Raise `SessionBusy` if a turn holds the session."""
     key, state = continuations.read_session_state(db, session.owner, session.id)
-    rules.check_free(session.id, state.holder_id)
+    rules.check_free(session.id, state.holders)
     messages.apply_cut(db, key, cut, now)
 
 
@@ -194,14 +199,14 @@ def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime
 def _claim(
     db: sqlite3.Connection,
     continuation: Continuation,
-    holder_id: str | None,
+    holders: Holders,
     claim: ClaimRequest,
     steps: Sequence[StepBody],
     now: datetime,
 ) -> Turn:
     key, turn = _read_turn(db, continuation.id)
     session = sessions.get_session(db, continuation.owner, continuation.session_id)
-    change = rules.claim(session, continuation, turn, holder_id, claim, steps, now)
+    change = rules.claim(session, continuation, turn, holders, claim, steps, now)
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.claim_continuation(db, change.continuation, change.lease)
     window = None if claim.knows(session.version) else messages.get_window(db, session)

@@ -39,8 +39,8 @@ WHERE s.key = ifnull(
      ORDER BY id DESC LIMIT 1));
 
 -- name: idle_sessions
--- Active sessions without a change since then, each with its key and the continuation that holds it.
-SELECT s.key, (SELECT id FROM continuations INDEXED BY one_holder
+-- Active sessions without a change since then, each with its key and the number of turns that hold it.
+SELECT s.key, (SELECT count(*) FROM continuations INDEXED BY holders
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
     s.status, s.updated_at, s.version
 FROM sessions AS s WHERE s.status = 'active' AND s.updated_at < :before;
@@ -93,7 +93,9 @@ UPDATE sessions SET owner = :owner, name = :name, status = :status, body = :body
 -- The key of a session, then the fields of `rules.SessionState`. A swept step keeps its cursor.
 SELECT s.key, s.version, s.positions,
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
-    (SELECT id FROM continuations INDEXED BY one_holder
+    (SELECT min(id) FROM continuations INDEXED BY holders
+     WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
+    (SELECT count(*) FROM continuations INDEXED BY holders
      WHERE session = s.key AND status IN ('running', 'awaiting_approval')),
     (SELECT count(*) FROM continuations INDEXED BY waiting WHERE session = s.key
         AND status IN ('pending', 'interrupted') AND status = 'pending')
@@ -133,7 +135,7 @@ SELECT body, status, updated_at, ending FROM continuations WHERE session = :sess
 
 -- name: open_continuations
 SELECT body, status, updated_at, ending FROM (
-    SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY one_holder
+    SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY holders
     WHERE session = :session AND status IN ('running', 'awaiting_approval')
     UNION ALL
     SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY waiting
@@ -144,9 +146,9 @@ ORDER BY id;
 SELECT body, status, updated_at, ending FROM continuations
 WHERE session = :session AND idempotency_key = :idempotency_key;
 
--- name: holder
--- The continuation that holds the session of a continuation.
-SELECT h.id FROM continuations AS c JOIN continuations AS h INDEXED BY one_holder
+-- name: holders
+-- The oldest continuation that holds the session of a continuation, and the number of those that do.
+SELECT min(h.id), count(*) FROM continuations AS c JOIN continuations AS h INDEXED BY holders
     ON h.session = c.session AND h.status IN ('running', 'awaiting_approval')
 WHERE c.id = :id;
 
@@ -157,16 +159,16 @@ SELECT c.body, c.status, c.updated_at, c.ending FROM sessions AS s
 WHERE s.id = :session_id ORDER BY c.id LIMIT 1;
 
 -- name: running
-SELECT worker, lease_until, body, status, updated_at, ending FROM continuations INDEXED BY one_holder
+SELECT worker, lease_until, body, status, updated_at, ending FROM continuations INDEXED BY holders
 WHERE status IN ('running', 'awaiting_approval') AND status = 'running';
 
 -- name: workers
-SELECT DISTINCT worker FROM continuations INDEXED BY one_holder
+SELECT DISTINCT worker FROM continuations INDEXED BY holders
 WHERE status IN ('running', 'awaiting_approval') AND worker IS NOT NULL;
 
 -- name: waiting
--- Each continuation comes with the one that holds its session.
-SELECT (SELECT id FROM continuations INDEXED BY one_holder
+-- Each continuation comes with the number of those that hold its session.
+SELECT (SELECT count(*) FROM continuations INDEXED BY holders
      WHERE session = c.session AND status IN ('running', 'awaiting_approval')),
     c.body, c.status, c.updated_at, c.ending FROM continuations AS c INDEXED BY waiting
 WHERE c.status IN ('pending', 'interrupted') ORDER BY c.id;
@@ -442,7 +444,7 @@ WHERE s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id)
 
 -- name: running_turns
 SELECT c.body, c.status, c.updated_at, c.ending
-FROM continuations AS c INDEXED BY one_holder JOIN sessions AS s ON s.key = c.session
+FROM continuations AS c INDEXED BY holders JOIN sessions AS s ON s.key = c.session
 WHERE c.status IN ('running', 'awaiting_approval') AND c.status = 'running'
     AND s.owner = :owner AND (:session_id IS NULL OR s.id = :session_id);
 
