@@ -32,6 +32,7 @@ async def test_a_store_of_each_version_is_read_whole_and_used_further(path, tmp_
     before["session"]["policy"].setdefault("approvers", "act")
     before["session"]["window"].setdefault("preserve_system", True)
     memory = before["session"]["memory"]
+    memory.setdefault("reset_at", None)
     memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
     memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     before.pop("signature", None)
