@@ -18,6 +18,7 @@ def add_new_fields(export):
     session["window"] = {"preserve_system": True} | session["window"]
     session["stats"] = {"evicted_messages": 0} | session["stats"]
     memory = session["memory"]
+    memory.setdefault("reset_at", None)
     memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
     memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     for turn in export["continuations"]:

@@ -3,4 +3,4 @@ CREATE TABLE owner_notes (
     owner   TEXT PRIMARY KEY,
     version INTEGER NOT NULL,
     body    TEXT NOT NULL
-) WITHOUT ROWID;
+);
