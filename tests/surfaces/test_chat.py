@@ -65,8 +65,8 @@ def test_a_session_keeps_its_policy(cli):
 
 
 def test_an_ended_session_cannot_be_continued(cli):
-    cli("ask", SENTENCE, **NO_HOME)
-    done = cli("chat", "--session", list_sessions(cli)[0]["id"], input="Hello\n")
+    asked = json.loads(cli("ask", SENTENCE, "--json", **NO_HOME).stdout)
+    done = cli("chat", "--session", asked["session_id"], input="Hello\n")
     assert done.returncode == 4
     assert "is ended" in done.stderr
 

@@ -193,7 +193,7 @@ async def test_a_question_that_takes_too_long_can_be_resumed(cli):
 async def test_a_signal_cancels_the_question(cli, by, code):
     async with Wire(Reply(chunks=[chunk("Fo")], then="hang")) as wire:
         environment = cli.environment | model_at(wire)
-        program = await asyncio.create_subprocess_exec(SASH, "ask", "Two and two?", env=environment)
+        program = await asyncio.create_subprocess_exec(SASH, "ask", "--keep", "Two and two?", env=environment)
         try:
             async with asyncio.timeout(WAIT_S):
                 while not wire.requests:
@@ -205,7 +205,7 @@ async def test_a_signal_cancels_the_question(cli, by, code):
                 program.kill()
                 await program.wait()
     [session] = list_sessions(cli)
-    assert (session["status"], session["stats"]["cancelled_turns"]) == ("ended", 1)
+    assert (session["status"], session["stats"]["cancelled_turns"]) == ("active", 1)
 
 
 def test_an_action_that_needs_approval_waits_for_it(cli):
@@ -237,7 +237,10 @@ def test_a_closed_pipe_prints_no_error(cli):
 
 
 def test_output_has_no_control_characters(cli):
-    assert cli("ask", "Remember that \x1b]0;owned\x07 the \x1b[31mcat is red", **NO_HOME).returncode == 0
+    assert (
+        cli("ask", "--keep", "Remember that \x1b]0;owned\x07 the \x1b[31mcat is red", **NO_HOME).returncode
+        == 0
+    )
     shown = cli("show", list_sessions(cli)[0]["id"])
     assert "cat is red" in shown.stdout
     assert not {"\x1b", "\x07"} & set(shown.stdout)
@@ -314,7 +317,7 @@ def test_every_command_works_without_unicode(cli, encoding):
     )
     assert talk.returncode == 0, talk.stderr
     assert "+ light.turn_on light.kitchen_ceiling: on  verified" in talk.stdout
-    cli("ask", "Remember that the café is “closed”", **NO_HOME)
+    cli("ask", "--keep", "Remember that the café is “closed”", **NO_HOME)
     assert "café is “closed”" in json.dumps(list_sessions(cli), ensure_ascii=False)
     for arguments in (["sessions"], ["doctor"], ["search", "kitchen"], ["show", list_sessions(cli)[0]["id"]]):
         done = cli(*arguments, **environment)

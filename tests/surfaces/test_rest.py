@@ -166,8 +166,8 @@ async def test_a_question_runs_in_its_own_session(served):
     asked = await served.client.post("/v1/ask", json={"message": "How warm is it?"})
     assert asked.status_code == 200
     assert asked.json()["response"]["final_message"] == "It is 21.5 °C in the kitchen."
-    [session] = (await served.client.get("/v1/sessions")).json()["sessions"]
-    assert session["status"] == "ended"
+    shown = await served.client.get(f"/v1/sessions/{asked.json()['session_id']}")
+    assert shown.json()["session"]["status"] == "ended"
 
 
 async def test_facts_and_pins_are_added_and_deleted(served):
