@@ -52,7 +52,7 @@ async def test_search_finds_by_words_area_and_domain(demo):
 async def test_search_without_words_shows_the_areas(demo):
     areas = (await demo.call_tool("search_index"))["areas"]
     assert len(areas) == 8
-    assert {"area": "Garage", "floor": "Ground floor", "sensor": 1, "cover": 1} in areas
+    assert {"area": "Garage", "floor": "Ground floor", "sensor": 2, "cover": 1} in areas
 
 
 async def test_states_come_with_what_matters_of_their_attributes(demo):
