@@ -17,7 +17,7 @@ async def talk(tmp_path):
     """A session that may act and has a fact, and its folder. Two turns were added."""
     async with Runtime(FilesStore(tmp_path), ScriptedModel("ok"), clock=FakeClock()) as runtime:
         session = await runtime.start_session(policy=SessionPolicy(allow_actuation=True))
-        await runtime.remember(session.id, "The cat sleeps in the garage.")
+        await runtime.remember("The cat sleeps in the garage.", session_id=session.id)
         for message in ("one", "two"):
             await turn(runtime, session, message)
         yield runtime, session, tmp_path / "sessions" / session.id

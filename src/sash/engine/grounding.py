@@ -96,7 +96,7 @@ _supposed = re.compile(
 )
 # A quotation tells the words of another text. A line that begins with ">" is one in Markdown.
 _quotation = re.compile(
-    r"\"[^\"\n]{1,800}\"|[“„][^“”\n]{1,800}[“”]|«[^»\n]{1,800}»|(?<!\w)['‘][^\n]{1,800}?['’](?!\w)|^\s*>.*$",
+    r"\"[^\"\n]{1,800}\"|[“„][^“”\n]{1,800}[“”]|«[^»\n]{1,800}»|(?<!\w)['‘][^\n]{1,800}?['’](?!\w)|^[ \t]{0,3}>.*$",
     re.M,
 )
 

@@ -36,6 +36,8 @@ DESCRIPTION = (
     "No writes, no PRAGMA."
 )
 
+_WORD = re.compile(r"\w+")
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
@@ -50,7 +52,7 @@ class Analysis:
     async def run(self, live_home: LiveHome) -> QueryResult:
         """Load the tables that the query names, and run the query in a thread."""
         ids = [entity.id for entity in self.entities]
-        names = set(re.findall(r"\w+", self.sql.lower()))
+        names = set(_WORD.findall(self.sql.lower()))
         histories: dict[str, list[HistoryPoint]] = {}
         statistics: dict[str, list[HourlyStatistics]] = {}
         if "history" in names:

@@ -1,5 +1,6 @@
 """The input of the runtime's methods, defined once for the library, REST, MCP and the command line."""
 
+import re
 from collections.abc import Callable
 from dataclasses import asdict, field
 from typing import Annotated, Any, Literal
@@ -34,7 +35,7 @@ from sash.values.validated import validated
 from sash.values.validation import check_attachment, check_message, check_note, check_text, whole
 
 MAX_WAIT_MS = 60_000
-ENTITY_ID = r"^[a-z0-9_]+\.[a-z0-9_]+$"
+ENTITY_ID = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
 MAX_TAGS = 16
 
 BusyPolicy = Literal["reject", "enqueue", "interrupt"]
@@ -44,7 +45,7 @@ Message = Annotated[Text, AfterValidator(check_message)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 NoteText = Annotated[Text, AfterValidator(check_note)]
-EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID, max_length=255)]
+EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID.pattern, max_length=255)]
 Tag = Annotated[
     str, Strict(), Field(min_length=1, max_length=64, pattern=r"^[^\s,]+$"), AfterValidator(check_text)
 ]

@@ -117,8 +117,18 @@ async def test_tools_are_listed_with_schemas_and_hints(house, era):
         *(f"ha_agent_{verb}" for verb in ("ask", "start_session", "send_message", "await_continuation")),
         *(f"ha_agent_{verb}" for verb in ("cancel", "get_session", "end_session", "resume", "retry")),
         *(f"ha_agent_{verb}" for verb in ("list_sessions", "approve", "update_session")),
-        *(f"ha_agent_{verb}" for verb in ("fork_session", "delete_session")),
-        *("search_index", "get_states", "get_history", "get_logbook", "diagnose_entity", "analyze_errors"),
+        *(f"ha_agent_{verb}" for verb in ("fork_session", "delete_session", "reset_session")),
+        *(f"ha_agent_{verb}" for verb in ("list_messages", "tag_message")),
+        *(f"ha_agent_{verb}" for verb in ("list_facts", "remember", "forget")),
+        *(
+            "analyze_history",
+            "search_index",
+            "get_states",
+            "get_history",
+            "get_logbook",
+            "diagnose_entity",
+            "analyze_errors",
+        ),
     }
     for one in listed:
         assert one.title and len(one.description) > 40
@@ -159,6 +169,14 @@ async def test_tool_results_match_their_schemas(house, era):
         shown = await check("ha_agent_get_session", session_id=session_id)
         assert shown["session"]["stats"]["durations"]
         await check("ha_agent_update_session", session_id=session_id, name="den")
+        [message, *_] = (await check("ha_agent_list_messages", session_id=session_id))["messages"]
+        marked = {"message_id": message["id"], "tags": ["important"]}
+        await check("ha_agent_tag_message", session_id=session_id, **marked)
+        fact = await check("ha_agent_remember", text="The cat is black.")
+        await check("ha_agent_list_facts")
+        await check("ha_agent_forget", fact_id=fact["id"])
+        await check("analyze_history", entity_ids=entity_ids, sql="SELECT entity_id, state FROM states")
+        await check("ha_agent_reset_session", session_id=session_id)
         copy = await check("ha_agent_fork_session", session_id=session_id)
         listed = await check("ha_agent_list_sessions", limit=1)
         assert len(listed["sessions"]) == 1 and listed["next_cursor"]
@@ -203,6 +221,7 @@ async def test_sessions_turns_and_artifacts_can_be_read(tmp_path, era):
         assert {one.uri_template for one in templates} == {
             "sash://sessions/{session_id}",
             "sash://continuations/{continuation_id}",
+            "sash://continuations/{continuation_id}/prompts",
             "sash://artifacts/{artifact_id}",
         }
 

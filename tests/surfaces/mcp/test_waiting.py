@@ -135,16 +135,15 @@ async def test_a_question_is_answered_after_the_client_disconnects(waiting, mode
         asking = served.client.post("/mcp", json=body, headers=headers)
     asking = asyncio.create_task(asking)
     await asyncio.wait_for(model.asked.wait(), WAIT_S)
+    [session] = (await served.client.get("/v1/sessions")).json()["sessions"]
     asking.cancel()
     await asyncio.gather(asking, return_exceptions=True)
     model.go.set()
+    at = f"/v1/sessions/{session['id']}"
     async with asyncio.timeout(WAIT_S):
-        while True:
-            [session] = (await served.client.get("/v1/sessions")).json()["sessions"]
-            if session["status"] == "ended":
-                break
+        while (await served.client.get(at)).json()["session"]["status"] != "ended":
             await asyncio.sleep(0.01)
-    messages = (await served.client.get(f"/v1/sessions/{session['id']}/messages")).json()["messages"]
+    messages = (await served.client.get(f"{at}/messages")).json()["messages"]
     assert [message["content"] for message in messages] == ["How warm is it?", "Let me see what there is."]
 
 

@@ -1,6 +1,5 @@
 """The loop of `sash chat`: it reads lines, runs slash commands and shows turns. Ctrl-C cancels a turn."""
 
-import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -253,7 +252,7 @@ class ChatLoop:
         if not text:
             self._print("/pin light.kitchen shows the state of that entity to the agent.", "yellow")
             return
-        is_entity = re.fullmatch(ENTITY_ID, text) is not None
+        is_entity = ENTITY_ID.fullmatch(text) is not None
         request = PinRequest(entity_id=text) if is_entity else PinRequest(text=text)
         call(self._portal, self._service.pin(self._caller, request, self._session.id))
         self._print("Pinned.")

@@ -1,6 +1,5 @@
 """The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
 
-import re
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, get_type_hints
@@ -338,7 +337,7 @@ async def list_messages(context: CallContext, query: MessageQuery) -> MessageLis
 
 
 def _read_cursor(cursor: str | None) -> int:
-    if cursor is not None and not re.fullmatch("[0-9]{1,15}", cursor):
+    if cursor is not None and not (cursor.isascii() and cursor.isdigit() and len(cursor) <= 15):
         raise InvalidInput("cursor must be the next_cursor of the previous page")
     return int(cursor or 0)
 

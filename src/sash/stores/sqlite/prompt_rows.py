@@ -2,11 +2,25 @@
 
 import sqlite3
 from collections.abc import Collection
+from functools import partial
+from typing import Annotated, NamedTuple
 
+from pydantic import PlainValidator
+
+from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
+from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.prompts import SentPrompts, find_needed, move_parts
+
+
+class _PromptColumns(NamedTuple):
+    """The columns of the query `prompts`."""
+
+    continuation_id: Text
+    cursor: Natural
+    prompts: Annotated[SentPrompts, PlainValidator(partial(decode, SentPrompts))]
 
 
 def list_prompts(db: sqlite3.Connection, key: int, continuation_id: str) -> SentPrompts:
@@ -18,10 +32,10 @@ def list_prompts(db: sqlite3.Connection, key: int, continuation_id: str) -> Sent
     return SentPrompts(records, tuple(find_needed(records, parts).values()))
 
 
-def _read_prompts(db: sqlite3.Connection, key: int) -> list[tuple[str, int, SentPrompts]]:
+def _read_prompts(db: sqlite3.Connection, key: int) -> list[_PromptColumns]:
     """Return the prompts of a session, each with the turn and the cursor of its step."""
     rows = db.execute(SQL["prompts"], {"session": key})
-    return read_sound(lambda row: (str(row[0]), int(row[1]), decode(SentPrompts, row[2])), rows)
+    return read_sound(lambda row: read_columns(_PromptColumns, row), rows)
 
 
 def keep_parts(db: sqlite3.Connection, key: int, dropped_ids: Collection[str]) -> None:
