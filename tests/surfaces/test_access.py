@@ -79,7 +79,9 @@ async def things(served, headers):
     added = {"user_message": "4711", "ai_response": "noted"}
     recorded = await ask("POST", "/conversation/turn?conversation_id=home", json=added)
     [artifact] = shown["artifacts"]
+    [message, *_] = (await ask("GET", f"/v1/sessions/{session}/messages")).json()["messages"]
     return {
+        "message": message["id"],
         "session": session,
         "turn": turn,
         "fact": fact,
@@ -126,7 +128,7 @@ async def test_every_route_of_the_api_is_in_the_list_of_scopes(served):
     open_routes = {("GET", "/health"), ("GET", "/ready")}
     names = {"session": "session_id", "turn": "continuation_id", "fact": "fact_id", "pin": "pin_id"}
     names |= {"own_fact": "fact_id", "own_pin": "pin_id"}
-    names |= {"artifact": "artifact_id", "recorded": "turn_id"}
+    names |= {"message": "message_id", "artifact": "artifact_id", "recorded": "turn_id"}
     listed = {
         (method, path.partition("?")[0].format(**{k: "{" + v + "}" for k, v in names.items()}))
         for method, path, _, _ in SCOPED

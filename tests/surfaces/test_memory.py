@@ -81,9 +81,11 @@ async def test_facts_are_listed_edited_and_forgotten_over_mcp(tmp_path, model):
         [fact] = (await call(mcp, "ha_agent_list_facts"))["facts"]
         assert fact["text"] == FACT
         changed = await call(mcp, "ha_agent_remember", text="I like 19 degrees", fact_id=fact["id"])
+        [changed] = changed["facts"]
         assert changed["id"] == fact["id"]
         session_id = (await call(mcp, "ha_agent_start_session"))["session_id"]
         guest = await call(mcp, "ha_agent_remember", text="A guest is here.", session_id=session_id)
+        [guest] = guest["facts"]
         assert guest["scope"] == "session"
         assert await refused(mcp, "ha_agent_forget", fact_id=guest["id"]) == "note_not_found"
         await call(mcp, "ha_agent_forget", fact_id=guest["id"], session_id=session_id)

@@ -172,7 +172,7 @@ async def test_tool_results_match_their_schemas(house, era):
         [message, *_] = (await check("ha_agent_list_messages", session_id=session_id))["messages"]
         marked = {"message_id": message["id"], "tags": ["important"]}
         await check("ha_agent_tag_message", session_id=session_id, **marked)
-        fact = await check("ha_agent_remember", text="The cat is black.")
+        [fact] = (await check("ha_agent_remember", text="The cat is black."))["facts"]
         await check("ha_agent_list_facts")
         await check("ha_agent_forget", fact_id=fact["id"])
         await check("analyze_history", entity_ids=entity_ids, sql="SELECT entity_id, state FROM states")

@@ -36,7 +36,7 @@ from sash.values.requests import (
     TagFilter,
     UpdateSession,
 )
-from sash.values.sessions import Fact, Flag, Label, SessionStatus
+from sash.values.sessions import Flag, Label, SessionStatus
 from sash.values.validated import parse, validated
 from sash.values.validation import whole
 
@@ -411,11 +411,11 @@ async def list_facts(context: CallContext, notes: NoteOwner) -> FactList:
     "knows it. With a fact_id, replace the text of that fact.",
     is_idempotent=True,
 )
-async def remember(context: CallContext, fact: NewFact) -> Fact:
+async def remember(context: CallContext, fact: NewFact) -> FactList:
     service, caller, note = context.service, context.caller, Note(text=fact.text)
     if fact.fact_id is not None:
-        return await service.edit_fact(caller, fact.fact_id, note, fact.session_id)
-    return await service.remember(caller, note, fact.session_id)
+        return FactList((await service.edit_fact(caller, fact.fact_id, note, fact.session_id),))
+    return FactList((await service.remember(caller, note, fact.session_id),))
 
 
 @agent_tool(
@@ -424,8 +424,8 @@ async def remember(context: CallContext, fact: NewFact) -> Fact:
     "Delete a fact by its id, as ha_agent_list_facts returned it.",
     is_destructive=True,
 )
-async def forget(context: CallContext, fact: OldFact) -> Fact:
-    return await context.service.forget(context.caller, fact.fact_id, fact.session_id)
+async def forget(context: CallContext, fact: OldFact) -> FactList:
+    return FactList((await context.service.forget(context.caller, fact.fact_id, fact.session_id),))
 
 
 @agent_tool(
