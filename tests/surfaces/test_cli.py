@@ -291,7 +291,7 @@ def test_an_unreachable_home_does_not_prevent_a_question(cli):
     done = cli("ask", "Remember that the cat is black", SASH_HOME_URL=nowhere, SASH_HOME_TOKEN="abc")
     assert done.returncode == 0
     assert "nothing listens there" in done.stderr
-    assert "black" in cli("facts").stdout
+    assert "black" in cli("facts", "list", **NO_HOME).stdout
 
 
 def test_mcp_ends_with_its_input(cli):
@@ -319,7 +319,7 @@ def test_every_command_works_without_unicode(cli, encoding):
     assert talk.returncode == 0, talk.stderr
     assert "+ light.turn_on light.kitchen_ceiling: on  verified" in talk.stdout
     cli("ask", "--keep", "Remember that the café is “closed”", **NO_HOME)
-    assert "café is “closed”" in cli("facts", PYTHONIOENCODING="utf-8").stdout
+    assert "café is “closed”" in cli("facts", "list", PYTHONIOENCODING="utf-8").stdout
     for arguments in (["sessions"], ["doctor"], ["search", "kitchen"], ["show", list_sessions(cli)[0]["id"]]):
         done = cli(*arguments, **environment)
         assert done.returncode == 0, done.stderr

@@ -34,7 +34,7 @@ def test_a_healthy_setup_passes_and_nothing_changes(cli):
     report, checks = diagnose(cli)
     assert report["ok"]
     assert "will be created" in checks["data"]["found"]
-    assert "46 exposed entities" in checks["house"]["found"]
+    assert "47 exposed entities" in checks["house"]["found"]
     assert not cli.data.exists()
     chat_once(cli)
     before = snapshot(cli.data)

@@ -150,8 +150,8 @@ async def test_a_stream_ends_if_the_server_stops(tmp_path):
         await asyncio.wait_for(model.asked.wait(), WAIT_S)
         await until(served.runtime.count_subscribers, asking)
         await served.runtime.close()
-        *_, last = await asyncio.wait_for(asking, WAIT_S)
-        assert last["data"]["payload"]["step"]["detail"]["event"] == "interrupted"
+        events = await asyncio.wait_for(asking, WAIT_S)
+        assert all(event["data"]["type"] != "final" for event in events if "data" in event)
 
 
 async def test_a_refused_stream_starts_no_turn(tmp_path):

@@ -81,7 +81,7 @@ async def test_messages_are_listed_by_tag(served):
     for text, tags in (("one", ["a"]), ("two", ["b"]), ("three", [])):
         await served.wait(await served.send(session_id, text, tags=tags))
     assert await texts(served, session_id, tag_filter="a,b") == ["one", "two"]
-    assert await texts(served, session_id, tag_filter=" b ") == ["two"]
+    assert await texts(served, session_id, tag_filter="b") == ["two"]
     assert await texts(served, session_id, tag_filter="output") == ["ok", "ok", "ok"]
     page = await served.client.get(
         f"/v1/sessions/{session_id}/messages", params={"tag_filter": "input", "limit": 2}

@@ -32,7 +32,7 @@ from sash.values.sessions import (
     WindowLimits,
 )
 from sash.values.validated import validated
-from sash.values.validation import check_attachment, check_message, check_note, check_text, whole
+from sash.values.validation import check_attachment, check_message, check_note, whole
 
 MAX_WAIT_MS = 60_000
 ENTITY_ID = re.compile(r"^[a-z0-9_]+\.[a-z0-9_]+$")
@@ -46,9 +46,10 @@ Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValida
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 NoteText = Annotated[Text, AfterValidator(check_note)]
 EntityId = Annotated[str, Strict(), Field(pattern=ENTITY_ID.pattern, max_length=255)]
-Tag = Annotated[
-    str, Strict(), Field(min_length=1, max_length=64, pattern=r"^[^\s,]+$"), AfterValidator(check_text)
-]
+_TAG = "[0-9A-Za-zÀ-ÖØ-öø-ʯ_:.@+#/-]{1,64}"
+Tag = Annotated[str, Strict(), Field(pattern=f"^{_TAG}$")]
+# Tags that stand between commas.
+TAG_LIST = f"^{_TAG}(,{_TAG}){{0,{MAX_TAGS - 1}}}$"
 
 
 def _drop_doubles(tags: tuple[str, ...]) -> tuple[str, ...]:

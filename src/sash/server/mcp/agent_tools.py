@@ -360,11 +360,13 @@ async def tag_message(context: CallContext, message: TaggedMessage) -> MessageSh
     "ha_agent_update_session",
     "Change a session",
     "Change the name, model, policy, budgets, window or preferences of a session. Fields that you leave out "
-    "stay as they are. The changes apply from the next message on.",
+    "stay as they are. The changes apply from the next message on. "
+    "ha_agent_get_session shows them.",
     is_idempotent=True,
 )
-async def update_session(context: CallContext, changes: SessionUpdate) -> SessionShown:
-    return SessionShown(await context.service.update_session(context.caller, changes.session_id, changes))
+async def update_session(context: CallContext, changes: SessionUpdate) -> SessionStarted:
+    session = await context.service.update_session(context.caller, changes.session_id, changes)
+    return SessionStarted(session.id)  # The schema of a whole session would fill the list of tools.
 
 
 @agent_tool(

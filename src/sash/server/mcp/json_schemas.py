@@ -6,6 +6,11 @@ from sash.values.codec import adapter
 
 # Keys that cost tokens and do not help a model.
 _OMITTED_KEYS = frozenset({"title", "examples"})
+# Keys that do not help a client to read a result. Some clients refuse lists of tools above 64 kB.
+_OMITTED_IN_OUTPUT = _OMITTED_KEYS | {
+    *("default", "description", "minimum", "maximum", "exclusiveMaximum", "minLength", "maxLength"),
+    *("minItems", "maxItems", "pattern", "format"),
+}
 _NULL = {"type": "null"}
 
 
@@ -47,7 +52,7 @@ def _resolve(node: Any, definitions: dict[str, Any], is_input: bool) -> Any:
         if key == "properties"
         else _resolve(value, definitions, is_input)
         for key, value in node.items()
-        if key not in _OMITTED_KEYS
+        if key not in (_OMITTED_KEYS if is_input else _OMITTED_IN_OUTPUT)
     }
 
 

@@ -51,7 +51,7 @@ _EXAMPLE_TURN = {
 class AddTurn:
     """A turn that was answered elsewhere."""
 
-    user_message: Text
+    user_message: Annotated[Text, Field(pattern=r"\S")]
     ai_response: str | None = None
     metadata: Object | None = None
     conversation_id: Name | None = None

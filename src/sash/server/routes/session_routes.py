@@ -26,7 +26,7 @@ from sash.errors import InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
-from sash.values.requests import Fork, MessageTags, StartSession, TagFilter, UpdateSession, Why
+from sash.values.requests import TAG_LIST, Fork, MessageTags, StartSession, TagFilter, UpdateSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
@@ -228,7 +228,7 @@ async def list_messages(
     tag_filter: Annotated[
         str | None,
         Query(
-            max_length=1024,
+            pattern=TAG_LIST,
             description="Show only messages with one of these tags: `important,context:lights`.",
         ),
     ] = None,
