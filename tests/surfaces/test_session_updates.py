@@ -95,7 +95,7 @@ async def test_mcp_changes_a_session(served, era):
         changed = await call(
             client, "ha_agent_update_session", session_id=session_id, name="den", budgets={"max_steps": 2}
         )
-        shown = await call(mcp, "ha_agent_get_session", session_id=changed["session_id"])
+        shown = await call(client, "ha_agent_get_session", session_id=changed["session_id"])
         assert (shown["session"]["name"], shown["session"]["budgets"]["max_steps"]) == ("den", 2)
         over = await refused(
             client, "ha_agent_update_session", session_id=session_id, budgets={"max_steps": 10**9}
