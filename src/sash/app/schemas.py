@@ -277,7 +277,7 @@ class ContextShown:
 
 @dataclass(frozen=True, slots=True)
 class PromptList:
-    """What each model call of a turn sent, oldest first."""
+    """The prompts of the model calls of a turn, oldest first."""
 
     prompts: tuple[SentPrompt, ...]
     next_cursor: str | None = None

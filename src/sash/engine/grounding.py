@@ -100,7 +100,7 @@ _quotation = re.compile(
     re.M,
 )
 
-# Requests for a text: a story, a translation, a repetition. The text may tell of actions that nobody took.
+# Requests for a text: a story, a translation, a repetition. Such a text may describe actions that did not happen.
 _text_request = re.compile(
     r"\b(?:tell|write|compose|invent|make up|draft|give|recite|continue|erz(?:ä|ae)hl\w*|schreib\w*|dichte|erfinde"
     r"|raconte\w*|écris|écrivez|cuenta\w*|escribe\w*|racconta\w*|scrivi\w*|vertel|schrijf)\b[^.!?\n]{0,60}"

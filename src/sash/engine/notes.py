@@ -176,7 +176,7 @@ def _scope(session_id: str | None) -> Scope:
 
 
 def _find(notes: Iterable[N], note_id: str, what: str, session_id: str | None) -> N:
-    """Return the note with an id. Raise `NoteNotFound` if there is none."""
+    """Return the note with an id. Raise `NoteNotFound` if the id is unknown."""
     for note in notes:
         if note.id == note_id:
             return note

@@ -1,4 +1,4 @@
-"""What an answer stands on: one small value for each kind of source. `type` tells the kinds apart in JSON."""
+"""The sources of an answer: one small value for each kind. `type` tells the kinds apart in JSON."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
