@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from sash.engine.window_cache import evict_oldest
 from sash.errors import ContinuationNotFound, InvalidInput
 from sash.memory.digest import build_digest
 from sash.memory.window import Eviction, Limits, Window
@@ -66,6 +67,9 @@ def _refill_window(
         if cut := window.add(stored.message):
             last_cut = cut
             gone += [eviction.message for eviction in cut]
+    window, cut = evict_oldest(window)
+    last_cut += cut
+    gone += [eviction.message for eviction in cut]
     old = session.memory
     memory = SessionMemory(
         digest=build_digest(turns(gone), rules.count_text, rules.max_tokens) if gone else "",

@@ -17,6 +17,8 @@ from sash.values.window_stats import WindowTotals, sum_windows
 MAX_WINDOWS = 256
 # The characters of all cached windows together.
 MAX_CACHED_CHARS = 64 << 20
+# A window is read as a whole. Above this size its oldest turns are evicted, even if it has no other limit.
+MAX_WINDOW_CHARS = 8 << 20
 # Word searches look at this many characters of a message.
 MAX_SEARCHED_CHARS = 32 << 10
 
@@ -54,6 +56,10 @@ class CachedWindow:
         self.rendered[message.id] = rendered
         self.texts[message.id] = _normalize(message)
         self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
+        if self.char_count > MAX_WINDOW_CHARS:
+            self.window, oldest = evict_oldest(self.window)
+            self.char_count -= sum(_count_chars(gone.message) for gone in oldest)
+            evicted += oldest
         if evicted:
             self.prompts.drop_window()
         for gone in evicted:
@@ -62,15 +68,48 @@ class CachedWindow:
 
     def reset(self) -> tuple[Eviction, ...]:
         """Evict all messages, pinned ones too, except preserved system messages. Return the evictions."""
-        state = self.window.snapshot("window")
-        kept = tuple(m for m in state.messages if state.preserve_system and m.role == "system")
-        evicted = tuple(Eviction(m, "reset") for m in state.messages if m not in kept)
-        count = state.evicted_count + len(evicted)
-        self.window = Window.restore(replace(state, messages=kept, turn_starts=(), evicted_count=count))
+        preserved = self.window.limits.preserve_system
+        evicted = tuple(
+            Eviction(m, "reset") for m in self.window if not (preserved and m.role == "system")
+        )
+        self.window = _without(self.window, evicted)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
-        self.char_count = sum(map(_count_chars, kept))
+        self.char_count = sum(map(_count_chars, self.window))
         return evicted
+
+
+def evict_oldest(window: Window) -> tuple[Window, tuple[Eviction, ...]]:
+    """Evict the oldest turns, pinned ones too, until a window has half of the maximum size or one turn.
+
+    A window that is not too large stays the same.
+    """
+    messages = tuple(window)
+    size = sum(map(_count_chars, messages))
+    if size <= MAX_WINDOW_CHARS:
+        return window, ()
+    start = 0
+    for place, message in enumerate(messages):
+        if message.role == "user":
+            start = place
+            if size <= MAX_WINDOW_CHARS // 2:
+                break
+        size -= _count_chars(message)
+    evicted = tuple(Eviction(message, "max_characters") for message in messages[:start])
+    return _without(window, evicted), evicted
+
+
+def _without(window: Window, evicted: tuple[Eviction, ...]) -> Window:
+    state = window.snapshot("window")
+    gone = {eviction.message.id for eviction in evicted}
+    return Window.restore(
+        replace(
+            state,
+            messages=tuple(message for message in state.messages if message.id not in gone),
+            turn_starts=tuple(start for start in state.turn_starts if start not in gone),
+            evicted_count=state.evicted_count + len(evicted),
+        )
+    )
 
 
 def _normalize(message: MessageEntry) -> str:

@@ -25,7 +25,7 @@ from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.validation import check_window
 from sash.values.window_stats import WindowStats
 
-Reason = Literal["max_tokens", "max_turns", "unanswered", "reset"]
+Reason = Literal["max_tokens", "max_turns", "max_characters", "unanswered", "reset"]
 
 # The queues, in the order in which they are emptied. Kept groups are in none of them.
 _EPHEMERAL, _ORDINARY, _IMPORTANT, _KEPT = range(4)
