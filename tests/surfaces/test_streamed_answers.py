@@ -183,7 +183,9 @@ async def test_a_wrong_body_is_a_problem_although_a_stream_is_wanted(served):
     problem(missing, 404, "session_not_found")
 
 
-@pytest.mark.parametrize("accept", ["*/*", "application/json", "text/event-stream;q=0"])
+@pytest.mark.parametrize(
+    "accept", ["*/*", "application/json", "text/event-stream;q=0", "application/json, text/event-stream"]
+)
 async def test_other_accept_headers_get_json(served, accept):
     asked = await served.client.post("/v1/ask", json={"message": "hi"}, headers={"Accept": accept})
     assert asked.headers["content-type"] == "application/json"

@@ -69,9 +69,7 @@ class CachedWindow:
     def reset(self) -> tuple[Eviction, ...]:
         """Evict all messages, pinned ones too, except preserved system messages. Return the evictions."""
         preserved = self.window.limits.preserve_system
-        evicted = tuple(
-            Eviction(m, "reset") for m in self.window if not (preserved and m.role == "system")
-        )
+        evicted = tuple(Eviction(m, "reset") for m in self.window if not (preserved and m.role == "system"))
         self.window = _without(self.window, evicted)
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]

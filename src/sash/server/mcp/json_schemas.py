@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from sash.values.bounds import MAX_COUNT
 from sash.values.codec import adapter
 
 # Keys that cost tokens and do not help a model.
@@ -11,6 +12,8 @@ _OMITTED_IN_OUTPUT = _OMITTED_KEYS | {
     *("default", "description", "minimum", "maximum", "exclusiveMaximum", "minLength", "maxLength"),
     *("minItems", "maxItems", "pattern", "format"),
 }
+# The fields of a result and the fields of these are described. What is below them would triple the size.
+_OUTPUT_DEPTH = 2
 _NULL = {"type": "null"}
 
 
@@ -25,8 +28,9 @@ def make_input_schema(kind: type[Any], descriptions: dict[str, str] | None = Non
 
 
 def make_output_schema(kind: type[Any]) -> dict[str, Any]:
-    """Return the schema of a tool's result."""
-    return _make_schema(kind, "serialization")
+    """Return the schema of a tool's result. Values deep inside have a type, but no fields."""
+    outline: dict[str, Any] = _outline(_make_schema(kind, "serialization"), _OUTPUT_DEPTH)
+    return outline
 
 
 def _make_schema(kind: type[Any], mode: Any) -> dict[str, Any]:
@@ -52,7 +56,23 @@ def _resolve(node: Any, definitions: dict[str, Any], is_input: bool) -> Any:
         if key == "properties"
         else _resolve(value, definitions, is_input)
         for key, value in node.items()
-        if key not in (_OMITTED_KEYS if is_input else _OMITTED_IN_OUTPUT)
+        if key not in (_OMITTED_KEYS if is_input else _OMITTED_IN_OUTPUT) and value != MAX_COUNT
+    }
+
+
+def _outline(node: Any, depth: int) -> Any:
+    """Return a schema without the fields of objects that are more than `depth` objects inside of it."""
+    if isinstance(node, list):
+        return [_outline(item, depth) for item in node]
+    if not isinstance(node, dict):
+        return node
+    if "oneOf" in node or (depth == 0 and node.get("type") == "object"):
+        return {"type": "object"}
+    return {
+        key: {name: _outline(field, depth - 1) for name, field in value.items()}
+        if key == "properties"
+        else _outline(value, depth)
+        for key, value in node.items()
     }
 
 

@@ -8,7 +8,7 @@ import mcp.types as t
 
 from sash.app.schemas import ContinuationShown
 from sash.engine.redaction import redact
-from sash.errors import DETAILS, SashError
+from sash.errors import SashError
 from sash.ports.store import Artifact
 from sash.server.mcp.tool_outputs import summarize_turn
 from sash.values.codec import adapter
@@ -52,10 +52,9 @@ def allow_errors(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
-    error = {"code": text, "message": text, **{name: {} for name in DETAILS}}
     return {
         **{key: value for key, value in schema.items() if key != "required"},
-        "properties": {**error, **schema.get("properties", {})},
+        "properties": {"code": text, "message": text, **schema.get("properties", {})},
         "anyOf": [{"required": schema.get("required", [])}, {"required": ["code", "message"]}],
     }
 

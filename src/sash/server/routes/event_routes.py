@@ -147,12 +147,14 @@ def _encode(event: Event) -> bytes:
 
 
 def wants_stream(request: Request) -> bool:
-    """Return True if the `Accept` header asks for an event stream."""
+    """Return True if the `Accept` header asks for an event stream, and does not accept JSON, the default."""
     ranges = [part.split(";") for part in request.headers.get("accept", "").split(",")]
-    return any(
-        name.strip().lower() == MEDIA_TYPE and "q=0" not in (option.strip() for option in options)
+    accepted = {
+        name.strip().lower()
         for name, *options in ranges
-    )
+        if "q=0" not in (option.strip() for option in options)
+    }
+    return MEDIA_TYPE in accepted and "application/json" not in accepted
 
 
 def check_stream(request: Request, caller: Caller) -> None:
