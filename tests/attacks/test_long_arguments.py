@@ -1,6 +1,7 @@
 """Long names, many languages and long sentences of one owner do not occupy the program."""
 
 import asyncio
+import gc
 import threading
 from datetime import UTC, datetime
 
@@ -94,12 +95,22 @@ async def test_an_owner_with_many_languages_delays_others_by_one_language_only(r
     await asyncio.gather(*greedy)
 
 
-async def test_the_language_that_is_used_stays_loaded(runtime, monkeypatch):
-    intents = HomeIntents(runtime.home, clock=SystemClock(), max_languages=2)
+async def test_an_owner_loads_only_some_languages_besides_that_of_the_home(runtime, monkeypatch):
+    intents = HomeIntents(runtime.home, clock=SystemClock(), max_languages=5)
     loaded = []
     grammar = home_intents.load_grammar("en")
     monkeypatch.setattr(home_intents, "load_grammar", lambda language: loaded.append(language) or grammar)
-    for language in ("de", "fr", "es"):
-        await intents.understand(make_utterance("hello", "victim", "en"))
-        await intents.understand(make_utterance("hello", "greedy", language))
-    assert loaded.count("en") == 1
+    for owner, languages in (
+        ("greedy", "de fr es it nl de"),
+        ("friend", "it de nl pl"),
+        ("late", "en de pt"),
+    ):
+        for language in languages.split():
+            await intents.understand(make_utterance("hello", owner, language))
+    assert loaded == ["de", "fr", "es", "it", "nl", "en"]
+
+
+async def test_no_full_garbage_collection_visits_a_grammar(runtime):
+    grammar = home_intents.load_grammar("en")
+    gc.collect()
+    assert grammar not in gc.get_objects()

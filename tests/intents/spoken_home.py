@@ -130,16 +130,13 @@ class House:
         index: HomeIndex | None = None,
         *,
         vocabulary: Vocabulary | None = None,
-        max_languages: int = 8,
         **said: Any,
     ) -> None:
         self._index = index or make_index()
         self.is_away = False
         self.language: str | None = said.get("language")
         self.area: str | None = said.get("area")
-        self.intents = HomeIntents(
-            self, vocabulary=vocabulary, clock=FakeClock(NOW), time_zone=UTC, max_languages=max_languages
-        )
+        self.intents = HomeIntents(self, vocabulary=vocabulary, clock=FakeClock(NOW), time_zone=UTC)
 
     @property
     def index(self) -> HomeIndex:

@@ -7,8 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sash.intents import home_intents
-from sash.intents.grammar import Grammar, load_grammar
 from sash.intents.home_intents import MAX_CHARS
 from sash.ports.home import Entity
 from sash.ports.intents import LocalCallResult
@@ -227,21 +225,6 @@ async def test_the_house_is_spoken_to_in_its_own_language_or_that_of_the_speaker
     assert await house.says("is the kitchen light on?") == "Yes"
     house.language = "tlh"
     assert await house.hear("is the kitchen light on?") is None
-
-
-async def test_only_some_languages_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    loaded: list[str] = []
-
-    def load(language: str) -> Grammar:
-        loaded.append(language)
-        return load_grammar(language)
-
-    monkeypatch.setattr(home_intents, "load_grammar", load)
-    house = House(max_languages=2)
-    for house.language in ("en", "sw", "mn", "en", "mn", "en"):
-        await house.hear("is the kitchen light on?")
-    assert loaded == ["en", "sw", "mn", "en"]
-    assert await house.says("is the kitchen light on?") == "Yes"
 
 
 async def test_states_are_said_in_the_words_of_the_language() -> None:

@@ -1,7 +1,7 @@
 """Understands sentences about the home without a model, in every language of home-assistant-intents."""
 
 import asyncio
-from collections import OrderedDict
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import tzinfo
 from typing import Any, Protocol
@@ -11,7 +11,7 @@ from sash.errors import HomeUnavailable
 from sash.home.answer_sources import cite_state
 from sash.home.index import HomeIndex
 from sash.intents.commands import COMMANDS, find_shopping_list, plan_calls
-from sash.intents.grammar import MAX_LANGUAGES, Grammar, Interpretation, Slot, find_language, load_grammar
+from sash.intents.grammar import Grammar, Interpretation, Slot, find_language, load_grammar
 from sash.intents.home_names import HomeNames, NamedEntities
 from sash.intents.question_detection import is_question
 from sash.intents.questions import DEFAULT_DOMAINS, QUESTIONS, find_facts
@@ -26,6 +26,10 @@ from sash.values.clock import Clock
 
 # Longer sentences are left to the model.
 MAX_CHARS = 200
+# The languages that sessions may have loaded, besides that of the home: in all, and for one owner. Each takes
+# about ten megabytes. Sentences in further languages are left to the model.
+MAX_LANGUAGES = 8
+MAX_LANGUAGES_PER_OWNER = 3
 # Sentences up to this length take only milliseconds, so they need no thread.
 MAX_INLINE_CHARS = 80
 TOOL = "call_service"
@@ -65,7 +69,8 @@ class HomeIntents:
         self._clock = clock
         self._time_zone = time_zone
         self._max_languages = max_languages
-        self._writers: OrderedDict[str, ReplyWriter] = OrderedDict()
+        self._writers: dict[str, ReplyWriter] = {}
+        self._loads_by_owner: Counter[str] = Counter()
         self._names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
         self._owner_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -77,7 +82,7 @@ class HomeIntents:
         except HomeUnavailable:
             index = None
         if found := find_language(language or (index.language if index else "en")):
-            await self._load_language(found, "")
+            await self._load_language(found)
         if index is not None:
             await self.load_names(index)
 
@@ -91,11 +96,14 @@ class HomeIntents:
             return None
         wanted = utterance.session.preferences.get("language")
         preferred = find_language(wanted) if isinstance(wanted, str) else None
-        language = preferred or find_language(index.language)
+        of_home = find_language(index.language)
+        language, owner = preferred or of_home, utterance.session.owner
         if language is None:
             return None
-        owner = utterance.session.owner
-        writer, names = await self._load_language(language, owner), await self.load_names(index)
+        writer = await self._load_language(language, None if language == of_home else owner)
+        if writer is None:
+            return None
+        names = await self.load_names(index)
         speaker_area = names.find_area(utterance.session.area)
         text = self._vocabulary.rewrite(utterance.text, language)
         found = await self._interpret(owner, writer.grammar, text, names, speaker_area)
@@ -150,19 +158,29 @@ class HomeIntents:
         read = (facts.matched or facts.unmatched)[:MAX_CITATIONS]
         return make_local_answer(text, tuple(cite_state(index, state) for state in read))
 
-    async def _load_language(self, language: str, owner: str) -> ReplyWriter:
-        """Return the writer of a language. If too many are loaded, drop the one that was not used longest."""
-        if (writer := self._writers.get(language)) is None:
-            async with self._lock_of(owner), self._load_lock:
-                writer = self._writers.get(language) or ReplyWriter(
-                    await asyncio.to_thread(load_grammar, language)
-                )
-                if len(self._writers) >= self._max_languages and language not in self._writers:
-                    self._writers.popitem(last=False)
-                self._writers[language] = writer
-        if language in self._writers:
-            self._writers.move_to_end(language)
-        return writer
+    async def _load_language(self, language: str, owner: str | None = None) -> ReplyWriter | None:
+        """Return the writer of a language. Return None if the owner may not load one more language.
+
+        Loading takes up to a second, and a grammar stays in memory. The language of the home has no owner.
+        """
+        if writer := self._writers.get(language):
+            return writer
+        async with self._lock_of(owner or ""), self._load_lock:
+            if writer := self._writers.get(language):
+                return writer
+            if owner is not None and not self._has_room(owner):
+                return None
+            self._writers[language] = ReplyWriter(await asyncio.to_thread(load_grammar, language))
+            if owner is not None:
+                self._loads_by_owner[owner] += 1
+            return self._writers[language]
+
+    def _has_room(self, owner: str) -> bool:
+        """Return whether one more language may be loaded for an owner."""
+        return (
+            self._loads_by_owner[owner] < MAX_LANGUAGES_PER_OWNER
+            and self._loads_by_owner.total() < self._max_languages
+        )
 
     def _lock_of(self, owner: str) -> asyncio.Lock:
         """Return the lock of an owner. It lets an owner use one thread at a time, and others the rest."""
