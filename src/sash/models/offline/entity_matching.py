@@ -29,7 +29,7 @@ def find_missing_names(sentence: Sentence, search_result: dict[str, Any]) -> lis
 
 def select_entities(subject: str, entities: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return those entities that the subject means, for each thing that the subject lists."""
-    parts = [part for part in _SEPARATOR.split(subject) if extract_names(part)]
+    parts = [part for part in dict.fromkeys(_SEPARATOR.split(subject)) if extract_names(part)]
     if len(parts) < 2:
         return _select_best(subject, entities)
     selected = [entity for part in parts for entity in _select_best(part, _rank(part, entities))]

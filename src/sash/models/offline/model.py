@@ -35,8 +35,9 @@ from sash.ports.model import (
 )
 from sash.ports.prompt import split_time
 
+# A longer sentence is not understood anyway, and would occupy the event loop.
+MAX_SENTENCE_CHARS = 400
 # The runtime cuts results of more than a few kilobytes, so each call asks for little.
-MAX_SENTENCE_CHARS = 1000
 MAX_FOUND = 30
 MAX_READ = 10
 MAX_BATTERIES = 25

@@ -200,8 +200,8 @@ def read_hours(text: str) -> int:
 
 
 def extract_names(text: str) -> list[str]:
-    """Return the words of a text that may name a thing, in lower case and without accents."""
-    return [name for token in _TOKEN.findall(text) if (name := _to_name(token))]
+    """Return the words of a text that may name a thing, once each, in lower case and without accents."""
+    return list(dict.fromkeys(name for token in _TOKEN.findall(text) if (name := _to_name(token))))
 
 
 def find_phrase(text: str, name: str) -> str:
