@@ -19,7 +19,7 @@ from tests.soak.checks import Verdict, check_home, check_session
 from tests.soak.client import Client
 from tests.soak.jobs import SimulatedHome, SimulatedModel
 
-START_S = 60.0
+START_S = 120.0
 END_S = 120.0
 # This share of the starts is killed while the server opens its store and continues interrupted turns.
 DOUBLE_SHARE = 0.35
@@ -94,16 +94,20 @@ class Server:
             )
 
     async def wait_until_ready(self, http: aiohttp.ClientSession) -> None:
-        """Wait until the server answers; raise RuntimeError if the process ends."""
-        async with asyncio.timeout(START_S):
-            while self._process.returncode is None:
-                try:
-                    async with http.get(f"{self.address}/ready") as response:
-                        if response.status == 200:
-                            return
-                except (aiohttp.ClientError, OSError):
-                    await asyncio.sleep(0.02)
-        raise RuntimeError(f"the server ended:\n{self._log.read_text()[-3000:]}")
+        """Wait until the server answers; raise RuntimeError if the process ends or takes too long."""
+        problem = "has ended"
+        try:
+            async with asyncio.timeout(START_S):
+                while self._process.returncode is None:
+                    try:
+                        async with http.get(f"{self.address}/ready") as response:
+                            if response.status == 200:
+                                return
+                    except (aiohttp.ClientError, OSError):
+                        await asyncio.sleep(0.02)
+        except TimeoutError:
+            problem = f"did not answer within {START_S:.0f} s"
+        raise RuntimeError(f"the server {problem}:\n{self._log.read_text()[-3000:]}")
 
     async def kill(self) -> None:
         if self._process.returncode is None:
