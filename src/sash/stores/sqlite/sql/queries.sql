@@ -90,7 +90,7 @@ DELETE FROM sessions WHERE key = ?;
 UPDATE sessions SET owner = :owner, name = :name, status = :status, body = :body WHERE id = :id;
 
 -- name: session_state
--- The key of a session, then the fields of `rules.SessionState`. A swept step keeps its cursor.
+-- The key of a session, then the fields of `SessionState`. A swept step keeps its cursor.
 SELECT s.key, s.version, s.positions,
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT min(id) FROM continuations INDEXED BY holders
@@ -109,7 +109,7 @@ SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: end_state
--- The columns of `turn_state`, then the fields of `rules.EndState`, then the session and the stored ending.
+-- The columns of `turn_state`, then the fields of `EndState`, then the session and the stored ending.
 SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
