@@ -298,35 +298,28 @@ FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.w
 WHERE c.session = :session
 ORDER BY 1;
 
+-- name: owner_windows
+-- The messages in the windows of an owner's active sessions, for other queries. An empty window has one row without a message.
+SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
+FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+    CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
+    CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
+WHERE s.owner = :owner AND s.status = 'active'
+UNION ALL
+SELECT s.key, s.body, c.evicted_count, m.row, m.body
+FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+    LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
+WHERE s.owner = :owner AND s.status = 'active';
+
 -- name: window_counts
 -- Messages, tokens, limit and evicted messages of each window of an owner's active sessions.
 SELECT count(row), ifnull(sum(json_extract(iif(json_valid(shown.body), shown.body, '{}'), '$.token_count')), 0),
-    json_extract(iif(json_valid(session), session, '{}'), '$.window.max_tokens'), max(evicted_count) FROM (
-    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
-        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
-    WHERE s.owner = :owner AND s.status = 'active'
-    UNION ALL
-    SELECT s.key, s.body, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
-    WHERE s.owner = :owner AND s.status = 'active'
-) AS shown GROUP BY key;
+    json_extract(iif(json_valid(session), session, '{}'), '$.window.max_tokens'), max(evicted_count)
+FROM ({owner_windows}) AS shown GROUP BY key;
 
 -- name: window_tags
-SELECT t.value, count(*) FROM (
-    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
-        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
-    WHERE s.owner = :owner AND s.status = 'active'
-    UNION ALL
-    SELECT s.key, s.body, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
-    WHERE s.owner = :owner AND s.status = 'active'
-) AS shown, json_each(iif(json_valid(shown.body), shown.body, '{}'), '$.tags') AS t
+SELECT t.value, count(*)
+FROM ({owner_windows}) AS shown, json_each(iif(json_valid(shown.body), shown.body, '{}'), '$.tags') AS t
 GROUP BY t.value ORDER BY 2 DESC LIMIT :limit;
 
 -- name: window_turns
