@@ -149,22 +149,6 @@ class FileLedgers(Ledgers):
             self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
 
-    def finish(
-        self,
-        lease: Lease,
-        end: TurnEnd,
-        *,
-        known: Session | None = None,
-        based_on: Session | None = None,
-    ) -> EndWritten:
-        with self._change(lease.session_id) as ledger:
-            finished = super().finish(lease, end, based_on=based_on)
-            entry = ledger.entry(lease.continuation_id)
-            self._writer.log(ledger, entry, len(end.steps), end)
-            self._writer.try_write_turn(ledger, entry)
-            self._writer.try_write_session(ledger)
-        return finished
-
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
     ) -> tuple[Continuation, tuple[Step, ...]]:
@@ -286,6 +270,15 @@ class FileLedgers(Ledgers):
             written = super()._append(lease, steps, release, prompts)
             self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps), prompts=prompts)
         return written
+
+    def _finish(self, lease: Lease, end: TurnEnd, based_on: Session | None) -> EndWritten:
+        with self._change(lease.session_id) as ledger:
+            finished = super()._finish(lease, end, based_on)
+            entry = ledger.entry(lease.continuation_id)
+            self._writer.log(ledger, entry, len(end.steps), end)
+            self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
+        return finished
 
     def _all_ledgers(self) -> Collection[Ledger]:
         self._load_all()

@@ -208,7 +208,7 @@ class Ledgers:
         known: Session | None = None,
         based_on: Session | None = None,
     ) -> EndWritten:
-        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
+        return self._finish(lease, end, based_on)
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -416,6 +416,9 @@ class Ledgers:
         self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
     ) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, release, prompts, self._clock.now())
+
+    def _finish(self, lease: Lease, end: TurnEnd, based_on: Session | None) -> EndWritten:
+        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
 
     def _all_ledgers(self) -> Collection[Ledger]:
         return self._ledgers.values()
