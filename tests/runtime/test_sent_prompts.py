@@ -1,4 +1,4 @@
-"""What was sent to the model can be read later, word for word, on every store."""
+"""Prompts that were sent to a model can be read later, word for word, on every store."""
 
 from datetime import timedelta
 

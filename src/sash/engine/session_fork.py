@@ -44,7 +44,7 @@ def copy_bundle(source: Bundle, session: Session, at: str | None, rules: DigestR
 
 
 def _cut_after(source: Bundle, at: str) -> tuple[StoredMessage, ...]:
-    """Return the messages up to the end of a turn. Raise if the session has no such turn, or it none."""
+    """Return the messages up to the end of a turn. Raise if the turn is unknown or has no messages."""
     if all(turn.id != at for turn in source.continuations):
         raise ContinuationNotFound(
             f"session {source.session.id} has no continuation {at:.80}", continuation_id=at
