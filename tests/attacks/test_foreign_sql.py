@@ -111,6 +111,10 @@ def test_a_sort_of_many_large_texts_is_stopped(monkeypatch):
     assert "too much memory" in refusal(sql)
 
 
+def test_text_that_is_not_unicode_is_refused():
+    assert "the SQL is wrong" in refusal("SELECT '\ud800'")
+
+
 def test_a_useful_query_works():
     found = run_query(
         TABLES,

@@ -90,11 +90,8 @@ async def test_a_failed_import_leaves_nothing(store, monkeypatch, steps):
 async def test_a_crash_during_an_import_leaves_nothing(store, monkeypatch, tmp_path, steps):
     bundle = await make_bundle(store)
 
-    async def crash(keys):
-        raise Stop
-
     monkeypatch.setattr(bundles, "insert_bundle", stop_after(bundles.insert_bundle, steps))
-    monkeypatch.setattr(store, "_delete_hidden", crash)
+    monkeypatch.setattr(hidden_sessions, "delete_hidden", stop_after(hidden_sessions.delete_hidden, 0))
     with suppress(Stop):
         await store.import_session(bundle)
         return

@@ -142,6 +142,7 @@ async def test_a_session_can_be_named_and_renamed(store, start, reopen):
     renamed = await store.save_session(replace(named, name="yours"))
     with pytest.raises(SessionExists):
         await store.save_session(replace(renamed, name="taken"))
+    assert await store.find_session("ann", "mine") is None
     store = await reopen()
     assert await store.find_session("ann", "mine") is None
     assert await store.find_session("ann", "yours") == renamed

@@ -1,4 +1,4 @@
-"""What a Home Assistant has on its disk when it is set up: users with tokens, and where it listens."""
+"""The files of a Home Assistant that is set up: users with tokens, and the address of its server."""
 
 import base64
 import hashlib

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from sash.home.history import is_numeric, summarize_history
-from sash.home.history_plot import draw_history
+from sash.home.history_plot import MAX_TICKS, draw_history, find_ticks
 from sash.ports.home import HistoryPoint
 from tests.home.small_home import NOW
 
@@ -72,6 +72,14 @@ def test_odd_pasts_are_told_and_drawn(states):
 def test_one_value_that_is_none_makes_no_text_of_numbers():
     assert is_numeric(points("1", "nan", "2"))
     assert not is_numeric(points("1", "on"))
+
+
+@pytest.mark.parametrize("days", [0.1, 1, 7, 10, 92, 365, 40_000])
+def test_a_time_axis_has_few_ticks(days):
+    start = NOW - timedelta(days=days)
+    ticks = find_ticks(start, NOW, None)
+    assert 2 <= len(ticks) <= MAX_TICKS + 1
+    assert all(start < tick < NOW for tick in ticks)
 
 
 def test_a_week_is_drawn_with_days():

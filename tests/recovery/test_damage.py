@@ -322,6 +322,7 @@ async def test_a_damaged_artifact_does_not_prevent_export_and_erasure(tmp_path, 
         assert (await sash.export_session(session.id))["artifacts"] == []
         assert await sash.erase() == 1
         assert len(store.damaged) == 1
+        assert damage == "torn" or not path.with_suffix(".json").exists()
 
 
 async def test_a_turn_completes_if_its_file_cannot_be_written(tmp_path, monkeypatch):
@@ -336,6 +337,21 @@ async def test_a_turn_completes_if_its_file_cannot_be_written(tmp_path, monkeypa
         assert (await turn(sash, session, "two")).status == "completed"
     async with runtime(FilesStore(tmp_path)) as sash:
         assert await texts(sash, session) == ["one", "ok", "two", "ok"]
+
+
+async def test_a_session_keeps_its_name_if_a_new_one_cannot_be_written(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError("no space")
+
+    async with runtime(FilesStore(tmp_path)) as sash:
+        session = await sash.start_session(name="old")
+        with monkeypatch.context() as patch, pytest.raises(StoreUnavailable):
+            patch.setattr("sash.stores.files.session_writer.SessionWriter.write_session", full)
+            await sash.update_session(session.id, name="new")
+        assert await sash.store.find_session("local", "new") is None
+        assert (await sash.store.find_session("local", "old")).id == session.id
+        await sash.delete_session(session.id)
+        assert await sash.store.find_session("local", "old") is None
 
 
 async def test_an_import_that_failed_can_be_repeated(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""What a model is shown, in which order, and what the report says about it."""
+"""A prompt has its parts in a fixed order, and the report names them."""
 
 import asyncio
 import json

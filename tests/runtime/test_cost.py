@@ -1,4 +1,4 @@
-"""What a turn costs does not depend on how many there were: counted in instructions of SQLite's machine."""
+"""The work of a turn does not grow with the number of earlier turns, counted in SQLite's instructions."""
 
 from sash import Runtime
 from sash.stores.sqlite.store import SqliteStore

@@ -1,5 +1,8 @@
 """Facts that a model finds in messages, outside of any turn, if the operator wants that."""
 
+import gc
+import warnings
+
 import pytest
 
 from sash.engine.fact_extraction import MAX_FACTS_PER_TURN, choose_facts
@@ -11,6 +14,7 @@ from sash.testing import ScriptedModel
 from sash.values.sessions import Budgets
 from tests.runtime.priced_model import DEAR, DEAR_MODEL, saying
 from tests.runtime.talk import answer, system_texts, turn
+from tests.runtime.waiting_model import WaitingModel
 
 
 def is_extraction(request):
@@ -106,3 +110,24 @@ def test_an_answer_is_read_line_by_line():
         "The bins go out on Monday.",
     ]
     assert MAX_FACTS_PER_TURN == 3
+
+
+class SlowExtraction(WaitingModel):
+    """Answers turns at once, and waits before it extracts facts."""
+
+    def stream(self, request):
+        return super().stream(request) if is_extraction(request) else ScriptedModel("ok").stream(request)
+
+
+async def test_a_job_that_waits_for_another_one_ends_without_a_warning_when_sash_stops(run):
+    model = SlowExtraction("A fact.")
+    runtime = await run(model=model, fact_extraction=True)
+    session = await runtime.start_session()
+    for message in ("My name is Anna", "My dog is called Rex"):
+        await turn(runtime, session, message)
+        await model.asked.wait()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        await runtime.close()
+        gc.collect()
+    assert [str(warning.message) for warning in caught] == []

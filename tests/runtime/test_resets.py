@@ -93,3 +93,21 @@ async def test_a_model_may_start_over(run):
     await turn(runtime, session, "hello")
     assert "E42" not in str(model.requests[-1].messages)
     assert "wipe the slate clean" in str(model.requests[-1].messages)
+
+
+@pytest.mark.parametrize("is_after", [True, False])
+async def test_a_copy_up_to_a_turn_hides_what_a_reset_before_that_turn_has_hidden(run, clock, is_after):
+    model = ScriptedModel(lambda request: "ok")
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    first = await turn(runtime, session, "the boiler code is E42")
+    clock.advance(60)
+    await turn(runtime, session, "let's start over")
+    clock.advance(60)
+    last = await turn(runtime, session, "think about rain")
+    copy = await runtime.fork_session(session.id, at=(last if is_after else first).continuation.id)
+    await turn(runtime, copy, "and now?")
+    assert ("E42" in str(model.requests[-1].messages)) != is_after
+    assert ("user", "the boiler code is E42") in await transcript(runtime, copy)
+    report = await runtime.context_report(copy.id)
+    assert "E42" not in report["digest"]

@@ -1,4 +1,4 @@
-"""What was sent to the model can be read later, word for word, on every store."""
+"""Prompts that were sent to a model can be read later, word for word, on every store."""
 
 from datetime import timedelta
 
@@ -86,6 +86,22 @@ async def test_the_prompts_of_a_long_talk_are_exact(run, with_home):
     texts = str(model.sent)
     assert "The cat sleeps" in texts
     assert ("since you were told last" in texts) == with_home
+
+
+@pytest.mark.parametrize("ids", [("one message", "another message"), ("x" * 120 + "1", "x" * 120 + "2")])
+async def test_the_prompts_of_an_imported_session_are_exact_whatever_its_ids_are(run, ids):
+    model = RecordingModel(answer)
+    runtime = await run(model=model)
+    session = await runtime.start_session()
+    await turn(runtime, session, "think about rain")
+    exported = await runtime.export_session(session.id)
+    for message, message_id in zip(exported["messages"], ids, strict=True):
+        message["message"]["id"] = message_id
+    exported["turn_starts"] = list(ids[:1])
+    copy = await runtime.import_session(exported, owner="bob")
+    sent = await runtime.send_message(copy.id, "think about snow", owner="bob")
+    await runtime.await_continuation(sent.id, owner="bob", timeout_s=WAIT_S)
+    await check_exact(runtime, model, sent.id, 1, owner="bob")
 
 
 async def test_prompts_survive_a_restart_and_are_dropped_with_the_steps(run, make_store, clock):

@@ -72,3 +72,20 @@ async def test_hidden_entities_and_writes_are_refused(house):
         one = ["sensor.house_energy"]
         assert await refused(mcp, "analyze_history", entity_ids=one, sql="PRAGMA x") == "invalid_input"
         assert len((await call(mcp, "analyze_history", entity_ids=one, sql=sql))["rows"]) == 1
+
+
+@pytest.mark.parametrize(
+    ("times", "is_drawn"),
+    [
+        (("2026-01-01", "2026-01-02"), True),
+        (("1970-01-01", "2099-12-31"), True),
+        (("0001-01-01", "9999-12-31"), False),
+    ],
+)
+async def test_only_times_of_a_home_are_drawn(house, times, is_drawn):
+    session_id = await house.start()
+    sql = "SELECT '{}' AS at, 1 AS n UNION ALL SELECT '{}', 2".format(*times)
+    arguments = {"entity_ids": ["sensor.house_energy"], "sql": sql, "plot": True}
+    async with talking(house.url, ERAS[1]) as mcp:
+        found = await call(mcp, "analyze_history", session_id=session_id, **arguments)
+    assert ("plot" in found, found["total"]) == (is_drawn, 2)

@@ -1,4 +1,4 @@
-"""What is sent to a model, over REST, MCP and on the command line."""
+"""REST, MCP and the command line show the prompts that were sent to a model."""
 
 import json
 

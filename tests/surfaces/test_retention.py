@@ -1,4 +1,4 @@
-"""What `ask` leaves behind, and what retention deletes, as a user of the server sees it."""
+"""`ask` leaves no session in lists, and retention deletes old sessions, as a user of the server sees it."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""What the code imports is what the project asks for: an environment without the test packages lacks nothing."""
+"""The project declares every package that its code imports, so that it runs without the test packages."""
 
 import ast
 import re

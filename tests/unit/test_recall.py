@@ -1,4 +1,4 @@
-"""How evicted turns are ranked."""
+"""Recall ranks evicted turns by the words that they share with a question."""
 
 from datetime import UTC, datetime, timedelta
 

@@ -29,7 +29,7 @@ NAMES = tuple(setting.name for setting in fields(Settings))
 class LoadedSettings:
     """The settings, and the origin of each: "flag", "environment", the path of the file, or "default".
 
-    `warnings` name environment variables that begin like a setting and are none.
+    `warnings` name environment variables that begin with `SASH_` but are not settings.
     """
 
     settings: Settings

@@ -144,7 +144,7 @@ class Spending:
             counted[work_id] = turn
 
     def stop(self, work_id: str) -> None:
-        """Count a turn no more: the store has its cost."""
+        """Stop counting a turn: the store has its cost."""
         self.running.pop(work_id, None)
 
 

@@ -6,9 +6,10 @@ All of it is optional. If it fails, the session stays as it is. The next evictio
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from functools import partial
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -83,18 +84,21 @@ class Maintenance:
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
     def after_cut(self, session: Session, evicted: Sequence[MessageEntry]) -> None:
-        """Start to embed evicted turns, and to summarise `evicted`, in the background. A reset evicts nothing
-        that a summary may have.
+        """Start to embed evicted turns, and to summarise `evicted`, in the background.
+
+        After a reset `evicted` is empty, because a summary must not have turns from before it.
         """
         if self._embedder is not None:
-            self._spawn("vectors", session, self._embed(self._embedder, session))
+            self._spawn("vectors", session, partial(self._embed, self._embedder, session))
         if self._summaries and evicted:
-            self._spawn("summary", session, self._summarise(session, evicted))
+            self._spawn("summary", session, partial(self._summarise, session, evicted))
 
     def after_turn(self, session: Session, message: str) -> None:
         """Start to look for lasting facts in a user's message, in the background."""
         if self._fact_extractor is not None:
-            self._spawn("facts", session, self._extract_facts(self._fact_extractor, session, message))
+            self._spawn(
+                "facts", session, partial(self._extract_facts, self._fact_extractor, session, message)
+            )
 
     async def close(self) -> None:
         """Cancel the running jobs and wait for their end."""
@@ -107,14 +111,14 @@ class Maintenance:
         while self._tasks:
             await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def _spawn(self, what: str, session: Session, work: Coroutine[Any, Any, None]) -> None:
+    def _spawn(self, what: str, session: Session, work: Callable[[], Awaitable[None]]) -> None:
         """Run a job in the background. Jobs of the same kind and session run one after the other."""
         lock = self._locks.setdefault((what, session.id), asyncio.Lock())
 
         async def run() -> None:
             try:
                 async with lock, asyncio.timeout(TIMEOUT_S):
-                    await run_foreign(work)
+                    await run_foreign(work())
             except Exception as error:
                 _logger.warning("%s failed: %s", what, redact(str(error) or type(error).__name__))
 

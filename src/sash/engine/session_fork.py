@@ -25,7 +25,8 @@ class DigestRules:
 def copy_bundle(source: Bundle, session: Session, at: str | None, rules: DigestRules) -> Bundle:
     """Return the transcript and the window of `source` as those of `session`, without the turns.
 
-    With `at`, the turn with this id is the last one, and the window has the messages that fit into it.
+    With `at`, the turn with this id is the last one, and the window has the messages that fit into it. What
+    a reset has hidden before that turn stays hidden.
     """
     messages = tuple(
         replace(stored, session_id=session.id, continuation_id=None)
@@ -33,7 +34,7 @@ def copy_bundle(source: Bundle, session: Session, at: str | None, rules: DigestR
     )
     if at is not None:
         ended_at = next(turn.updated_at for turn in source.continuations if turn.id == at)
-        return _refill_window(session, messages, ended_at, rules)
+        return _refill_window(session, messages, _count_before_reset(source, ended_at), ended_at, rules)
     return Bundle(
         session,
         messages=messages,
@@ -44,7 +45,7 @@ def copy_bundle(source: Bundle, session: Session, at: str | None, rules: DigestR
 
 
 def _cut_after(source: Bundle, at: str) -> tuple[StoredMessage, ...]:
-    """Return the messages up to the end of a turn. Raise if the session has no such turn, or it none."""
+    """Return the messages up to the end of a turn. Raise if the turn is unknown or has no messages."""
     if all(turn.id != at for turn in source.continuations):
         raise ContinuationNotFound(
             f"session {source.session.id} has no continuation {at:.80}", continuation_id=at
@@ -55,15 +56,34 @@ def _cut_after(source: Bundle, at: str) -> tuple[StoredMessage, ...]:
     return source.messages[:last]
 
 
+def _count_before_reset(source: Bundle, ended_at: datetime) -> int:
+    """Return the number of messages before the last reset, or 0 if it came after `ended_at`."""
+    reset_at = source.session.memory.reset_at
+    if reset_at is None or reset_at > ended_at:
+        return 0
+    ends = {turn.id: turn.updated_at for turn in source.continuations}
+    times = (ends.get(m.continuation_id or "", m.message.timestamp) for m in source.messages)
+    return sum(time < reset_at for time in times)
+
+
 def _refill_window(
-    session: Session, messages: tuple[StoredMessage, ...], ended_at: datetime, rules: DigestRules
+    session: Session,
+    messages: tuple[StoredMessage, ...],
+    hidden_count: int,
+    ended_at: datetime,
+    rules: DigestRules,
 ) -> Bundle:
-    """Return a session whose window got these messages one by one. It remembers nothing newer."""
+    """Return a session whose window got these messages one by one. It remembers nothing newer.
+
+    The first `hidden_count` messages are not shown, except preserved system messages.
+    """
     limits = session.window
     window = Window(Limits(limits.max_tokens, limits.max_turns, limits.evict_to, limits.preserve_system))
     last_cut: tuple[Eviction, ...] = ()
     gone = []
-    for stored in messages:
+    before = messages[:hidden_count] if limits.preserve_system else ()
+    shown = [*(m for m in before if m.message.role == "system"), *messages[hidden_count:]]
+    for stored in shown:
         if cut := window.add(stored.message):
             last_cut = cut
             gone += [eviction.message for eviction in cut]
@@ -83,5 +103,5 @@ def _refill_window(
         messages=tuple(replace(stored, in_window=stored.message.id in window) for stored in messages),
         turn_starts=tuple(window.find_turn_starts()),
         evicted=tuple(Evicted(eviction.message.id, eviction.reason) for eviction in last_cut),
-        evicted_count=window.evicted_count,
+        evicted_count=window.evicted_count + len(messages) - len(shown),
     )

@@ -64,7 +64,7 @@ _PARTS = {part.name: part.type for part in fields(Bundle)}
 
 @dataclass(frozen=True, slots=True)
 class ImportRules:
-    """What an import needs to know of the runtime."""
+    """The parts of the runtime that an import needs."""
 
     owner: str
     now: datetime

@@ -55,15 +55,12 @@ class CachedWindow:
         evicted = self.window.add(message)
         self.rendered[message.id] = rendered
         self.texts[message.id] = _normalize(message)
-        self.char_count += _count_chars(message) - sum(_count_chars(gone.message) for gone in evicted)
+        self.char_count += _count_chars(message)
+        self._forget(evicted)
         if self.char_count > MAX_WINDOW_CHARS:
             self.window, oldest = evict_oldest(self.window)
-            self.char_count -= sum(_count_chars(gone.message) for gone in oldest)
+            self._forget(oldest)
             evicted += oldest
-        if evicted:
-            self.prompts.drop_window()
-        for gone in evicted:
-            del self.rendered[gone.message.id], self.texts[gone.message.id]
         return evicted
 
     def reset(self) -> tuple[Eviction, ...]:
@@ -71,10 +68,16 @@ class CachedWindow:
         preserved = self.window.limits.preserve_system
         evicted = tuple(Eviction(m, "reset") for m in self.window if not (preserved and m.role == "system"))
         self.window = _without(self.window, evicted)
+        self._forget(evicted)
+        return evicted
+
+    def _forget(self, evicted: tuple[Eviction, ...]) -> None:
+        """Drop everything that is kept beside the messages that left the window."""
+        if evicted:
+            self.prompts.drop_window()
         for gone in evicted:
             del self.rendered[gone.message.id], self.texts[gone.message.id]
-        self.char_count = sum(map(_count_chars, self.window))
-        return evicted
+            self.char_count -= _count_chars(gone.message)
 
 
 def evict_oldest(window: Window) -> tuple[Window, tuple[Eviction, ...]]:

@@ -26,6 +26,8 @@ MAX_INLINE_ROWS = 60
 PREVIEW_ROWS = 12
 MAX_INLINE_CHARS = 6000
 MAX_PLOTTED_COLUMNS = 8
+# Other times are no times of a home, and a plot of all of them would take minutes.
+PLOTTED_YEARS = range(1970, 2101)
 DESCRIPTION = (
     "Answer any question about the past of entities with one SQLite SELECT over these tables, e.g. sums by "
     "hour or day. states(entity_id, name, area, state, unit, last_changed); history(entity_id, ts, "
@@ -185,8 +187,13 @@ def _read_series(
 
 
 def _read_time(value: Any, zone: tzinfo | None) -> datetime | None:
+    """Return a text as a time, or None if it is not a time of `PLOTTED_YEARS`."""
     try:
         at = datetime.fromisoformat(value) if isinstance(value, str) else None
     except ValueError:
         return None
-    return at if at is None or at.tzinfo else at.replace(tzinfo=zone) if zone else at.astimezone()
+    if at is None or at.year not in PLOTTED_YEARS:
+        return None
+    if at.tzinfo:
+        return at
+    return at.replace(tzinfo=zone) if zone else at.astimezone()

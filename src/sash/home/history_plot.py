@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from io import BytesIO
-from math import floor, log10
+from math import ceil, floor, log10
 
 from PIL import Image, ImageDraw, ImageFont
 
@@ -66,7 +66,7 @@ def draw_history(
     _draw_times(draw, axis, zone, height - BOTTOM)
     top = TOP
     if lines:
-        _draw_lines(draw, axis, lines, units, top)
+        _draw_lines(draw, axis, lines, top)
         top += LINES_HEIGHT + GAP
     for n, (name, points) in enumerate(bars.items(), len(lines)):
         _draw_bar(draw, axis, name, points, top, SERIES_COLOURS[n % len(SERIES_COLOURS)])
@@ -82,26 +82,28 @@ def _load_font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
 
 
 def _draw_times(draw: ImageDraw.ImageDraw, axis: TimeAxis, zone: tzinfo | None, bottom: int) -> None:
-    span = axis.end - axis.start
-    step = next((step for step in TICK_STEPS if span / step <= MAX_TICKS), TICK_STEPS[-1])
-    local = axis.start.astimezone(zone)
-    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
-    at = midnight + step * (floor((local - midnight) / step) + 1)
-    while at < axis.end:
+    for at in find_ticks(axis.start, axis.end, zone):
         x = axis.get_x(at)
         draw.line((x, TOP, x, bottom), fill=GRID_COLOUR)
-        text = (
-            f"{at:%a %d %b}" if step >= timedelta(days=1) or (at.hour, at.minute) == (0, 0) else f"{at:%H:%M}"
-        )
+        text = f"{at:%a %d %b}" if (at.hour, at.minute) == (0, 0) else f"{at:%H:%M}"
         draw.text((x, bottom + 6), text, fill=LABEL_COLOUR, font=_load_font(13), anchor="ma")
-        at += step
+
+
+def find_ticks(start: datetime, end: datetime, zone: tzinfo | None) -> list[datetime]:
+    """Return round local times between two times, about `MAX_TICKS` at most."""
+    span = end - start
+    days = timedelta(days=ceil(span / timedelta(days=1) / MAX_TICKS))
+    step = next((step for step in TICK_STEPS if span / step <= MAX_TICKS), days)
+    local = start.astimezone(zone)
+    midnight = local.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = midnight + step * (floor((local - midnight) / step) + 1)
+    return [first + n * step for n in range(ceil((end - first) / step))]
 
 
 def _draw_lines(
     draw: ImageDraw.ImageDraw,
     axis: TimeAxis,
     lines: Mapping[str, Sequence[HistoryPoint]],
-    units: Mapping[str, str],
     top: int,
 ) -> None:
     values = [value for points in lines.values() for value in extract_numbers(points).values]

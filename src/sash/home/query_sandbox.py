@@ -84,7 +84,7 @@ def run_query(tables: Mapping[str, Table], sql: str) -> QueryResult:
         guard.watch(db)
         try:
             return _fetch(db, sql)
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except (sqlite3.Error, sqlite3.Warning, UnicodeError) as error:
             raise InvalidInput(guard.explain(error)) from error
 
 

@@ -416,10 +416,10 @@ def _make_conversation_id(idempotency_key: str | None) -> str:
 
 @contextmanager
 def _explain_clearing(conversation_id: str | None) -> Iterator[None]:
-    """Raise `SessionChanged` if the turn that the agent answers disappears."""
+    """Raise `SessionChanged` if the turn that the agent answers disappears, or its session."""
     try:
         yield
-    except ContinuationNotFound as error:
+    except (ContinuationNotFound, SessionNotFound) as error:
         raise SessionChanged(
             f"conversation {conversation_id} was cleared while the agent answered: send the message again"
         ) from error

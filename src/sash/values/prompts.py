@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, NamedTuple
+from urllib.parse import quote, unquote
 
 from sash.values.bounds import Natural
 
@@ -81,12 +82,16 @@ def hash_json(*values: Any) -> str:
 
 
 def join_ids(ids: Iterable[str]) -> str:
-    """Write ids as one text. Neighbours begin alike, so each id is the difference from the last one."""
+    """Write ids as one text. Neighbours begin alike, so each id is the difference from the last one.
+
+    Two digits say how many characters are the same. The rest is quoted, because an imported id may have
+    spaces.
+    """
     written, last = [], ""
     for each in ids:
-        pairs = enumerate(zip(last, each, strict=False))
+        pairs = enumerate(zip(last[:99], each, strict=False))
         same = next((index for index, (a, b) in pairs if a != b), min(len(last), len(each), 99))
-        written.append(f"{same:02}{each[same:]}")
+        written.append(f"{same:02}{quote(each[same:])}")
         last = each
     return " ".join(written)
 
@@ -95,7 +100,7 @@ def split_ids(text: str) -> list[str]:
     """Return the ids that `join_ids` wrote."""
     ids: list[str] = []
     for item in text.split():
-        ids.append((ids[-1][: int(item[:2])] if ids else "") + item[2:])
+        ids.append((ids[-1][: int(item[:2])] if ids else "") + unquote(item[2:]))
     return ids
 
 

@@ -22,7 +22,7 @@ StepType = Literal["plan", "tool_call", "tool_result", "retrieval", "observed_ev
 class Plan:
     """A model answer that calls tools. `tool_calls` have OpenAI's form; `bill` is None without a model.
 
-    `lost_bills` are the model calls before this answer that were paid for and gave none.
+    `lost_bills` are the model calls before this answer that were paid for and gave no answer.
     """
 
     type: ClassVar[StepType] = "plan"

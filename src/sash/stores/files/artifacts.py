@@ -6,9 +6,10 @@ from pathlib import Path
 
 from sash.errors import SashError, StoreUnavailable
 from sash.ports.store import Artifact
-from sash.stores import disk, rules
+from sash.stores import disk
 from sash.stores.files.damage import DamageReport
 from sash.stores.files.records import ArtifactFile
+from sash.stores.rules import record_errors
 from sash.values.codec import decode, encode
 from sash.values.ids import is_ulid
 
@@ -39,7 +40,7 @@ class ArtifactFiles:
                 raise FileNotFoundError(artifact_id)
             return Artifact(about.ref, about.session_id, owner, disk.read(path))
         except FileNotFoundError:
-            rules.raise_artifact_not_found(artifact_id)
+            record_errors.raise_artifact_not_found(artifact_id)
         except (disk.UnusableFile, StoreUnavailable) as error:
             raise StoreUnavailable(f"the artifact {artifact_id} cannot be read: {error}") from error
 
@@ -52,7 +53,7 @@ class ArtifactFiles:
             except (disk.UnusableFile, SashError) as error:
                 self._report.add(path, f"the artifact cannot be read: {error}")
 
-    def list_sessions(self) -> list[tuple[str, str]]:
+    def list_ids(self) -> list[tuple[str, str]]:
         """Return the id and the session of each artifact that can be read."""
         found = []
         for path in sorted(self._folder.glob("*.json")):

@@ -1,7 +1,7 @@
 """Ledgers that are read from their files when they are needed, and written when they change."""
 
 import shutil
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TypeVar, cast
 
 from sash.errors import SashError, StoreUnavailable
-from sash.ports.store import Artifact, Bundle, StoredMessage, SweepCounts, Vector
+from sash.ports.store import Bundle, StoredMessage, SweepCounts, Vector
 from sash.ports.turns import CANCELLED, BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
-from sash.stores import disk, rules
+from sash.stores import disk
 from sash.stores.files.artifacts import ArtifactFiles
 from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.deleted_sessions import DeletedSessions
@@ -26,10 +26,12 @@ from sash.stores.files.records import (
 )
 from sash.stores.files.session_reader import SessionReader
 from sash.stores.files.session_writer import SessionWriter
+from sash.stores.ledger.entry import Entry, keep_parts
 from sash.stores.ledger.ledgers import Ledgers
-from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.session_ledger import Ledger
 from sash.stores.lock import FileLock
-from sash.stores.note_rules import save_owner_notes
+from sash.stores.rules import record_errors
+from sash.stores.rules.note_rules import save_owner_notes
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.codec import decode, encode
@@ -51,13 +53,12 @@ class FileLedgers(Ledgers):
     """The ledgers of a folder. Only one process may open it."""
 
     def __init__(self, folder: Path, clock: Clock) -> None:
-        super().__init__(clock)
+        self.damage = DamageReport(folder)
+        super().__init__(clock, ArtifactFiles(folder / "artifacts", self.damage))
         self._folder = folder
         self._lock = FileLock(folder / "lock")
-        self.damage = DamageReport(folder)
         self._reader = SessionReader(self.damage)
         self._writer = SessionWriter(folder / "sessions")
-        self._artifact_files = ArtifactFiles(folder / "artifacts", self.damage)
         self._deleted = DeletedSessions(folder, self.damage)
         self._owner_files = OwnerFiles(folder)
         self._all_loaded = False
@@ -80,7 +81,7 @@ class FileLedgers(Ledgers):
     def close(self) -> None:
         self._ledgers.clear()
         self._session_of.clear()
-        self._named.clear()
+        self._names.clear()
         self._spent.usd.clear()
         self._writer.outdated.clear()
         self._all_loaded = False
@@ -114,11 +115,8 @@ class FileLedgers(Ledgers):
 
     def delete_session(self, owner: str, session_id: str) -> None:
         self._ledger(owner, session_id)
-        artifacts = list(self._artifact_files.list_session(session_id))
         super().delete_session(owner, session_id)
         self._writer.outdated.discard(session_id)
-        for artifact in artifacts:
-            self._artifact_files.remove(artifact.ref.id)
         self._deleted.remove(self._writer.session_folder(session_id), self._spent)
 
     def erase(self, owner: str) -> int:
@@ -150,22 +148,6 @@ class FileLedgers(Ledgers):
             turn = super().claim(owner, continuation_id, claim, steps=steps)
             self._writer.log(ledger, ledger.entry(continuation_id), len(steps))
         return turn
-
-    def finish(
-        self,
-        lease: Lease,
-        end: TurnEnd,
-        *,
-        known: Session | None = None,
-        based_on: Session | None = None,
-    ) -> EndWritten:
-        with self._change(lease.session_id) as ledger:
-            finished = super().finish(lease, end, based_on=based_on)
-            entry = ledger.entry(lease.continuation_id)
-            self._writer.log(ledger, entry, len(end.steps), end)
-            self._writer.try_write_turn(ledger, entry)
-            self._writer.try_write_session(ledger)
-        return finished
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -234,34 +216,23 @@ class FileLedgers(Ledgers):
         super().spend(owner, usd)
         self._deleted.write(self._spent)
 
-    def put_artifact(self, artifact: Artifact) -> None:
-        self._ledger(artifact.owner, artifact.session_id)
-        self._artifact_files.write(artifact)
-
-    def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        return self._artifact_files.read(owner, artifact_id)
-
-    def export_session(self, owner: str, session_id: str) -> Bundle:
-        artifacts = tuple(self._artifact_files.list_session(session_id))
-        return replace(super().export_session(owner, session_id), artifacts=artifacts)
-
     def import_session(self, bundle: Bundle) -> Session:
         self._load_all()
         session_id = bundle.session.id
-        if any(self._artifact_files.has(a.ref.id) for a in bundle.artifacts):
-            rules.raise_parts_exist(session_id)
+        if any(self._artifacts.has(a.ref.id) for a in bundle.artifacts):
+            record_errors.raise_parts_exist(session_id)
         folder = self._writer.session_folder(session_id)
         if not self._is_session(session_id):
             shutil.rmtree(folder, ignore_errors=True)  # left by a process that died during an import
         session = super().import_session(replace(bundle, artifacts=()))
         try:
             for artifact in bundle.artifacts:
-                self._artifact_files.write(artifact)
+                self._artifacts.write(artifact)
             self._writer.write_all(self._ledgers[session_id])
         except Exception:
             super().delete_session(bundle.session.owner, session_id)
             for artifact in bundle.artifacts:
-                self._artifact_files.remove(artifact.ref.id)
+                self._artifacts.remove(artifact.ref.id)
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return session
@@ -276,10 +247,9 @@ class FileLedgers(Ledgers):
     def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         with self._change_if_writable(ledger.session.id):
             for entry in ledger.entries.values():
-                turn = entry.continuation
-                if entry.steps and rules.may_drop_steps(turn.status, turn.updated_at, ended_before):
+                if entry.steps and entry.may_drop_steps(ended_before):
                     self._writer.write_turn(ledger, entry, sync=True)  # the sweep drops its log
-            if keeper := ledger.keep_parts(ended_before):
+            if keeper := keep_parts(ledger.entries.values(), ended_before):
                 self._writer.write_turn(ledger, keeper, sync=True)
             self._writer.write_outdated_session(ledger)
             session, final_turns = ledger.session, _final_turns(ledger)
@@ -293,12 +263,6 @@ class FileLedgers(Ledgers):
             return swept
         return SweepCounts(0, 0, 0)
 
-    def _list_artifacts(self) -> Iterable[tuple[str, str]]:
-        return self._artifact_files.list_sessions()
-
-    def _remove_artifact(self, artifact_id: str) -> None:
-        self._artifact_files.remove(artifact_id)
-
     def _append(
         self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
     ) -> tuple[Step, ...]:
@@ -306,6 +270,15 @@ class FileLedgers(Ledgers):
             written = super()._append(lease, steps, release, prompts)
             self._writer.log(ledger, ledger.entry(lease.continuation_id), len(steps), prompts=prompts)
         return written
+
+    def _finish(self, lease: Lease, end: TurnEnd, based_on: Session | None) -> EndWritten:
+        with self._change(lease.session_id) as ledger:
+            finished = super()._finish(lease, end, based_on)
+            entry = ledger.entry(lease.continuation_id)
+            self._writer.log(ledger, entry, len(end.steps), end)
+            self._writer.try_write_turn(ledger, entry)
+            self._writer.try_write_session(ledger)
+        return finished
 
     def _all_ledgers(self) -> Collection[Ledger]:
         self._load_all()
@@ -359,7 +332,8 @@ class FileLedgers(Ledgers):
         except SashError:
             raise  # the rules raised it before any change
         except Exception:
-            self._ledgers.pop(session_id, None)
+            if failed := self._ledgers.pop(session_id, None):
+                self._names.remove(failed.session)
             self._all_loaded = False
             if again := self._load(session_id):
                 again.restore_leases(leases)

@@ -14,7 +14,7 @@ from typing import NamedTuple
 from sash.errors import SashError
 from sash.ports.store import Vector
 from sash.ports.turns import TurnEnd
-from sash.stores import disk, rules
+from sash.stores import disk
 from sash.stores.disk import UnusableFile
 from sash.stores.files.damage import DamageReport, keep_copy
 from sash.stores.files.records import (
@@ -31,7 +31,9 @@ from sash.stores.files.records import (
     read_session_file,
     read_turn_file,
 )
-from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.entry import Entry
+from sash.stores.ledger.session_ledger import Ledger
+from sash.stores.rules import session_versions
 from sash.values.codec import decode
 from sash.values.messages import MessageEntry
 from sash.values.prompts import SentPrompts
@@ -277,7 +279,7 @@ def _apply_late(ledger: Ledger, item: _LateChange, cursor: int) -> None:
     if entry.messages:
         ledger.replace_answer(entry, item.change)
     if item.cursor > cursor:
-        ledger.session = rules.touch_session(ledger.session, item.at)
+        ledger.session = session_versions.touch_session(ledger.session, item.at)
 
 
 def _read_owner(folder: Path) -> str | None:

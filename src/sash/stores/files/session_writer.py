@@ -19,7 +19,8 @@ from sash.stores.files.records import (
     encode_status,
     encode_step,
 )
-from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.entry import Entry
+from sash.stores.ledger.session_ledger import Ledger
 from sash.values.codec import encode
 from sash.values.messages import MessageEntry
 from sash.values.prompts import NO_PROMPTS, SentPrompts

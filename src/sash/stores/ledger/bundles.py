@@ -1,7 +1,8 @@
 """Whole sessions as ledgers, for export and import."""
 
 from sash.ports.store import Bundle
-from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.entry import Entry
+from sash.stores.ledger.session_ledger import Ledger
 
 
 def make_bundle(ledger: Ledger) -> Bundle:

@@ -20,12 +20,22 @@ from sash.ports.turns import (
     TurnEnd,
     WaitingStatus,
 )
-from sash.stores import retention_rules, rules
+from sash.stores.ledger.artifacts import Artifacts, MemoryArtifacts
 from sash.stores.ledger.bundles import make_bundle, make_ledger
-from sash.stores.ledger.session_ledger import Entry, Ledger
+from sash.stores.ledger.entry import Entry, get_prompts, keep_parts
+from sash.stores.ledger.name_index import NameIndex
+from sash.stores.ledger.session_ledger import Ledger
 from sash.stores.ledger.spent_money import SpentMoney
-from sash.stores.note_rules import save_owner_notes
-from sash.stores.spent_rules import drop_bundle_prices
+from sash.stores.rules import (
+    lease_rules,
+    record_errors,
+    retention_rules,
+    session_names,
+    session_versions,
+    turn_rules,
+)
+from sash.stores.rules.note_rules import save_owner_notes
+from sash.stores.rules.spent_rules import drop_bundle_prices
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.continuations import Continuation
@@ -42,12 +52,12 @@ from sash.values.window_stats import WindowTotals, sum_windows
 class Ledgers:
     """The ledgers of all sessions, by session id. Only one thread may use them."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, artifacts: Artifacts | None = None) -> None:
         self._clock = clock
         self._ledgers: dict[str, Ledger] = {}
         self._session_of: dict[str, str] = {}
-        self._named: dict[tuple[str, str], set[str]] = {}
-        self._artifacts: dict[str, Artifact] = {}
+        self._names = NameIndex()
+        self._artifacts = artifacts or MemoryArtifacts()
         self._spent = SpentMoney()
         self._owner_notes: dict[str, OwnerNotes] = {}
         self._export_key = secrets.token_bytes(32)
@@ -59,11 +69,11 @@ class Ledgers:
         """Raise nothing: memory can always be written."""
 
     def create_session(self, session: Session) -> None:
-        rules.check_name(session, self._find_named(session))
+        session_names.check_name(session, self._find_named(session))
         self.import_session(Bundle(session))
 
     def open_session(self, session: Session, *, reopen: bool = False) -> Session:
-        opened, write = rules.open_session(session, self._find_named(session), reopen)
+        opened, write = session_names.open_session(session, self._find_named(session), reopen)
         if write == "insert":
             return self.import_session(Bundle(opened))
         return self.save_session(opened) if write == "update" else opened
@@ -94,10 +104,8 @@ class Ledgers:
         return Page(page, page[-1].id if len(newest_first) > limit else None)
 
     def find_session(self, owner: str, name: str) -> Session | None:
-        ledgers = map(self._ledgers.get, self._named.get((owner, name), ()))
-        return rules.choose_named(
-            ledger.session for ledger in ledgers if ledger and ledger.session.name == name
-        )
+        ids = self._names.find(owner, name)
+        return session_names.choose_named(self._ledgers[session_id].session for session_id in ids)
 
     def count_active(self, owner: str) -> int:
         sessions = (ledger.session for ledger in self._ledgers.values())
@@ -107,22 +115,25 @@ class Ledgers:
         ledger = self._ledger(session.owner, session.id)
         named, now = self._find_named(session), self._clock.now()
         if cut is not None:
-            rules.check_free(session.id, ledger.holders())
-        ledger.session = rules.save_session(ledger.session, session, named, now)
+            turn_rules.check_free(session.id, ledger.holders())
+        saved = session_versions.save_session(ledger.session, session, named, now)
+        self._names.remove(ledger.session)
+        self._names.add(saved)
+        ledger.session = saved
         if cut is not None:
             ledger.cut_window(cut)
-        self._note_name(ledger.session)
-        return ledger.session
+        return saved
 
     def delete_session(self, owner: str, session_id: str) -> None:
         ledger = self._ledger(owner, session_id)
         self._spent.add_turns(ledger, self._clock.now())
         for continuation_id in ledger.entries:
             del self._session_of[continuation_id]
-        self._forget_name(ledger.session)
+        self._names.remove(ledger.session)
         del self._ledgers[session_id]
-        kept = {key: a for key, a in self._artifacts.items() if a.session_id != session_id}
-        self._artifacts = kept
+        self._remove_artifacts(
+            artifact_id for artifact_id, of in self._artifacts.list_ids() if of == session_id
+        )
 
     def list_inactive(self, owner: str, before: datetime) -> list[str]:
         sessions = self._sessions_of(owner)
@@ -178,11 +189,11 @@ class Ledgers:
         stats: Stats = NO_STATS,
         prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
-        return self._append(lease, steps, rules.plan_release(release_as, stats), prompts)
+        return self._append(lease, steps, turn_rules.plan_release(release_as, stats), prompts)
 
     def prompts(self, owner: str, continuation_id: str) -> SentPrompts:
         ledger, entry = self._entry(owner, continuation_id)
-        return ledger.prompts(entry)
+        return get_prompts(entry, ledger.entries.values())
 
     def find_messages(self, owner: str, session_id: str, message_ids: Collection[str]) -> list[StoredMessage]:
         ledger, wanted = self._ledger(owner, session_id), set(message_ids)
@@ -197,7 +208,7 @@ class Ledgers:
         known: Session | None = None,
         based_on: Session | None = None,
     ) -> EndWritten:
-        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
+        return self._finish(lease, end, based_on)
 
     def record(
         self, new: Continuation, end: TurnEnd, session: Session
@@ -226,7 +237,7 @@ class Ledgers:
     def renew(
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
-        renewed, until = set(), rules.lease_end(self._clock.now(), lease_s)
+        renewed, until = set(), lease_rules.lease_end(self._clock.now(), lease_s)
         for continuation_id in continuation_ids:
             ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
             if ledger is not None and ledger.renew(continuation_id, worker, until):
@@ -336,28 +347,26 @@ class Ledgers:
 
     def put_artifact(self, artifact: Artifact) -> None:
         self._ledger(artifact.owner, artifact.session_id)
-        self._artifacts[artifact.ref.id] = artifact
+        self._artifacts.write(artifact)
 
     def get_artifact(self, owner: str, artifact_id: str) -> Artifact:
-        artifact = self._artifacts.get(artifact_id)
-        if artifact is None or artifact.owner != owner:
-            rules.raise_artifact_not_found(artifact_id)
-        return artifact
+        return self._artifacts.read(owner, artifact_id)
 
     def export_session(self, owner: str, session_id: str) -> Bundle:
-        artifacts = tuple(a for a in self._artifacts.values() if a.session_id == session_id)
-        return replace(make_bundle(self._ledger(owner, session_id)), artifacts=artifacts)
+        ledger = self._ledger(owner, session_id)
+        return replace(make_bundle(ledger), artifacts=tuple(self._artifacts.list_session(session_id)))
 
     def import_session(self, bundle: Bundle) -> Session:
-        session = rules.prepare_import(bundle.session, self._find_named(bundle.session))
+        session = session_names.prepare_import(bundle.session, self._find_named(bundle.session))
         if session.id in self._ledgers:
-            rules.raise_session_exists(session.id)
+            record_errors.raise_session_exists(session.id)
         if any(c.id in self._session_of for c in bundle.continuations) or any(
-            a.ref.id in self._artifacts for a in bundle.artifacts
+            self._artifacts.has(a.ref.id) for a in bundle.artifacts
         ):
-            rules.raise_parts_exist(session.id)
+            record_errors.raise_parts_exist(session.id)
         self._add(make_ledger(drop_bundle_prices(replace(bundle, session=session))))
-        self._artifacts |= {artifact.ref.id: artifact for artifact in bundle.artifacts}
+        for artifact in bundle.artifacts:
+            self._artifacts.write(artifact)
         return session
 
     def sweep(
@@ -383,25 +392,23 @@ class Ledgers:
         """Delete artifacts from before `before` that nothing refers to, and return their number."""
         unused = [
             artifact_id
-            for artifact_id, session_id in self._list_artifacts()
+            for artifact_id, session_id in self._artifacts.list_ids()
             if retention_rules.is_old_artifact(artifact_id, before)
             and (ledger := self._ledgers.get(session_id)) is not None
             and not ledger.refers_to(artifact_id)
         ]
-        for artifact_id in unused:
-            self._remove_artifact(artifact_id)
-        return len(unused)
+        return self._remove_artifacts(unused)
 
-    def _list_artifacts(self) -> Iterable[tuple[str, str]]:
-        """Return the id and the session of each artifact."""
-        return [(artifact_id, artifact.session_id) for artifact_id, artifact in self._artifacts.items()]
-
-    def _remove_artifact(self, artifact_id: str) -> None:
-        del self._artifacts[artifact_id]
+    def _remove_artifacts(self, artifact_ids: Iterable[str]) -> int:
+        """Remove artifacts, and return their number."""
+        found = list(artifact_ids)
+        for artifact_id in found:
+            self._artifacts.remove(artifact_id)
+        return len(found)
 
     def _sweep_session(self, ledger: Ledger, idle_before: datetime, ended_before: datetime) -> SweepCounts:
         expired = ledger.expire_forgotten(ended_before, self._clock.now())
-        ledger.keep_parts(ended_before)
+        keep_parts(ledger.entries.values(), ended_before)
         steps = ledger.drop_old_steps(ended_before)
         return SweepCounts(int(ledger.expire_if_idle(idle_before)), expired, steps)
 
@@ -409,6 +416,9 @@ class Ledgers:
         self, lease: Lease, steps: Sequence[StepBody], release: Release | None, prompts: SentPrompts
     ) -> tuple[Step, ...]:
         return self._leased(lease).append(lease, steps, release, prompts, self._clock.now())
+
+    def _finish(self, lease: Lease, end: TurnEnd, based_on: Session | None) -> EndWritten:
+        return self._leased(lease).finish(lease, end, self._clock.now(), based_on)
 
     def _all_ledgers(self) -> Collection[Ledger]:
         return self._ledgers.values()
@@ -420,23 +430,11 @@ class Ledgers:
         """Add the ledger of a session to the dicts by id, by continuation and by name."""
         self._ledgers[ledger.session.id] = ledger
         self._session_of |= dict.fromkeys(ledger.entries, ledger.session.id)
-        self._note_name(ledger.session)
-
-    def _note_name(self, session: Session) -> None:
-        """Add a session to the index of names. It stays there if the session gets another name later."""
-        if session.name is not None:
-            self._named.setdefault((session.owner, session.name), set()).add(session.id)
-
-    def _forget_name(self, session: Session) -> None:
-        if session.name is not None:
-            key = (session.owner, session.name)
-            self._named[key].discard(session.id)
-            if not self._named[key]:
-                del self._named[key]
+        self._names.add(ledger.session)
 
     def _find_named(self, session: Session) -> Session | None:
         """Return the session that has the name of `session` now. Return None if `session` is not active."""
-        name = rules.get_reserved_name(session)
+        name = session_names.get_reserved_name(session)
         return None if name is None else self.find_session(session.owner, name)
 
     def _find_lost(self, now: datetime) -> Iterable[tuple[Ledger, Entry]]:
@@ -445,23 +443,23 @@ class Ledgers:
             (ledger, entry)
             for ledger in self._all_ledgers()
             for entry in ledger.entries.values()
-            if rules.is_lost(entry.continuation.status, entry.lease, now)
+            if lease_rules.is_lost(entry.continuation.status, entry.lease, now)
         ]
 
     def _ledger(self, owner: str, session_id: str) -> Ledger:
         ledger = self._ledgers.get(session_id)
         if ledger is None or ledger.session.owner != owner:
-            rules.raise_session_not_found(session_id)
+            record_errors.raise_session_not_found(session_id)
         return ledger
 
     def _entry(self, owner: str, continuation_id: str) -> tuple[Ledger, Entry]:
         ledger = self._ledgers.get(self._session_of.get(continuation_id, ""))
         if ledger is None or ledger.session.owner != owner:
-            rules.raise_continuation_not_found(continuation_id)
+            record_errors.raise_continuation_not_found(continuation_id)
         return ledger, ledger.entry(continuation_id)
 
     def _leased(self, lease: Lease) -> Ledger:
         ledger = self._ledgers.get(lease.session_id)
         if ledger is None:
-            rules.raise_lease_lost(lease)
+            lease_rules.raise_lease_lost(lease)
         return ledger

@@ -6,7 +6,7 @@ ledger as it was.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
@@ -22,10 +22,17 @@ from sash.ports.turns import (
     Turn,
     TurnEnd,
 )
-from sash.stores import rules
-from sash.stores.ledger.word_index import WordIndex
+from sash.stores.ledger.entry import Entry
+from sash.stores.ledger.transcript_index import TranscriptIndex
+from sash.stores.rules import (
+    lease_rules,
+    message_rules,
+    record_errors,
+    retention_rules,
+    session_versions,
+    turn_rules,
+)
 from sash.stores.states import (
-    NO_LEASE,
     EndChange,
     EndState,
     Holders,
@@ -38,28 +45,10 @@ from sash.stores.states import (
 from sash.values.codec import encode
 from sash.values.continuations import HOLDING, Continuation
 from sash.values.messages import ConversationWindow, MessageEntry
-from sash.values.prompts import PromptPart, SentPrompts, find_needed, move_parts
+from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
 from sash.values.steps import Step, StepBody
 from sash.values.window_stats import WindowStats
-
-
-@dataclass(slots=True)
-class Entry:
-    """A continuation with its steps, its messages and its lease.
-
-    `first_position` is the position of its first message in the transcript, 0 if it has none. `end_cursor` is
-    the session's cursor at its end. `kept_parts` are parts of prompts of dropped turns that others need.
-    """
-
-    continuation: Continuation
-    steps: list[Step] = field(default_factory=list)
-    messages: list[MessageEntry] = field(default_factory=list)
-    first_position: int = 0
-    end_cursor: int = 0
-    lease: LeaseState = NO_LEASE
-    prompts: list[SentPrompts] = field(default_factory=list)
-    kept_parts: tuple[PromptPart, ...] = ()
 
 
 class Ledger:
@@ -78,8 +67,7 @@ class Ledger:
         self.vectors: dict[int, Vector] = {}
         self._open: dict[str, Entry] = {}
         self._by_key: dict[str, Entry] = {}
-        self._all_words, self._spoken_words = WordIndex(), WordIndex()
-        self._indexed_count = 0
+        self._words = TranscriptIndex()
 
     def begin(
         self,
@@ -89,7 +77,7 @@ class Ledger:
         owner_pending_count: int,
         now: datetime,
     ) -> BegunTurn:
-        begun = rules.begin(
+        begun = turn_rules.begin(
             self.session,
             self._state(),
             self._find_by_key(new),
@@ -108,7 +96,7 @@ class Ledger:
 
     def claim(self, entry: Entry, claim: ClaimRequest, steps: Sequence[StepBody], now: datetime) -> Turn:
         turn, holders = self._turn_state(entry), self.holders()
-        change = rules.claim(self.session, entry.continuation, turn, holders, claim, steps, now)
+        change = turn_rules.claim(self.session, entry.continuation, turn, holders, claim, steps, now)
         self._apply(entry, change)
         return self._turn(entry, claim)
 
@@ -116,7 +104,7 @@ class Ledger:
         entry = self._find_pending()
         if entry is None:
             return None
-        if not rules.is_claimable(entry.continuation.status, self.holders().number, claim.max_open):
+        if not turn_rules.is_claimable(entry.continuation.status, self.holders().number, claim.max_open):
             return None
         return self.claim(entry, claim, (), now)
 
@@ -130,7 +118,7 @@ class Ledger:
     ) -> tuple[Step, ...]:
         entry = self.entries.get(lease.continuation_id)
         turn = None if entry is None else self._turn_state(entry)
-        change = rules.append(lease, turn, steps, release, now)
+        change = turn_rules.append(lease, turn, steps, release, now)
         assert entry is not None  # the rule raises for an unknown continuation
         continuation = entry.continuation
         if change.released is not None:
@@ -144,7 +132,7 @@ class Ledger:
     ) -> EndWritten:
         entry = self.entries.get(lease.continuation_id)
         state = None if entry is None else self._end_state(entry)
-        change = rules.finish(lease, state, end, now, based_on)
+        change = turn_rules.finish(lease, state, end, now, based_on)
         assert entry is not None  # the rule raises for an unknown continuation
         self._end(entry, end, change, now)
         return EndWritten(change.steps, change.next_waits)
@@ -153,7 +141,7 @@ class Ledger:
         self, new: Continuation, end: TurnEnd, session: Session, now: datetime
     ) -> tuple[Continuation, tuple[Step, ...]]:
         existing = self._find_by_key(new)
-        recorded, change = rules.record(session, self._state(), existing, new, end, now)
+        recorded, change = turn_rules.record(session, self._state(), existing, new, end, now)
         if change is None:
             return recorded, ()
         entry = Entry(recorded)
@@ -164,7 +152,7 @@ class Ledger:
     def amend(self, entry: Entry, text: str, token_count: int, now: datetime) -> Continuation:
         answer = entry.messages[-1] if entry.messages else None
         turn = self._turn_state(entry)
-        change = rules.amend(self.session, entry.continuation, turn, answer, text, token_count, now)
+        change = turn_rules.amend(self.session, entry.continuation, turn, answer, text, token_count, now)
         self._apply(entry, TurnChange(change.continuation, change.steps, entry.lease))
         self.replace_answer(entry, change.answer)
         self.session = change.session
@@ -173,77 +161,42 @@ class Ledger:
     def cancel(
         self, entry: Entry, reason: str, work: TurnEnd, step_count: int | None, now: datetime
     ) -> TurnEnd:
-        end = rules.cancel(entry.continuation, self._turn_state(entry), reason, work, step_count)
-        self._end(entry, end, rules.end_turn(self._end_state(entry), end, now), now)
+        end = turn_rules.cancel(entry.continuation, self._turn_state(entry), reason, work, step_count)
+        self._end(entry, end, turn_rules.end_turn(self._end_state(entry), end, now), now)
         return end
 
     def renew(self, continuation_id: str, worker: str, until: datetime) -> bool:
         """Renew the worker's lease on a continuation. Return False if the worker does not hold it."""
         entry = self.entry(continuation_id)
-        lease = rules.renew_lease(entry.lease, worker, until)
+        lease = lease_rules.renew_lease(entry.lease, worker, until)
         entry.lease = lease or entry.lease
         return lease is not None
 
     def interrupt(self, entry: Entry, now: datetime) -> Continuation:
         turn = self._turn_state(entry)
-        self._apply(entry, rules.interrupt(entry.continuation, turn, entry.steps, now))
+        self._apply(entry, turn_rules.interrupt(entry.continuation, turn, entry.steps, now))
         return entry.continuation
 
     def expire_forgotten(self, before: datetime, now: datetime) -> int:
         """Expire continuations without a worker that have not changed since `before`; return their number."""
-        forgotten = [entry for entry in self._open.values() if _is_forgotten(entry, before)]
+        forgotten = [entry for entry in self._open.values() if entry.is_forgotten(before)]
         for entry in forgotten:
-            self._apply(entry, rules.expire(entry.continuation, self._turn_state(entry), entry.steps, now))
+            self._apply(
+                entry, turn_rules.expire(entry.continuation, self._turn_state(entry), entry.steps, now)
+            )
             self._close(entry)
         return len(forgotten)
 
     def drop_old_steps(self, before: datetime) -> int:
         """Drop the steps of continuations that ended before `before`, and return the number of steps."""
-        old, _ = self._split_by_age(before)
-        dropped = sum(len(entry.steps) for entry in old)
-        for entry in old:
-            entry.steps.clear()
-            entry.prompts.clear()
-            entry.kept_parts = ()
-        return dropped
-
-    def keep_parts(self, before: datetime) -> Entry | None:
-        """Move the parts of prompts that `drop_old_steps` would drop to the first turn that is kept.
-
-        Return this turn, or None if no prompt needs them.
-        """
-        old, kept = self._split_by_age(before)
-        sent = [sent for entry in kept for sent in entry.prompts]
-        moved = move_parts([one for entry in old for one in _list_prompts(entry)], sent)
-        first = next((entry for entry in kept if entry.prompts), None)
-        if not moved or first is None:
-            return None
-        first.kept_parts += moved
-        return first
-
-    def _split_by_age(self, before: datetime) -> tuple[list[Entry], list[Entry]]:
-        """Return the turns that ended before `before`, and the others."""
-        old: list[Entry] = []
-        kept: list[Entry] = []
-        for entry in self.entries.values():
-            turn = entry.continuation
-            is_old = rules.may_drop_steps(turn.status, turn.updated_at, before)
-            (old if is_old else kept).append(entry)
-        return old, kept
-
-    def prompts(self, entry: Entry) -> SentPrompts:
-        """Return the prompts of a turn, with all parts that they use."""
-        records = tuple(record for sent in entry.prompts for record in sent.records)
-        every = (sent for each in self.entries.values() for sent in _list_prompts(each))
-        parts = {part.key: part for sent in every for part in sent.parts}
-        return SentPrompts(records, tuple(find_needed(records, parts).values()))
+        return sum(entry.drop_steps() for entry in self.entries.values() if entry.may_drop_steps(before))
 
     def expire_if_idle(self, before: datetime) -> bool:
         """Expire the session if it has not changed since `before`. Return True if this call expired it."""
         session = self.session
-        is_idle = rules.is_idle(session.status, session.updated_at, self.holders().number, before)
+        is_idle = retention_rules.is_idle(session.status, session.updated_at, self.holders().number, before)
         if is_idle:
-            status, version = rules.expire_session(session.version)
+            status, version = session_versions.expire_session(session.version)
             self.session = replace(session, status=status, version=version)
         return is_idle
 
@@ -282,7 +235,7 @@ class Ledger:
             self.cut_window(end.cut)
 
     def cut_window(self, cut: Cut) -> None:
-        change = rules.cut_window(self.in_window, self.evicted_count, cut)
+        change = message_rules.cut_window(self.in_window, self.evicted_count, cut)
         self.in_window, self.evicted_count = change.kept, change.evicted_count
         self.turn_starts, self.evicted = cut.turn_starts, cut.evicted
 
@@ -293,16 +246,14 @@ class Ledger:
         entry.messages[-1] = self.transcript[index] = answer
         if answer.id in self.in_window:
             self.in_window[answer.id] = answer
-        if index < self._indexed_count:
-            self._all_words.replace(index + 1, old.text, answer.text)
-            self._spoken_words.replace(index + 1, old.text, answer.text)
+        self._words.replace(index + 1, old, answer)
         self.vectors.pop(entry.first_position, None)
 
     def entry(self, continuation_id: str) -> Entry:
         """Return the entry of a continuation, or raise `ContinuationNotFound`."""
         entry = self.entries.get(continuation_id)
         if entry is None:
-            rules.raise_continuation_not_found(continuation_id)
+            record_errors.raise_continuation_not_found(continuation_id)
         return entry
 
     def open_leases(self) -> dict[str, LeaseState]:
@@ -326,11 +277,11 @@ class Ledger:
     def list_waiting(self, max_open: int) -> list[Continuation]:
         """Return the pending and interrupted continuations; empty if `max_open` turns hold the session."""
         turns, count = (entry.continuation for entry in self._open.values()), self.holders().number
-        return [turn for turn in turns if rules.is_claimable(turn.status, count, max_open)]
+        return [turn for turn in turns if turn_rules.is_claimable(turn.status, count, max_open)]
 
     def window(self) -> ConversationWindow:
         messages = self.in_window.values()
-        return rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
+        return message_rules.make_window(self.session, messages, self.turn_starts, self.evicted_count)
 
     def count_window(self) -> WindowStats:
         messages = self.in_window.values()
@@ -364,8 +315,8 @@ class Ledger:
     ) -> tuple[Session, StoredMessage]:
         index = next((n for n, message in enumerate(self.transcript) if message.id == message_id), None)
         if index is None:
-            rules.raise_message_not_found(self.session.id, message_id)
-        self.session, tagged = rules.tag_message(self.session, self.transcript[index], tags, now)
+            record_errors.raise_message_not_found(self.session.id, message_id)
+        self.session, tagged = message_rules.tag_message(self.session, self.transcript[index], tags, now)
         self.transcript[index] = tagged
         if entry := self.entries.get(self.turn_of[message_id] or ""):
             entry.messages[index + 1 - entry.first_position] = tagged
@@ -383,11 +334,10 @@ class Ledger:
         self.vectors = {position: merged[position] for position in sorted(merged)[-keep:]}
 
     def recall(self, prefixes: Sequence[str], limit: int, skip_tools: bool) -> list[StoredMessage]:
-        self._index_messages()
-        index = self._spoken_words if skip_tools else self._all_words
         found: set[int] = set()
         for prefix in prefixes:
-            newest = index.find_newest(prefix, limit + len(self.in_window))
+            enough = limit + len(self.in_window)
+            newest = self._words.find_newest(self.transcript, prefix, enough, skip_tools)
             evicted = [n for n in newest if self.transcript[n - 1].id not in self.in_window]
             found |= set(sorted(evicted, reverse=True)[:limit])
         return [self.stored_message(position) for position in sorted(found)]
@@ -429,7 +379,7 @@ class Ledger:
         return next((e for e in self._open.values() if e.continuation.status == "pending"), None)
 
     def _turn(self, entry: Entry, claim: ClaimRequest) -> Turn:
-        lease = rules.make_lease(entry.continuation, entry.lease)
+        lease = lease_rules.make_lease(entry.continuation, entry.lease)
         window = None if claim.knows(self.session.version) else self.window()
         return Turn(lease, entry.continuation, self.session, window, tuple(entry.steps), self.cursor)
 
@@ -448,20 +398,3 @@ class Ledger:
     def _close(self, entry: Entry) -> None:
         entry.end_cursor = self.cursor
         self._open.pop(entry.continuation.id, None)
-
-    def _index_messages(self) -> None:
-        """Add the messages that the word indexes lack."""
-        for position, message in enumerate(self.transcript[self._indexed_count :], self._indexed_count + 1):
-            self._all_words.add(position, message.text)
-            if message.role != "tool":
-                self._spoken_words.add(position, message.text)
-        self._indexed_count = len(self.transcript)
-
-
-def _list_prompts(entry: Entry) -> list[SentPrompts]:
-    return [*entry.prompts, SentPrompts(parts=entry.kept_parts)]
-
-
-def _is_forgotten(entry: Entry, before: datetime) -> bool:
-    turn = entry.continuation
-    return rules.is_forgotten(turn.status, turn.updated_at, entry.lease.worker, before)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from sash.stores.ledger.session_ledger import Ledger
-from sash.stores.spent_rules import round_spent_at
+from sash.stores.rules.spent_rules import round_spent_at
 from sash.values.stats import Stats
 
 

@@ -4,8 +4,8 @@ import sqlite3
 from collections.abc import Iterator
 
 from sash.ports.store import Bundle
-from sash.stores import rules
-from sash.stores.spent_rules import drop_bundle_prices
+from sash.stores.rules import record_errors, session_names
+from sash.stores.rules.spent_rules import drop_bundle_prices
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -46,8 +46,8 @@ def insert_bundle(db: sqlite3.Connection, bundle: Bundle, keys: list[int]) -> It
         for _ in _insert_records(db, key, drop_bundle_prices(bundle)):
             yield bundle.session
     except sqlite3.IntegrityError:
-        rules.raise_parts_exist(bundle.session.id)
-    session = rules.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
+        record_errors.raise_parts_exist(bundle.session.id)
+    session = session_names.prepare_import(bundle.session, sessions.find_named(db, bundle.session))
     sessions.show_session(db, session)
     yield session
 

@@ -12,7 +12,7 @@ from pydantic import PlainValidator
 
 from sash.ports.store import StoredStep
 from sash.ports.turns import SessionTotals
-from sash.stores import rules
+from sash.stores.rules import lease_rules, record_errors, retention_rules, turn_rules
 from sash.stores.sqlite import prompt_rows
 from sash.stores.sqlite.columns import StoredTime, Text, read_columns, read_time
 from sash.stores.sqlite.damaged_rows import change_sound, read_sound
@@ -52,6 +52,9 @@ class Ending:
         """Return the ending of a continuation, or None if it has none."""
         ending = cls(continuation.response, continuation.error, continuation.artifacts, continuation.stats)
         return None if ending == cls() else ending
+
+
+ContinuationQuery = Literal["continuations", "open_continuations", "window_turns"]
 
 
 class _TurnColumns(NamedTuple):
@@ -113,7 +116,7 @@ def read_session_state(db: sqlite3.Connection, owner: str, session_id: str) -> t
     """
     row = db.execute(SQL["session_state"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_session_not_found(session_id)
+        record_errors.raise_session_not_found(session_id)
     key, *state = row
     return key, read_columns(SessionState, state)
 
@@ -163,7 +166,7 @@ def read_holders(db: sqlite3.Connection, continuation_id: str) -> Holders:
 def get_continuation(db: sqlite3.Connection, owner: str, continuation_id: str) -> Continuation:
     row = db.execute(SQL["continuation"], {"id": continuation_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_continuation_not_found(continuation_id)
+        record_errors.raise_continuation_not_found(continuation_id)
     return read_continuation(row)
 
 
@@ -184,14 +187,14 @@ def find_next_pending(db: sqlite3.Connection, session_id: str) -> Continuation |
 def list_continuations(
     db: sqlite3.Connection,
     key: int,
-    query: Literal["continuations", "open_continuations", "window_turns"] = "continuations",
+    query: ContinuationQuery = "continuations",
 ) -> list[Continuation]:
     return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
 
 
 def list_waiting(db: sqlite3.Connection, max_open: int) -> list[Continuation]:
     found = db.execute(SQL["waiting"])
-    rows = [row for holder_count, *row in found if rules.is_claimable(row[1], holder_count, max_open)]
+    rows = [row for holder_count, *row in found if turn_rules.is_claimable(row[1], holder_count, max_open)]
     return read_sound(read_continuation, rows)
 
 
@@ -200,7 +203,7 @@ def renew_leases(
 ) -> frozenset[str]:
     """Renew the leases that the worker holds on these continuations, and return their ids."""
     rows = db.execute(SQL["workers_of"], {"ids": json.dumps(list(continuation_ids))}).fetchall()
-    held = [key for key, holder in rows if rules.renew_lease(LeaseState(holder), worker, until)]
+    held = [key for key, holder in rows if lease_rules.renew_lease(LeaseState(holder), worker, until)]
     db.executemany(SQL["renew"], [(until.timestamp(), key) for key in held])
     return frozenset(held)
 
@@ -216,7 +219,7 @@ def list_lost(db: sqlite3.Connection, now: datetime, dead_workers: Sequence[str]
     def is_lost(row: Sequence[Any]) -> bool:
         worker, until, *_ = row
         lease = LeaseState(worker, None if until is None else read_time(until))
-        return rules.is_lost("running", lease, now, dead_workers)
+        return lease_rules.is_lost("running", lease, now, dead_workers)
 
     rows = db.execute(SQL["running"]).fetchall()
     found = read_sound(lambda row: read_continuation(row[2:]) if is_lost(row) else None, rows)
@@ -228,7 +231,7 @@ def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuatio
 
     def is_forgotten(row: Sequence[Any]) -> bool:
         worker, _, status, updated_at, _ = row
-        return rules.is_forgotten(status, read_time(updated_at), worker, before)
+        return retention_rules.is_forgotten(status, read_time(updated_at), worker, before)
 
     rows = db.execute(SQL["waiting_since"], {"before": before.timestamp()}).fetchall()
     found = read_sound(lambda row: read_continuation(row[1:]) if is_forgotten(row) else None, rows)
@@ -345,7 +348,7 @@ def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
     """
 
     def drop_steps(turn: _OldTurnColumns) -> int:
-        if not rules.may_drop_steps(turn.status, turn.updated_at, before):
+        if not retention_rules.may_drop_steps(turn.status, turn.updated_at, before):
             return 0
         where = {"id": turn.id, "session": turn.session, "first_cursor": turn.first_cursor}
         db.execute(SQL["keep_cursor"], where)
@@ -355,7 +358,7 @@ def drop_old_steps(db: sqlite3.Connection, before: datetime) -> int:
 
     rows = db.execute(SQL["unswept_turns"], {"before": before.timestamp()}).fetchall()
     turns = read_sound(lambda row: read_columns(_OldTurnColumns, row), rows)
-    old = [turn for turn in turns if rules.may_drop_steps(turn.status, turn.updated_at, before)]
+    old = [turn for turn in turns if retention_rules.may_drop_steps(turn.status, turn.updated_at, before)]
     for session in {turn.session for turn in old}:
         prompt_rows.keep_parts(db, session, {turn.id for turn in old if turn.session == session})
     return sum(change_sound(db, drop_steps, turns))

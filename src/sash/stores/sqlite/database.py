@@ -34,6 +34,8 @@ Job = Callable[[sqlite3.Connection], T]
 Synchronous = Literal["FULL", "NORMAL"]
 
 SCHEMA_VERSION = 6
+# The owner of reads that concern all owners.
+ALL_OWNERS = ""
 MAX_JOBS_PER_COMMIT = 256
 READERS = 4
 # The other readers stay free for other owners.

@@ -7,7 +7,7 @@ before the work does, the session stays hidden, and the next process that opens 
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from sash.stores import rules
+from sash.stores.rules import record_errors
 from sash.stores.sqlite.full_text_index import check_index
 from sash.stores.sqlite.queries import SQL
 
@@ -26,7 +26,7 @@ def hide_session(db: sqlite3.Connection, owner: str, session_id: str) -> list[in
     """Hide a session and return its key. Raise `SessionNotFound` if the owner has no such session."""
     keys = _hide(db, owner, session_id)
     if not keys:
-        rules.raise_session_not_found(session_id)
+        record_errors.raise_session_not_found(session_id)
     return keys
 
 

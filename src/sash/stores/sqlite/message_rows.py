@@ -12,7 +12,7 @@ from pydantic import Json, Strict
 from sash.memory.window import Reason
 from sash.ports.store import Artifact, StoredMessage, Vector
 from sash.ports.turns import Cut, Evicted
-from sash.stores import rules
+from sash.stores.rules import message_rules, record_errors
 from sash.stores.sqlite.columns import Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
@@ -133,7 +133,7 @@ def find_position(db: sqlite3.Connection, key: int, session_id: str, message_id:
     """Return the position of a message. This reads the transcript, so it is no work for the writer."""
     row = db.execute(SQL["message_position"], {"session": key, "id": message_id}).fetchone()
     if row is None:
-        rules.raise_message_not_found(session_id, message_id)
+        record_errors.raise_message_not_found(session_id, message_id)
     return int(row[0])
 
 
@@ -142,7 +142,7 @@ def tag_message(
 ) -> tuple[Session, StoredMessage]:
     key = find_key(db, session.owner, session.id)
     [stored] = list_messages(db, key, session.id, position - 1, 1)
-    changed, message = rules.tag_message(session, stored.message, tags, now)
+    changed, message = message_rules.tag_message(session, stored.message, tags, now)
     db.execute(SQL["tag_message"], {"session": key, "position": position, "body": encode(message)})
     touch_session(db, key, changed)
     return changed, replace(stored, message=message)
@@ -167,7 +167,7 @@ def get_window(db: sqlite3.Connection, session: Session) -> ConversationWindow:
     cut = get_cut(db, key)
     rows = db.execute(SQL["window"], {"session": key})
     found = (decode(MessageEntry, body) for _, body in rows)
-    return rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
+    return message_rules.make_window(session, found, cut.turn_starts, cut.evicted_count)
 
 
 def sum_windows(db: sqlite3.Connection, owner: str) -> WindowTotals:
@@ -193,7 +193,7 @@ def apply_cut(db: sqlite3.Connection, key: int, cut: Cut, now: datetime) -> None
     last = get_cut(db, key)
     shown = db.execute(SQL["window"], {"session": key})
     positions = {decode(MessageEntry, body).id: position for position, body in shown}
-    change = rules.cut_window(positions, last.evicted_count, cut)
+    change = message_rules.cut_window(positions, last.evicted_count, cut)
     new = WindowCut(cut.turn_starts, cut.evicted, change.evicted_count, last.window_from)
     write_cut(db, key, new, change.evicted.values(), change.kept.values())
     write_digest(db, key, cut.digest, now)
@@ -244,7 +244,7 @@ def insert_artifact(db: sqlite3.Connection, key: int, artifact: Artifact) -> Non
 def get_artifact(db: sqlite3.Connection, owner: str, artifact_id: str) -> Artifact:
     row = db.execute(SQL["artifact"], {"id": artifact_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_artifact_not_found(artifact_id)
+        record_errors.raise_artifact_not_found(artifact_id)
     return _read_artifact(row)
 
 

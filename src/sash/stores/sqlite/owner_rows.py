@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from sash.errors import StoreUnavailable
-from sash.stores.note_rules import save_owner_notes
+from sash.stores.rules.note_rules import save_owner_notes
 from sash.stores.sqlite.columns import read_columns
 from sash.stores.sqlite.queries import SQL
 from sash.values.bounds import Natural

@@ -5,15 +5,12 @@ from collections.abc import Collection, Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from sash.stores import retention_rules
+from sash.stores.rules import retention_rules
 from sash.stores.sqlite import hidden_sessions, spent_rows, turns
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.damaged_rows import change_sound
 from sash.stores.sqlite.queries import SQL
 from sash.values.ids import ulid_before
-
-# One write hides at most this many sessions, so that other writes do not wait long.
-SESSIONS_AT_ONCE = 50
 
 
 class DeletionTimes(NamedTuple):
@@ -58,10 +55,10 @@ def keep_costs(db: sqlite3.Connection, owner: str, session_id: str | None, now: 
     spent_rows.keep_costs(db, owner, session_id)
 
 
-def list_old_artifacts(db: sqlite3.Connection, before: datetime, used: Collection[str]) -> list[str]:
-    """Return the ids of artifacts from before `before`, without those that are known to be used."""
+def list_old_artifacts(db: sqlite3.Connection, before: datetime) -> list[str]:
+    """Return the ids of artifacts from before `before`."""
     rows = db.execute(SQL["old_artifacts"], {"before": ulid_before(before)})
-    return [artifact_id for [artifact_id] in rows if artifact_id not in used]
+    return [artifact_id for [artifact_id] in rows]
 
 
 def is_in_a_turn(db: sqlite3.Connection, artifact_id: str) -> bool:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from sash.ports.store import Page
-from sash.stores import rules
+from sash.stores.rules import record_errors, retention_rules, session_names, session_versions
 from sash.stores.sqlite.columns import StoredTime, Text, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL
@@ -64,14 +64,14 @@ def find_key(db: sqlite3.Connection, owner: str, session_id: str) -> int:
     """Return the number by which the other tables refer to a session. Raise `SessionNotFound` if unknown."""
     row = db.execute(SQL["key"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_session_not_found(session_id)
+        record_errors.raise_session_not_found(session_id)
     return int(row[0])
 
 
 def get_session(db: sqlite3.Connection, owner: str, session_id: str) -> Session:
     row = db.execute(SQL["session"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_session_not_found(session_id)
+        record_errors.raise_session_not_found(session_id)
     return read_session(row)
 
 
@@ -82,7 +82,7 @@ def find_session(db: sqlite3.Connection, owner: str, name: str) -> Session | Non
 
 def find_named(db: sqlite3.Connection, session: Session) -> Session | None:
     """Return the session that has the name of `session` now; None if `session` does not need it."""
-    name = rules.get_reserved_name(session)
+    name = session_names.get_reserved_name(session)
     return None if name is None else find_session(db, session.owner, name)
 
 
@@ -108,12 +108,12 @@ def count_active(db: sqlite3.Connection, owner: str) -> int:
 
 
 def create_session(db: sqlite3.Connection, session: Session) -> None:
-    rules.check_name(session, find_named(db, session))
+    session_names.check_name(session, find_named(db, session))
     insert_session(db, session)
 
 
 def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: datetime) -> Session:
-    opened, write = rules.open_session(session, find_named(db, session), reopen)
+    opened, write = session_names.open_session(session, find_named(db, session), reopen)
     if write == "insert":
         insert_session(db, opened)
     return save_session(db, opened, now) if write == "update" else opened
@@ -121,7 +121,7 @@ def open_session(db: sqlite3.Connection, session: Session, reopen: bool, now: da
 
 def save_session(db: sqlite3.Connection, session: Session, now: datetime) -> Session:
     stored = get_session(db, session.owner, session.id)
-    saved = rules.save_session(stored, session, find_named(db, session), now)
+    saved = session_versions.save_session(stored, session, find_named(db, session), now)
     [key] = db.execute(SQL["update_session"], _session_row(saved)).fetchone()
     write_digest(db, key, saved.memory.digest, saved.memory.cut_at)
     return saved
@@ -132,7 +132,7 @@ def insert_session(db: sqlite3.Connection, session: Session, *, is_hidden: bool 
     hidden = {"owner": "", "name": None, "status": HIDDEN} if is_hidden else {}
     row = db.execute(SQL["insert_session"], _session_row(session) | hidden).fetchone()
     if row is None:
-        rules.raise_session_exists(session.id)
+        record_errors.raise_session_exists(session.id)
     memory, cut_at = session.memory, session.memory.cut_at
     cut = {"session": row[0], "digest": memory.digest, "cut_at": cut_at and cut_at.timestamp()}
     db.execute(SQL["insert_cut"], cut)
@@ -158,9 +158,9 @@ def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
     """Expire the sessions that have not changed since `before`, and return their number."""
     rows = db.execute(SQL["idle_sessions"], {"before": before.timestamp()}).fetchall()
     expired = [
-        (*rules.expire_session(found.version), found.key)
+        (*session_versions.expire_session(found.version), found.key)
         for found in read_sound(lambda row: read_columns(_IdleColumns, row), rows)
-        if rules.is_idle(found.status, found.updated_at, found.holder_count, before)
+        if retention_rules.is_idle(found.status, found.updated_at, found.holder_count, before)
     ]
     db.executemany(SQL["expire_session"], expired)
     return len(expired)
@@ -169,7 +169,7 @@ def expire_idle_sessions(db: sqlite3.Connection, before: datetime) -> int:
 def last_cursor(db: sqlite3.Connection, owner: str, session_id: str) -> int:
     row = db.execute(SQL["last_cursor"], {"session_id": session_id, "owner": owner}).fetchone()
     if row is None:
-        rules.raise_session_not_found(session_id)
+        record_errors.raise_session_not_found(session_id)
     return read_columns(_CursorColumn, row).cursor
 
 

@@ -4,7 +4,7 @@ import sqlite3
 from datetime import datetime
 from typing import NamedTuple
 
-from sash.stores.spent_rules import round_spent_at
+from sash.stores.rules.spent_rules import round_spent_at
 from sash.stores.sqlite.columns import StoredTime, read_columns
 from sash.stores.sqlite.damaged_rows import read_sound
 from sash.stores.sqlite.queries import SQL

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
 from sash.ports.turns import (
@@ -22,9 +22,8 @@ from sash.ports.turns import (
     TurnEnd,
     WaitingStatus,
 )
-from sash.stores import rules
 from sash.stores.backend import StoreCheck, StoreSettings
-from sash.stores.run_to_end import run_to_end
+from sash.stores.rules import lease_rules, turn_rules
 from sash.stores.sqlite import (
     bundles,
     full_text_index,
@@ -40,10 +39,12 @@ from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
 from sash.stores.sqlite.check import check_file
-from sash.stores.sqlite.database import Database, Synchronous
+from sash.stores.sqlite.continuation_rows import ContinuationQuery
+from sash.stores.sqlite.database import ALL_OWNERS, Database, Synchronous
+from sash.stores.sqlite.deletion import Deletion
 from sash.stores.sqlite.full_text_index import DamagedIndex
 from sash.stores.sqlite.queries import SQL
-from sash.stores.sqlite.retention import SESSIONS_AT_ONCE, DeletionTimes
+from sash.stores.sqlite.retention import DeletionTimes
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
 from sash.values.messages import ConversationWindow
@@ -54,8 +55,9 @@ from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 from sash.values.window_stats import WindowTotals
 
+T = TypeVar("T")
+
 FILE_NAME = "sash.db"
-ALL_OWNERS = ""
 
 
 class SqliteStore:
@@ -74,7 +76,7 @@ class SqliteStore:
         self._read, self._write = self.database.read, self.database.write
         self._clock = clock or SystemClock()
         self._dead_workers: list[str] = []
-        self._used_artifacts: set[str] = set()
+        self._deletion = Deletion(self.database, self._clock)
 
     @classmethod
     def from_settings(cls, settings: StoreSettings) -> "SqliteStore":
@@ -146,7 +148,7 @@ class SqliteStore:
             retention.keep_costs(db, owner, session_id, self._clock.now())
             return hidden_sessions.hide_session(db, owner, session_id)
 
-        await self._delete_hidden(await self._write(job))
+        await self._deletion.delete_sessions(job)
 
     async def list_inactive(self, owner: str, before: datetime) -> list[str]:
         times = DeletionTimes(before, before)
@@ -154,34 +156,7 @@ class SqliteStore:
         return [session_id for _, session_id in found]
 
     async def delete_inactive(self, owner: str, before: datetime) -> int:
-        return await self._delete_inactive(owner, DeletionTimes(before, before))
-
-    async def _delete_inactive(self, owner: str | None, times: DeletionTimes) -> int:
-        """Hide the sessions, some in each write, then delete all of them: that merges the index only once."""
-        find = partial(retention.list_inactive, owner=owner, times=times)
-        found = await self._read(find, owner or ALL_OWNERS)
-        keys: list[int] = []
-        for start in range(0, len(found), SESSIONS_AT_ONCE):
-            some = found[start : start + SESSIONS_AT_ONCE]
-            hide = partial(retention.hide_inactive, found=some, times=times, now=self._clock.now())
-            keys += await self._write(hide)
-        if keys:
-            await self._delete_hidden(keys)
-        return len(keys)
-
-    async def _delete_unused_artifacts(self, before: datetime) -> int:
-        """Delete old artifacts that nothing names. Those of turns are looked at only once per process."""
-
-        def find(db: sqlite3.Connection) -> tuple[list[str], list[str]]:
-            old = retention.list_old_artifacts(db, before, self._used_artifacts)
-            used = {artifact_id for artifact_id in old if retention.is_in_a_turn(db, artifact_id)}
-            return [artifact_id for artifact_id in old if artifact_id not in used], list(used)
-
-        unused, used = await self._read(find, ALL_OWNERS)
-        self._used_artifacts.update(used)
-        if not unused:
-            return 0
-        return await self.database.write_in_slices(partial(retention.delete_unused, artifact_ids=unused)) or 0
+        return await self._deletion.delete_inactive(owner, DeletionTimes(before, before))
 
     async def erase(self, owner: str) -> int:
         def job(db: sqlite3.Connection) -> list[int]:
@@ -189,22 +164,13 @@ class SqliteStore:
             owner_rows.erase_notes(db, owner)
             return hidden_sessions.hide_sessions(db, owner)
 
-        keys = await self._write(job)
-        await self._delete_hidden(keys)
-        return len(keys)
+        return await self._deletion.delete_sessions(job)
 
     async def owner_notes(self, owner: str) -> OwnerNotes:
         return await self._read(partial(owner_rows.get_notes, owner=owner), owner)
 
     async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
         return await self._write(partial(owner_rows.save_notes, notes=notes))
-
-    async def _delete_hidden(self, keys: Sequence[int]) -> None:
-        async def delete() -> None:
-            await self.database.write_in_slices(partial(hidden_sessions.delete_hidden, keys=keys))
-            await self.database.empty_log()
-
-        await run_to_end(delete())
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         return await self._write(lambda db: turns.begin(db, new, claim, enqueue, self._clock.now()))
@@ -228,7 +194,7 @@ class SqliteStore:
         stats: Stats = NO_STATS,
         prompts: SentPrompts = NO_PROMPTS,
     ) -> tuple[Step, ...]:
-        release = rules.plan_release(release_as, stats)
+        release = turn_rules.plan_release(release_as, stats)
         return await self._write(
             lambda db: turns.append(db, lease, steps, release, prompts, self._clock.now())
         )
@@ -243,11 +209,9 @@ class SqliteStore:
     async def find_messages(
         self, owner: str, session_id: str, message_ids: Collection[str]
     ) -> list[StoredMessage]:
-        def job(db: sqlite3.Connection) -> list[StoredMessage]:
-            key = sessions.find_key(db, owner, session_id)
-            return messages.find_messages(db, key, session_id, message_ids)
-
-        return await self._read(job, owner)
+        return await self._read_session(
+            owner, session_id, lambda db, key: messages.find_messages(db, key, session_id, message_ids)
+        )
 
     async def finish(
         self,
@@ -286,7 +250,7 @@ class SqliteStore:
         self, worker: str, continuation_ids: Collection[str], *, lease_s: float = LEASE_S
     ) -> frozenset[str]:
         def job(db: sqlite3.Connection) -> frozenset[str]:
-            until = rules.lease_end(self._clock.now(), lease_s)
+            until = lease_rules.lease_end(self._clock.now(), lease_s)
             return continuations.renew_leases(db, worker, continuation_ids, until)
 
         return await self._write(job)
@@ -307,13 +271,10 @@ class SqliteStore:
     async def list_continuations(
         self, owner: str, session_id: str, *, open_only: bool = False
     ) -> list[Continuation]:
-        def job(db: sqlite3.Connection) -> list[Continuation]:
-            key = sessions.find_key(db, owner, session_id)
-            return continuations.list_continuations(
-                db, key, "open_continuations" if open_only else "continuations"
-            )
-
-        return await self._read(job, owner)
+        query: ContinuationQuery = "open_continuations" if open_only else "continuations"
+        return await self._read_session(
+            owner, session_id, lambda db, key: continuations.list_continuations(db, key, query)
+        )
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
@@ -325,10 +286,9 @@ class SqliteStore:
     async def events(
         self, owner: str, session_id: str, *, after: int = 0, limit: int = 100
     ) -> list[StoredStep]:
-        def job(db: sqlite3.Connection) -> list[StoredStep]:
-            return continuations.list_events(db, sessions.find_key(db, owner, session_id), after, limit)
-
-        return await self._read(job, owner)
+        return await self._read_session(
+            owner, session_id, lambda db, key: continuations.list_events(db, key, after, limit)
+        )
 
     async def last_cursor(self, owner: str, session_id: str) -> int:
         return await self._read(partial(sessions.last_cursor, owner=owner, session_id=session_id), owner)
@@ -343,17 +303,12 @@ class SqliteStore:
         return await self._read(partial(messages.sum_windows, owner=owner), owner)
 
     async def window_turns(self, owner: str, session_id: str) -> list[Continuation]:
-        def job(db: sqlite3.Connection) -> list[Continuation]:
-            key = sessions.find_key(db, owner, session_id)
-            return continuations.list_continuations(db, key, "window_turns")
-
-        return await self._read(job, owner)
+        return await self._read_session(
+            owner, session_id, lambda db, key: continuations.list_continuations(db, key, "window_turns")
+        )
 
     async def evicted(self, owner: str, session_id: str) -> tuple[Evicted, ...]:
-        def job(db: sqlite3.Connection) -> tuple[Evicted, ...]:
-            return messages.get_cut(db, sessions.find_key(db, owner, session_id)).evicted
-
-        return await self._read(job, owner)
+        return await self._read_session(owner, session_id, lambda db, key: messages.get_cut(db, key).evicted)
 
     async def messages(
         self,
@@ -364,11 +319,9 @@ class SqliteStore:
         limit: int = 100,
         tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        def job(db: sqlite3.Connection) -> list[StoredMessage]:
-            key = sessions.find_key(db, owner, session_id)
-            return messages.list_messages(db, key, session_id, after, limit, tags)
-
-        return await self._read(job, owner)
+        return await self._read_session(
+            owner, session_id, lambda db, key: messages.list_messages(db, key, session_id, after, limit, tags)
+        )
 
     async def tag_message(
         self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
@@ -408,11 +361,10 @@ class SqliteStore:
         limit: int = 50,
         skip_tools: bool = False,
     ) -> list[StoredMessage]:
-        def job(db: sqlite3.Connection) -> list[StoredMessage]:
-            key = sessions.find_key(db, owner, session_id)
+        def recall(db: sqlite3.Connection, key: int) -> list[StoredMessage]:
             return word_search.recall_messages(db, key, session_id, prefixes, limit, skip_tools)
 
-        return await self._search(lambda: self._read(job, owner))
+        return await self._search(lambda: self._read_session(owner, session_id, recall))
 
     async def add_vectors(self, owner: str, session_id: str, vectors: Sequence[Vector], *, keep: int) -> None:
         def job(db: sqlite3.Connection) -> None:
@@ -421,10 +373,7 @@ class SqliteStore:
         await self._write(job)
 
     async def vectors(self, owner: str, session_id: str) -> list[Vector]:
-        def job(db: sqlite3.Connection) -> list[Vector]:
-            return messages.list_vectors(db, sessions.find_key(db, owner, session_id))
-
-        return await self._read(job, owner)
+        return await self._read_session(owner, session_id, messages.list_vectors)
 
     async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
         def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:
@@ -456,7 +405,7 @@ class SqliteStore:
             imported = await self.database.write_in_slices(insert)
         except BaseException:
             if keys:
-                await self._delete_hidden(keys)
+                await self._deletion.delete_hidden(keys)
             raise
         assert imported is not None
         return imported
@@ -471,11 +420,17 @@ class SqliteStore:
             return SweepCounts(sessions.expire_idle_sessions(db, idle_before), expired, steps)
 
         counts = await self._write(job)
-        deleted = await self._delete_inactive(None, DeletionTimes(ended_before, delete_before))
-        artifacts = await self._delete_unused_artifacts(ended_before)
+        deleted = await self._deletion.delete_inactive(None, DeletionTimes(ended_before, delete_before))
+        artifacts = await self._deletion.delete_unused_artifacts(ended_before)
         await self.database.write_in_slices(full_text_index.index_messages)
         await self._write(full_text_index.merge_index)
         return replace(counts, deleted_sessions=deleted, artifacts=artifacts)
+
+    async def _read_session(
+        self, owner: str, session_id: str, job: Callable[[sqlite3.Connection, int], T]
+    ) -> T:
+        """Run a job that reads one session, whose key it gets. Raise `SessionNotFound` if it is missing."""
+        return await self._read(lambda db: job(db, sessions.find_key(db, owner, session_id)), owner)
 
     async def _search(self, search: Callable[[], Awaitable[list[StoredMessage]]]) -> list[StoredMessage]:
         """Run a search. If the full-text index is damaged, empty the index and search again."""

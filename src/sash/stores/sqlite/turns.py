@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from sash.ports.turns import BegunTurn, ClaimRequest, Cut, EndWritten, Lease, Turn, TurnEnd
-from sash.stores import rules
+from sash.stores.rules import lease_rules, record_errors, turn_rules
 from sash.stores.sqlite import continuation_rows as continuations
 from sash.stores.sqlite import message_rows as messages
 from sash.stores.sqlite import session_rows as sessions
@@ -33,7 +33,7 @@ def begin(
     known = claim.known if claim.knows(state.version) else None
     session = known or sessions.get_session(db, new.owner, new.session_id)
     waiting = continuations.count_pending(db, new.owner) if enqueue else 0
-    begun = rules.begin(
+    begun = turn_rules.begin(
         session, state, existing, new, claim, enqueue=enqueue, owner_pending_count=waiting, now=now
     )
     if begun.created:
@@ -41,7 +41,7 @@ def begin(
     turn = None
     if begun.lease.worker is not None:
         window = None if known else messages.get_window(db, session)
-        lease = rules.make_lease(begun.continuation, begun.lease)
+        lease = lease_rules.make_lease(begun.continuation, begun.lease)
         turn = Turn(lease, begun.continuation, session, window, (), state.cursor)
     return BegunTurn(begun.continuation, turn, begun.created)
 
@@ -64,7 +64,7 @@ def claim_next(db: sqlite3.Connection, session_id: str, claim: ClaimRequest, now
     if continuation is None:
         return None
     holders = continuations.read_holders(db, continuation.id)
-    if not rules.is_claimable(continuation.status, holders.number, claim.max_open):
+    if not turn_rules.is_claimable(continuation.status, holders.number, claim.max_open):
         return None
     return _claim(db, continuation, holders, claim, (), now)
 
@@ -78,7 +78,7 @@ def append(
     now: datetime,
 ) -> tuple[Step, ...]:
     key, turn = continuations.read_turn_state(db, lease.continuation_id)
-    change = rules.append(lease, turn, steps, release, now)
+    change = turn_rules.append(lease, turn, steps, release, now)
     continuations.insert_steps(db, key, lease.continuation_id, change.steps, prompts)
     if change.released is not None:
         status, updated_at, stats = change.released
@@ -98,7 +98,7 @@ def finish(
     now: datetime,
 ) -> EndWritten:
     key, state, stored_stats = continuations.read_end_state(db, lease.continuation_id, known)
-    change = rules.finish(lease, state, end, now, based_on)
+    change = turn_rules.finish(lease, state, end, now, based_on)
     ending = Ending(end.response, end.error, end.artifacts, end.choose_stats(stored_stats))
     _write_end(db, key, lease.continuation_id, end, change, ending, now)
     return EndWritten(change.steps, change.next_waits)
@@ -109,7 +109,7 @@ def record(
 ) -> tuple[Continuation, tuple[Step, ...]]:
     key, state = continuations.read_session_state(db, new.owner, new.session_id)
     existing = continuations.find_by_key(db, key, new.request.idempotency_key)
-    recorded, change = rules.record(session, state, existing, new, end, now)
+    recorded, change = turn_rules.record(session, state, existing, new, end, now)
     if change is None:
         return recorded, ()
     opened = replace(new, status=recorded.status, updated_at=recorded.updated_at)
@@ -124,7 +124,7 @@ def record(
 def cut_window(db: sqlite3.Connection, session: Session, cut: Cut, now: datetime) -> None:
     """Cut the window of a session outside of a turn. Raise `SessionBusy` if a turn holds the session."""
     key, state = continuations.read_session_state(db, session.owner, session.id)
-    rules.check_free(session.id, state.holders)
+    turn_rules.check_free(session.id, state.holders)
     messages.apply_cut(db, key, cut, now)
 
 
@@ -136,7 +136,7 @@ def amend(
     key, turn = _read_turn(db, continuation_id)
     stored = messages.find_answer(db, continuation_id)
     answer = None if stored is None else decode(MessageEntry, stored.body)
-    change = rules.amend(session, continuation, turn, answer, text, token_count, now)
+    change = turn_rules.amend(session, continuation, turn, answer, text, token_count, now)
     assert stored is not None  # the rule raises for a turn without an answer
     ending = Ending.of(change.continuation)
     db.execute(SQL["amend_continuation"], {"id": continuation_id, "ending": ending and encode(ending)})
@@ -158,9 +158,9 @@ def cancel(
     continuation = continuations.get_continuation(db, owner, continuation_id)
     key, state, _ = continuations.read_end_state(db, continuation_id)
     assert state is not None
-    end = rules.cancel(continuation, state.turn, reason, work, step_count)
+    end = turn_rules.cancel(continuation, state.turn, reason, work, step_count)
     cancelled = end.apply_to_continuation(continuation, now)
-    change = rules.end_turn(state, end, now)
+    change = turn_rules.end_turn(state, end, now)
     _write_end(db, key, continuation_id, end, change, Ending.of(cancelled), now)
     return cancelled
 
@@ -183,7 +183,7 @@ def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) ->
     def expire(continuation: Continuation) -> None:
         key, turn = _read_turn(db, continuation.id)
         journal = continuations.list_sound_steps(db, continuation.id)
-        _write_change(db, key, rules.expire(continuation, turn, journal, now))
+        _write_change(db, key, turn_rules.expire(continuation, turn, journal, now))
 
     return len(change_sound(db, expire, continuations.list_forgotten(db, before)))
 
@@ -191,7 +191,7 @@ def expire_forgotten(db: sqlite3.Connection, before: datetime, now: datetime) ->
 def _interrupt(db: sqlite3.Connection, continuation: Continuation, now: datetime) -> Continuation:
     key, turn = _read_turn(db, continuation.id)
     journal = continuations.list_sound_steps(db, continuation.id)
-    change = rules.interrupt(continuation, turn, journal, now)
+    change = turn_rules.interrupt(continuation, turn, journal, now)
     _write_change(db, key, change)
     return change.continuation
 
@@ -206,19 +206,19 @@ def _claim(
 ) -> Turn:
     key, turn = _read_turn(db, continuation.id)
     session = sessions.get_session(db, continuation.owner, continuation.session_id)
-    change = rules.claim(session, continuation, turn, holders, claim, steps, now)
+    change = turn_rules.claim(session, continuation, turn, holders, claim, steps, now)
     continuations.insert_steps(db, key, continuation.id, change.steps)
     continuations.claim_continuation(db, change.continuation, change.lease)
     window = None if claim.knows(session.version) else messages.get_window(db, session)
     journal = continuations.list_steps(db, continuation.id)
-    lease, cursor = rules.make_lease(continuation, change.lease), turn.cursor + len(change.steps)
+    lease, cursor = lease_rules.make_lease(continuation, change.lease), turn.cursor + len(change.steps)
     return Turn(lease, change.continuation, session, window, journal, cursor)
 
 
 def _read_turn(db: sqlite3.Connection, continuation_id: str) -> tuple[int, TurnState]:
     key, turn = continuations.read_turn_state(db, continuation_id)
     if turn is None:
-        rules.raise_continuation_not_found(continuation_id)
+        record_errors.raise_continuation_not_found(continuation_id)
     return key, turn
 
 

@@ -90,7 +90,7 @@ DELETE FROM sessions WHERE key = ?;
 UPDATE sessions SET owner = :owner, name = :name, status = :status, body = :body WHERE id = :id;
 
 -- name: session_state
--- The key of a session, then the fields of `rules.SessionState`. A swept step keeps its cursor.
+-- The key of a session, then the fields of `SessionState`. A swept step keeps its cursor.
 SELECT s.key, s.version, s.positions,
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)),
     (SELECT min(id) FROM continuations INDEXED BY holders
@@ -109,7 +109,7 @@ SELECT max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key
 FROM sessions AS s WHERE s.id = :session_id AND s.owner = :owner;
 
 -- name: end_state
--- The columns of `turn_state`, then the fields of `rules.EndState`, then the session and the stored ending.
+-- The columns of `turn_state`, then the fields of `EndState`, then the session and the stored ending.
 SELECT s.key, c.worker, c.epoch, (SELECT count(*) FROM steps
         WHERE session = s.key AND cursor > c.first_cursor AND continuation_id = c.id),
     max(s.cursor, ifnull((SELECT max(cursor) FROM steps WHERE session = s.key), 0)), s.positions,
@@ -298,35 +298,28 @@ FROM cuts AS c JOIN messages AS m ON m.session = c.session AND m.position >= c.w
 WHERE c.session = :session
 ORDER BY 1;
 
+-- name: owner_windows
+-- The messages in the windows of an owner's active sessions, for other queries. An empty window has one row without a message.
+SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
+FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+    CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
+    CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
+WHERE s.owner = :owner AND s.status = 'active'
+UNION ALL
+SELECT s.key, s.body, c.evicted_count, m.row, m.body
+FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
+    LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
+WHERE s.owner = :owner AND s.status = 'active';
+
 -- name: window_counts
 -- Messages, tokens, limit and evicted messages of each window of an owner's active sessions.
 SELECT count(row), ifnull(sum(json_extract(iif(json_valid(shown.body), shown.body, '{}'), '$.token_count')), 0),
-    json_extract(iif(json_valid(session), session, '{}'), '$.window.max_tokens'), max(evicted_count) FROM (
-    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
-        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
-    WHERE s.owner = :owner AND s.status = 'active'
-    UNION ALL
-    SELECT s.key, s.body, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
-    WHERE s.owner = :owner AND s.status = 'active'
-) AS shown GROUP BY key;
+    json_extract(iif(json_valid(session), session, '{}'), '$.window.max_tokens'), max(evicted_count)
+FROM ({owner_windows}) AS shown GROUP BY key;
 
 -- name: window_tags
-SELECT t.value, count(*) FROM (
-    SELECT s.key, s.body AS session, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        CROSS JOIN json_each(iif(json_valid(c.kept), c.kept, '[]')) AS k
-        CROSS JOIN messages AS m ON m.session = s.key AND m.position = k.value
-    WHERE s.owner = :owner AND s.status = 'active'
-    UNION ALL
-    SELECT s.key, s.body, c.evicted_count, m.row, m.body
-    FROM sessions AS s INDEXED BY active_of_owner CROSS JOIN cuts AS c ON c.session = s.key
-        LEFT JOIN messages AS m ON m.session = s.key AND m.position >= c.window_from
-    WHERE s.owner = :owner AND s.status = 'active'
-) AS shown, json_each(iif(json_valid(shown.body), shown.body, '{}'), '$.tags') AS t
+SELECT t.value, count(*)
+FROM ({owner_windows}) AS shown, json_each(iif(json_valid(shown.body), shown.body, '{}'), '$.tags') AS t
 GROUP BY t.value ORDER BY 2 DESC LIMIT :limit;
 
 -- name: window_turns

@@ -1,4 +1,4 @@
-"""The rules of spent money, once for all backends: pure functions without I/O."""
+"""The rules of spent money."""
 
 from dataclasses import replace
 from datetime import datetime

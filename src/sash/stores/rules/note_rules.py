@@ -1,4 +1,4 @@
-"""The rule of an owner's notes, once for all backends, without I/O."""
+"""The rule of an owner's notes."""
 
 from dataclasses import replace
 
