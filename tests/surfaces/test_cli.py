@@ -22,6 +22,7 @@ from tests.models.wire import Reply, Wire, chunk, failed, said
 from tests.surfaces.command_line import (
     NO_HOME,
     SASH,
+    SENTENCE,
     WAIT_S,
     chat_once,
     closed_port,
@@ -425,6 +426,17 @@ def test_the_shell_completes_commands_and_sessions(cli):
     assert "resume" in cli(COMP_WORDS="sash re", **complete).stdout.split()
     shown = cli(**{**complete, "COMP_WORDS": "sash show ", "COMP_CWORD": "2"})
     assert (shown.stdout.split(), shown.stderr) == ([session], "")
+
+
+def test_the_shell_completes_the_turns_of_the_session_to_fork(cli):
+    session, other = chat_once(cli), chat_once(cli, "--new")
+    turn = json.loads(cli("show", session, "--json").stdout)["messages"][0]["continuation_id"]
+    line = f"sash fork {session} --at "
+    complete = {"_SASH_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": line}
+    shown = cli(**complete)
+    assert shown.stdout.count(turn) == 1 and SENTENCE in shown.stdout and shown.stderr == ""
+    assert turn not in cli(**complete | {"_TYPER_COMPLETE_ARGS": f"sash fork {other} --at "}).stdout
+    assert turn not in cli(**complete | {"_TYPER_COMPLETE_ARGS": "sash fork --at "}).stdout
 
 
 def test_ask_can_continue_a_session(cli):

@@ -363,7 +363,8 @@ class TurnVerbs(SessionVerbs):
         """Return the cursor before the first step of a turn, and the events of the turn.
 
         The last event is `final`; without a step if a sweep has deleted the steps of the turn. If the turn
-        waits for an approval or was interrupted, it is the step that says so. If the runtime closes or the session is deleted, the events end without such an event.
+        waits for an approval or was interrupted, it is the step that says so. If the runtime closes or the
+        session is deleted, the events end without such an event.
         """
         turn, start = await self._worker.result(owner, continuation_id), 0
         if not turn.steps and not turn.continuation.is_final:
