@@ -49,7 +49,7 @@ if TYPE_CHECKING:
         ContinuationRequest,
         ContinuationResponse,
     )
-    from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent
+    from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent, SweptEvent
     from sash.values.messages import AgentState, ConversationWindow, MessageEntry
     from sash.values.requests import Ask, SendMessage, StartSession
     from sash.values.sessions import (
@@ -166,6 +166,7 @@ _MODULES = {
     "StepEvent": "values.events",
     "Stop": "ports.model",
     "Store": "ports.store",
+    "SweptEvent": "values.events",
     "SystemClock": "values.clock",
     "TextDelta": "ports.model",
     "TokenCounter": "memory.tokens",
@@ -261,6 +262,7 @@ __all__ = [
     "StepEvent",
     "Stop",
     "Store",
+    "SweptEvent",
     "SystemClock",
     "TextDelta",
     "TokenCounter",

@@ -74,13 +74,14 @@ async def serving(
     on_turn=None,
     tracing=None,
     timeouts=None,
+    clock=None,
     **options,
 ):
     """Serve a runtime whose model answers with these lines; `timeouts` are fields of `Timeouts`."""
     settings = Settings(port=0, data=folder, **options)
     defaults = make_defaults(settings)
     runtime = Runtime(
-        SqliteStore(folder / "sash.db"),
+        SqliteStore(folder / "sash.db", clock=clock),
         model or ScriptedModel(*(lines or ("ok",))),
         tools,
         home=home,
@@ -90,6 +91,7 @@ async def serving(
         partial_interval_s=0,
         allow_image_urls=settings.allow_image_urls,
         max_open_turns=settings.max_open_continuations_per_session,
+        clock=clock,
     )
     async with (
         runtime,

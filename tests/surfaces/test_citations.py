@@ -1,10 +1,17 @@
 """Citations and follow-ups of answers, through REST, events, MCP, export and the command line."""
 
+import json
+
+import pytest
+
 from sash.demo.demo_home import demo_home
-from sash.testing import calling
+from sash.models.offline import OfflineModel
+from sash.testing import FakeClock, calling
 from tests.home.small_home import house
+from tests.surfaces.command_line import list_sessions, talk
 from tests.surfaces.serving import is_final, listen, serving
 from tests.surfaces.speaking import ERAS, talking
+from tests.surfaces.terminal import Terminal
 
 DOOR = {"type": "entity", "entity_id": "lock.front_door", "name": "Front door", "state": "locked", "unit": ""}
 
@@ -82,12 +89,77 @@ async def test_a_refused_action_tells_how_to_allow_it(tmp_path):
         assert shown["response"]["follow_ups"] == ["How do I allow you to control devices?"]
 
 
-def test_the_command_line_shows_sources_and_next_steps(cli):
-    asked = cli("ask", "What is wrong with the bathroom leak sensor?")
-    assert "from: " in asked.stderr and "next: " in asked.stderr
-    for line in [line for line in asked.stderr.splitlines() if line.startswith("next: ")]:
-        follow_up = cli("ask", line.removeprefix("next: "))
-        assert "language model" not in follow_up.stdout
+async def test_an_entity_is_cited_only_if_one_sentence_has_its_whole_name(tmp_path):
+    read = calling("get_states", entity_ids=["lock.front_door", "light.kitchen_ceiling"])
+    answer = "The kitchen is dark. The ceiling is white. The front door is locked."
+    async with serving(tmp_path, read, answer, home=house()) as served:
+        shown = await ask(served, "Tell me whether somebody could come in")
+        assert drop_times(shown["response"]["citations"]) == [DOOR]
+
+
+async def test_a_conversation_gets_sources_and_next_steps(tmp_path):
+    async with serving(tmp_path, "no", home=house()) as served:
+        await served.runtime.home.wait_until_ready()
+        said = (
+            await served.client.post("/conversation", json={"text": "turn on the kitchen ceiling"})
+        ).json()
+        [cited] = said["extra"]["citations"]
+        assert (cited["entity_id"], cited["state"]) == ("light.kitchen_ceiling", "on")
+        assert said["extra"]["follow_ups"] == ["Undo that"]
+
+
+LEAK = {
+    "en": "What is wrong with the bathroom leak sensor?",
+    "de": "Was ist los mit dem bathroom leak sensor?",
+}
+NEXT = {
+    "en": [
+        "Which batteries are low?",
+        "What is in the logbook about the Bathroom leak sensor this week?",
+        "Which devices are unavailable?",
+    ],
+    "de": [
+        "Welche Batterien sind schwach?",
+        "Was steht im Logbuch über Bathroom leak sensor?",
+        "Welche Geräte sind nicht verfügbar?",
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("preferred", "language"), [({}, "en"), ({"language": "de-AT"}, "de"), ({"language": "fr"}, None)]
+)
+async def test_next_steps_are_sentences_in_the_users_language_that_get_an_answer(
+    tmp_path, preferred, language
+):
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock())) as served:
+        shown = await ask(served, LEAK[language or "en"], preferences=preferred)
+        assert shown["response"]["follow_ups"] == NEXT.get(language, [])
+        for sentence in shown["response"]["follow_ups"]:
+            answered = await served.wait(await served.send(shown["session_id"], sentence))
+            assert answered["stats"]["local_turns"] or answered["stats"]["tool_calls"], sentence
+
+
+async def test_a_terminal_shows_sources_and_next_steps_after_the_answer(cli):
+    with Terminal(cli, "ask", "What is wrong with the bathroom leak sensor?") as terminal:
+        assert await terminal.leaves() == 0
+    answer, sources = terminal.shown.split("\nfrom: ", 1)
+    assert "Likely causes: its battery is empty" in answer
+    assert "Bathroom leak sensor battery (sensor.bathroom_leak_battery): unavailable, since " in sources
+    assert "\nnext: Which batteries are low?\n" in sources
+
+
+def test_chat_and_show_have_sources_and_next_steps(cli):
+    shown = talk(cli, "Turn on the kitchen light", arguments=("--allow", "light"))
+    assert "  from: Kitchen ceiling light (light.kitchen_ceiling): on, since 2026-01-15 " in shown
+    assert "  next: Undo that\n" in shown
+    messages = json.loads(cli("show", list_sessions(cli)[0]["id"], "--json").stdout)["messages"]
+    lines = cli("show", messages[-1]["continuation_id"]).stdout.splitlines()
+    properties = [line.split(None, 1) for line in lines if line.startswith(("from ", "next "))]
+    assert [(name, text.split(",")[0]) for name, text in properties] == [
+        ("from", "Kitchen ceiling light (light.kitchen_ceiling): on"),
+        ("next", "Undo that"),
+    ]
 
 
 async def test_mcp_has_citations_in_its_structured_output_and_its_text(tmp_path):

@@ -1,5 +1,7 @@
 """`ask` leaves no session in lists, and retention deletes old sessions, as a user of the server sees it."""
 
+import json
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +14,8 @@ from sash.server.metrics import Metrics
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock, ScriptedModel
 from sash.values.sessions import Retention
+from tests.home.small_home import house
+from tests.surfaces.command_line import NO_HOME, SENTENCE
 from tests.surfaces.serving import WAIT_S, problem, serving
 from tests.surfaces.speaking import call, eras, talking
 
@@ -102,6 +106,46 @@ async def test_by_default_a_transcript_is_kept(tmp_path):
         swept = await runtime.sweep()
         assert (swept.deleted_sessions, swept.steps > 0) == (0, True)
         assert await runtime.list_messages(session.id)
+
+
+async def test_an_action_can_be_undone_when_the_steps_are_deleted(tmp_path):
+    clock = FakeClock()
+    async with serving(tmp_path, "no", home=house(), clock=clock) as served:
+        await served.runtime.home.wait_until_ready()
+        session_id = await served.start()
+        turn = await served.send(session_id, "turn on the kitchen ceiling")
+        assert (await served.wait(turn))["steps"] != []
+        clock.advance(timedelta(hours=25).total_seconds())
+        await served.runtime.sweep()
+        assert (await served.wait(turn))["steps"] == []
+        undone = await served.wait(await served.send(session_id, "Undo that"))
+        assert undone["response"]["actions"][0]["outcome"] == "done"
+        assert served.runtime.home.index.get_state("light.kitchen_ceiling") == "off"
+
+
+@pytest.mark.parametrize("store", ["sqlite", "files"])
+def test_a_question_on_the_command_line_is_deleted_after_a_day_without_a_server(cli, store):
+    settings = {"SASH_STORE": store, **NO_HOME}
+    cli("ask", SENTENCE, **settings)
+    [first] = cli("cleanup", "--dry-run", **settings).stdout.split()
+    later = replace(cli, shift_s=cli.shift_s + timedelta(hours=25).total_seconds())
+    later("ask", SENTENCE, **settings)
+    [second] = later("cleanup", "--dry-run", **settings).stdout.split()
+    assert first != second
+
+
+def test_doctor_says_how_long_data_is_kept(cli):
+    def find_retention(**environment):
+        report = json.loads(cli("doctor", "--json", **environment, **NO_HOME).stdout)
+        return next(check["found"] for check in report["checks"] if check["check"] == "retention")
+
+    assert find_retention() == (
+        "transcripts are kept until you delete them; the steps of a turn, and the sessions of `sash ask`, are "
+        "deleted 24 hours after their end, except what `undo` needs; a session expires after 7 days without a "
+        "change"
+    )
+    found = find_retention(SASH_TRANSCRIPT_RETENTION_DAYS="30", SASH_CONTINUATION_RETENTION_HOURS="2")
+    assert "ended and expired sessions are deleted after 30 days" in found and "2 hours" in found
 
 
 async def test_metrics_count_what_was_swept(served):

@@ -11,6 +11,7 @@ from sash.testing import FakeClock, calling
 from tests.surfaces.serving import WAIT_S, WaitingModel, frames, is_final, problem, serving, until
 from tests.tools import tool
 
+DAY_S = 86_400
 ACCEPT = {"Accept": "text/event-stream"}
 ASKS = [
     ("/v1/ask", {"message": "how is the hall?", "stream": True}, {}),
@@ -140,6 +141,45 @@ async def test_a_turn_goes_on_if_the_client_disconnects(waiting):
     await until(lambda: served.runtime.count_subscribers() == 0)
     model.go.set()
     assert (await served.wait(event["data"]["continuation_id"]))["status"] == "completed"
+
+
+async def test_a_stream_ends_with_final_if_retention_has_deleted_the_steps(tmp_path):
+    clock = FakeClock()
+    async with serving(tmp_path, "One.", clock=clock) as served:
+        session_id = await served.start()
+        path, body = f"/v1/sessions/{session_id}/messages", {"message": "1", "idempotency_key": "k"}
+        *_, final = await read_all(served, path, body, ACCEPT)
+        clock.advance(DAY_S + 1)
+        assert (await served.runtime.sweep()).steps == 1
+        again = await read_all(served, path, body, ACCEPT)
+        assert durable(again) == [] and is_final(again[-1])
+        assert again[-1]["data"]["payload"] == final["data"]["payload"] | {"step": None}
+
+
+async def test_a_stream_ends_with_final_if_retention_deletes_the_steps_before_it_reads_them(
+    tmp_path, monkeypatch
+):
+    clock, model, is_swept = FakeClock(), WaitingModel(), asyncio.Event()
+    async with serving(tmp_path, model=model, clock=clock) as served:
+        path, read_events = f"/v1/sessions/{await served.start()}/messages", served.runtime.store.events
+
+        async def read_late(*arguments, **options):
+            if model.go.is_set():
+                await is_swept.wait()
+            return await read_events(*arguments, **options)
+
+        monkeypatch.setattr(served.runtime.store, "events", read_late)
+        async with streaming(served, path, {"message": "hi"}, ACCEPT) as (_, found):
+            await anext(found)
+            turn = (await anext(found))["data"]["continuation_id"]
+            model.go.set()
+            await served.wait(turn)
+            clock.advance(DAY_S + 1)
+            assert (await served.runtime.sweep()).steps == 1
+            is_swept.set()
+            *_, last = [event async for event in found]
+        assert is_final(last) and "id" not in last
+        assert last["data"]["payload"]["final_response"]["final_message"] == "Let me see what there is."
 
 
 async def test_a_stream_ends_if_the_server_stops(tmp_path):

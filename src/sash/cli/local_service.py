@@ -26,6 +26,9 @@ PARTIAL_INTERVAL_S = 0.1
 # The time to wait for the house before a command goes on without it.
 HOME_S = 5.0
 
+# The time that a command waits at its end for a sweep. The next command continues an unfinished one.
+SWEEP_S = 2.0
+
 T = TypeVar("T")
 Work = Callable[[AgentService, Caller], Awaitable[T]]
 
@@ -43,9 +46,14 @@ async def open_for_turns(settings: Settings, *, is_operator: bool = False) -> As
         limits = replace(limits, policy=policy)
     runtime = make_runtime(settings, partial_interval_s=PARTIAL_INTERVAL_S, limits=limits)
     await _explain_locked_store(settings, runtime.open(recover=False))
+    # Retention must not depend on a server: without one, only commands like `sash ask` open the store.
+    sweeping = asyncio.create_task(runtime.sweep())
     try:
         yield AgentService(runtime)
     finally:
+        await asyncio.wait([sweeping], timeout=SWEEP_S)
+        sweeping.cancel()
+        await asyncio.gather(sweeping, return_exceptions=True)
         await runtime.close()
 
 

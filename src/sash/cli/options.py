@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from sash.cli.completion import complete_session, complete_store, complete_turn
+from sash.cli.completion import complete_session, complete_store, complete_unfinished_turn
 from sash.stores.registry import describe_backends
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ Config = Annotated[
 Owner = Annotated[str, typer.Option("--owner", help="The owner of the sessions.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 SessionId = Annotated[str, typer.Argument(metavar="SESSION", autocompletion=complete_session)]
-TurnId = Annotated[str, typer.Argument(metavar="CONTINUATION", autocompletion=complete_turn)]
+TurnId = Annotated[str, typer.Argument(metavar="CONTINUATION", autocompletion=complete_unfinished_turn)]
 OptionalSession = Annotated[
     str | None,
     typer.Option("--session", metavar="ID", help="The session.", autocompletion=complete_session),

@@ -294,6 +294,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             delete_before=None if days is None else now - timedelta(days=days),
         )
         self.swept += swept
+        self._parts.hub.wake_all()
         if swept != SweepCounts():
             _logger.info(
                 "sweep: expired %d sessions and %d turns, deleted %d sessions, %d steps and %d artifacts",

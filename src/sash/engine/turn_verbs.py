@@ -32,7 +32,7 @@ from sash.errors import (
 from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest
-from sash.values.events import Event, FinalEvent, StepEvent
+from sash.values.events import Event, FinalEvent, StepEvent, SweptEvent
 from sash.values.media import check_media
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
@@ -362,8 +362,9 @@ class TurnVerbs(SessionVerbs):
     ) -> tuple[int, AsyncGenerator[Event]]:
         """Return the cursor before the first step of a turn, and the events of the turn.
 
-        The last event is `final`. If the turn waits for an approval or was interrupted, it is the step that
-        says so. If the runtime closes or the session is deleted, the events end without such an event.
+        The last event is `final`; without a step if a sweep has deleted the steps of the turn. If the turn
+        waits for an approval or was interrupted, it is the step that says so. If the runtime closes or the
+        session is deleted, the events end without such an event.
         """
         turn, start = await self._worker.result(owner, continuation_id), 0
         if not turn.steps and not turn.continuation.is_final:
@@ -376,14 +377,14 @@ class TurnVerbs(SessionVerbs):
 
     async def _follow_turn(self, turn: ContinuationResult, start: int) -> AsyncGenerator[Event]:
         continuation = turn.continuation
-        if continuation.is_final and not turn.steps:
-            return  # A sweep has deleted the steps.
-        events = self._follow_events(continuation.session_id, continuation.owner, start)
+        events = self._follow_events(continuation.session_id, continuation.owner, start, continuation.id)
         async with aclosing(events):
             async for event in events:
                 if event.continuation_id == continuation.id:
                     yield event
-                    if isinstance(event, FinalEvent) or await self._has_paused(event, continuation.owner):
+                    if isinstance(event, FinalEvent | SweptEvent):
+                        return
+                    if await self._has_paused(event, continuation.owner):
                         return
 
     async def _has_paused(self, event: Event, owner: str) -> bool:
@@ -400,7 +401,17 @@ class TurnVerbs(SessionVerbs):
             return True
         return turn.status in PAUSED and turn.steps[-1].cursor == event.cursor
 
-    async def _follow_events(self, session_id: str, owner: str, after: int) -> AsyncGenerator[Event]:
+    async def _find_swept(self, owner: str, turn_id: str | None) -> list[SweptEvent]:
+        """Return the end of a turn if a sweep has deleted its steps."""
+        if turn_id is None or not (await self._parts.store.get_continuation(owner, turn_id)).is_final:
+            return []
+        turn, steps = await self._parts.store.journal(owner, turn_id)
+        return [] if steps else [SweptEvent(turn.session_id, turn_id, turn)]
+
+    async def _follow_events(
+        self, session_id: str, owner: str, after: int, turn_id: str | None = None
+    ) -> AsyncGenerator[Event]:
+        """Yield events as `events` does. With `turn_id`, the end of that turn comes even if it was swept."""
         hub = self._parts.hub
         with hub.subscribe(session_id) as subscriber, self._feeds.open(owner, session_id, after) as feed:
             try:
@@ -419,8 +430,8 @@ class TurnVerbs(SessionVerbs):
                         continue
                     # The steps up to `last_place` were stored before the read, and a sweep may drop them.
                     after = max(after, last_place)
-                    for event in subscriber.take(after):
-                        yield event
+                    for unstored in subscriber.take(after) or await self._find_swept(owner, turn_id):
+                        yield unstored
                     if feed.is_over or is_last_look:
                         return
                     await feed.wait(subscriber)

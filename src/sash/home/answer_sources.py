@@ -1,7 +1,8 @@
 """The sources in the results of the home's tools: entities, histories and log entries, as citations."""
 
 import json
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from typing import Any
@@ -21,6 +22,7 @@ from sash.values.citations import (
 MAX_ANSWER_CHARS = 8000
 # An answer uses a log entry if it has this many words of it, and a recalled turn with one word.
 MIN_LOG_WORDS = 2
+_SENTENCE_END = re.compile(r"[.!?;](?=\s)|\n")
 
 Result = dict[str, Any]
 
@@ -52,19 +54,31 @@ def parse_result(content: str) -> Result:
     return value if isinstance(value, dict) else {}
 
 
-def is_used(citation: Citation, answer: str) -> bool:
-    """Return True if an answer mentions a source: its entity, or words of a log entry or a recalled turn."""
+def find_used(citations: Iterable[Citation], answer: str) -> list[Citation]:
+    """Return the sources that an answer mentions.
+
+    It mentions an entity by its id, or by all words of its name in one sentence. It mentions a log entry or a
+    recalled turn by some words of it.
+    """
     answer = answer[:MAX_ANSWER_CHARS]
-    words = frozenset(split_words(answer))
-    match citation:
-        case EntityCitation(entity_id, name) | HistoryCitation(entity_id, name):
-            return entity_id in answer or all(
-                any(word.startswith(part) for word in words) for part in split_words(name)
-            )
-        case LogCitation(text=text):
-            return _count_shared(text, words) >= MIN_LOG_WORDS
-        case TurnCitation(text=text):
-            return _count_shared(text, words) > 0
+    sentences = [frozenset(split_words(sentence)) for sentence in _SENTENCE_END.split(answer)]
+    words = frozenset[str]().union(*sentences)
+
+    def is_used(citation: Citation) -> bool:
+        match citation:
+            case EntityCitation(entity_id, name) | HistoryCitation(entity_id, name):
+                parts = split_words(name)
+                return entity_id in answer or any(_has_words(sentence, parts) for sentence in sentences)
+            case LogCitation(text=text):
+                return _count_shared(text, words) >= MIN_LOG_WORDS
+            case TurnCitation(text=text):
+                return _count_shared(text, words) > 0
+
+    return list(filter(is_used, citations))
+
+
+def _has_words(sentence: frozenset[str], parts: list[str]) -> bool:
+    return bool(parts) and all(any(word.startswith(part) for word in sentence) for part in parts)
 
 
 def _count_shared(text: str, words: frozenset[str]) -> int:

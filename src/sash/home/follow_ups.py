@@ -47,11 +47,11 @@ def suggest_follow_ups(
     citations: Sequence[Citation],
     denials: Iterable[str] = (),
 ) -> tuple[str, ...]:
-    """Return the next steps after a turn, in the language of the home; none in other languages.
+    """Return the next steps after a turn in a language such as "de" or "de-AT"; none in unknown languages.
 
     `results` are the results of tools by name. `denials` are the reasons of actions that were refused.
     """
-    sentences = _SENTENCES.get(language.partition("-")[0].lower())
+    sentences = _SENTENCES.get(language.replace("_", "-").partition("-")[0].lower())
     if sentences is None:
         return ()
     found = [

@@ -28,4 +28,5 @@ def describe_turn(turn: ContinuationShown) -> dict[str, Any]:
     response = shown["response"] or {}
     names = ("continuation_id", "session_id", "status", "artifacts", "waiting_calls", "error")
     described = {name: shown[name] for name in names}
-    return described | {"actions": response.get("actions", []), "stopped_by": response.get("stopped_by")}
+    lists = {name: response.get(name, []) for name in ("actions", "citations", "follow_ups")}
+    return described | lists | {"stopped_by": response.get("stopped_by")}

@@ -82,13 +82,31 @@ class FinalEvent:
 
     @property
     def payload(self) -> dict[str, Any]:
-        ended = adapter(Continuation).dump_python(self.continuation, mode="json")
         return {
             "step": adapter(Step).dump_python(self.step, mode="json"),
-            "final_response": ended["response"],
-            "status": ended["status"],
-            "error": ended["error"],
+            **_describe_end(self.continuation),
         }
 
 
-Event = ProgressEvent | PartialEvent | StepEvent | FinalEvent
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class SweptEvent:
+    """The end of a continuation whose steps retention has deleted. It is not stored."""
+
+    type: ClassVar[EventType] = "final"
+    cursor: ClassVar[None] = None
+
+    session_id: str
+    continuation_id: str
+    continuation: Continuation
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"step": None, **_describe_end(self.continuation)}
+
+
+Event = ProgressEvent | PartialEvent | StepEvent | FinalEvent | SweptEvent
+
+
+def _describe_end(continuation: Continuation) -> dict[str, Any]:
+    ended = adapter(Continuation).dump_python(continuation, mode="json")
+    return {"final_response": ended["response"], "status": ended["status"], "error": ended["error"]}

@@ -1,4 +1,4 @@
-"""`sash ask`: one question, for scripts. Only the answer goes to standard output."""
+"""`sash ask`: one question. A script gets only the answer on standard output, or JSON."""
 
 import asyncio
 import signal

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from sash.cli.completion import complete_turn_of_session
 from sash.cli.options import CommonOptions, SessionId, with_common_options
 
 
@@ -11,7 +12,14 @@ from sash.cli.options import CommonOptions, SessionId, with_common_options
 def fork(
     options: CommonOptions,
     session: SessionId,
-    at: Annotated[str | None, typer.Option(metavar="CONTINUATION", help="The last turn of the copy.")] = None,
+    at: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CONTINUATION",
+            help="The last turn of the copy.",
+            autocompletion=complete_turn_of_session,
+        ),
+    ] = None,
 ) -> None:
     """Copy a session and print the id of the copy. Both continue independently."""
     from sash.app.access import Caller

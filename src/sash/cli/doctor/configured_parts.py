@@ -45,7 +45,8 @@ def _describe_retention(settings: Settings) -> Finding:
         "retention",
         "ok",
         f"{transcripts}; the steps of a turn, and the sessions of `sash ask`, are deleted {hours:g} hours "
-        f"after their end; a session expires after {settings.session_idle_days:g} days without a change",
+        "after their end, except what `undo` needs; a session expires after "
+        f"{settings.session_idle_days:g} days without a change",
     )
 
 

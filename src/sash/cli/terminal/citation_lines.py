@@ -4,26 +4,28 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from sash.cli.terminal.console import one_line
+from sash.ports.home import NO_STATE
 from sash.values.citations import Citation, EntityCitation, HistoryCitation, LogCitation, TurnCitation
 from sash.values.continuations import ContinuationResponse
 
 MAX_LINE_CHARS = 160
 
 
-def list_note_lines(response: ContinuationResponse) -> Iterator[str]:
-    """Yield one line for each citation, and one for each follow-up."""
+def list_notes(response: ContinuationResponse) -> Iterator[tuple[str, str]]:
+    """Yield "from" with one line for each citation, and "next" with one for each follow-up."""
     for citation in response.citations:
-        yield one_line(f"from: {describe_citation(citation)}", MAX_LINE_CHARS)
+        yield "from", one_line(describe_citation(citation), MAX_LINE_CHARS)
     for sentence in response.follow_ups:
-        yield one_line(f"next: {sentence}", MAX_LINE_CHARS)
+        yield "next", one_line(sentence, MAX_LINE_CHARS)
 
 
 def describe_citation(citation: Citation) -> str:
     """Return a citation in words, with times in the time zone of the terminal."""
     match citation:
         case EntityCitation(entity_id, name, state, unit, at):
+            value = f"{state} {unit}" if unit and state not in NO_STATE else state
             since = f", since {_format(at)}" if at else ""
-            return f"{name} ({entity_id}): {state}{' ' if unit else ''}{unit}{since}"
+            return f"{name} ({entity_id}): {value}{since}"
         case HistoryCitation(entity_id, name, start, end):
             return f"the history of {name} ({entity_id}), {_format(start)} to {_format(end)}"
         case LogCitation(at, text):

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from sash.app.schemas import ContextShown, ContinuationShown, MessageShown
-from sash.cli.terminal.citation_lines import list_note_lines
+from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import one_line, print_text, strip_controls
 from sash.cli.terminal.tables import Column, cell, format_cost, format_time, print_table, print_trimmed
 from sash.cli.terminal.turn_view import TurnView
@@ -68,7 +68,7 @@ def print_turn(console: Console, turn: ContinuationShown) -> None:
     ]
     if turn.response is not None:
         properties.append(("answer", strip_controls(turn.response.final_message)))
-        properties += [("", line) for line in list_note_lines(turn.response)]
+        properties += list_notes(turn.response)
     if turn.error is not None:
         properties.append(("error", f"{turn.error.code}: {turn.error.message}"))
     _print_properties(console, properties)

@@ -1,25 +1,30 @@
-"""Reports a turn to a script: the answer on standard output, everything else on standard error."""
+"""Reports a turn: the answer on standard output, and why there is none on standard error."""
+
+import sys
 
 import typer
 
 from sash.app.schemas import ContinuationShown
 from sash.cli.exit_codes import turn_exit_code
 from sash.cli.terminal.approval_question import describe_call
-from sash.cli.terminal.citation_lines import list_note_lines
+from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import make_console, print_json, print_text, strip_controls
 from sash.values.codec import adapter
 from sash.values.steps import Interrupted
 
 
 def report_turn(turn: ContinuationShown, *, as_json: bool) -> int:
-    """Print the answer of a turn. If the turn has no answer, print the reason. Return the exit code."""
+    """Print the answer of a turn. If the turn has no answer, print the reason. Return the exit code.
+
+    A person at a terminal also gets the sources and the next steps. A script gets them with `as_json`.
+    """
     if as_json:
         print_json(adapter(ContinuationShown).dump_python(turn, mode="json"))
     elif turn.response is not None:
         typer.echo(strip_controls(turn.response.final_message))
-        err = make_console(stderr=True)
-        for line in list_note_lines(turn.response):
-            print_text(err, line, "dim")
+        console = make_console()
+        for label, note in list_notes(turn.response) if sys.stdout.isatty() else ():
+            print_text(console, f"{label}: {note}", "dim")
     interruption = _last_interruption(turn)
     _explain(turn, interruption)
     error_code = turn.error.code if turn.error is not None else interruption.code

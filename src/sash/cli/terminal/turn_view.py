@@ -10,7 +10,7 @@ from rich.status import Status
 from rich.text import Text
 
 from sash.app.schemas import ContinuationShown
-from sash.cli.terminal.citation_lines import list_note_lines
+from sash.cli.terminal.citation_lines import list_notes
 from sash.cli.terminal.console import one_line, pick_symbol, strip_controls
 from sash.cli.terminal.tables import format_cost
 from sash.values.continuations import Action
@@ -143,8 +143,8 @@ class TurnView:
             self._console.print(Text(strip_controls(words), style=style), soft_wrap=True)
         self.show_actions(turn)
         if turn.response is not None:
-            for line in list_note_lines(turn.response):
-                self._console.print(Text(f"  {line}", style="dim"), soft_wrap=True)
+            for label, note in list_notes(turn.response):
+                self._console.print(Text(f"  {label}: {note}", style="dim"), soft_wrap=True)
         if turn.stats is not None:
             self._console.print(Text(f"  {_describe_cost(turn)}", style="dim"), soft_wrap=True)
 

@@ -4,11 +4,12 @@ from dataclasses import dataclass, replace
 
 from sash.engine.redaction import redact
 from sash.engine.turn.progress import Progress
-from sash.home.answer_sources import Result, cite_result, cite_state, is_used, parse_result
+from sash.home.answer_sources import Result, cite_result, cite_state, find_used, parse_result
 from sash.home.follow_ups import suggest_follow_ups
 from sash.home.index import HomeIndex
 from sash.ports.model import Answer
 from sash.values.citations import MAX_CITATIONS, Citation, EntityCitation, TurnCitation, shorten
+from sash.values.sessions import Session
 
 # If the answer mentions no source, this many of the last ones are cited.
 MAX_UNMENTIONED = 3
@@ -22,8 +23,11 @@ class AnswerNotes:
     follow_ups: tuple[str, ...] = ()
 
 
-def write_notes(answer: Answer, progress: Progress, index: HomeIndex | None) -> AnswerNotes:
-    """Return the notes for the answer that ends a turn. `index` is None without a home."""
+def write_notes(answer: Answer, progress: Progress, session: Session, index: HomeIndex | None) -> AnswerNotes:
+    """Return the notes for the answer that ends a turn. `index` is None without a home.
+
+    The follow-ups are in the language that the session prefers, or else in that of the home.
+    """
     results = [
         (message["name"], str(message["content"]))
         for message in progress.messages
@@ -36,7 +40,8 @@ def write_notes(answer: Answer, progress: Progress, index: HomeIndex | None) -> 
     denials = [
         str(m["content"]) for m in progress.messages if m["role"] == "tool" and m["tool_call_id"] in denied
     ]
-    language = index.language if index is not None else "en"
+    preferred = session.preferences.get("language")
+    language = preferred if isinstance(preferred, str) else index.language if index is not None else "en"
     follow_ups = suggest_follow_ups(language, parsed, progress.actions, chosen, denials)
     return AnswerNotes(tuple(map(_redact, chosen)), tuple(map(redact, follow_ups)))
 
@@ -44,9 +49,9 @@ def write_notes(answer: Answer, progress: Progress, index: HomeIndex | None) -> 
 def _choose(read: list[Citation], answer: Answer, progress: Progress) -> list[Citation]:
     """Return the sources that the answer mentions, or else the last few that were read."""
     latest = {_key(citation): citation for citation in read}
-    recalled = [turn for turn in progress.recalled_turns if is_used(turn, answer.content)]
+    recalled = find_used(progress.recalled_turns, answer.content)
     found = list(latest.values())
-    used = [citation for citation in found if is_used(citation, answer.content)]
+    used = find_used(found, answer.content)
     return [*recalled, *(used or found[-MAX_UNMENTIONED:])][:MAX_CITATIONS]
 
 

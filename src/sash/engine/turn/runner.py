@@ -171,7 +171,7 @@ class TurnRunner:
         session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
-        notes = write_notes(replace(answer, content=text), progress, parts.find_index())
+        notes = write_notes(replace(answer, content=text), progress, session, parts.find_index())
         end = TurnEnd(
             "completed",
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
