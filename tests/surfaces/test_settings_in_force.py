@@ -14,6 +14,9 @@ from tests.models.wire import Reply, Wire, said
 from tests.surfaces.serve_process import ask, program
 from tests.surfaces.serving import REQUEST_S, Served, problem
 
+# An answer that never ends, so that its turn stays open.
+HANG = Reply(chunks=[], then="hang")
+
 
 @asynccontextmanager
 async def assembled(folder, wire=None, **environ):
@@ -89,6 +92,24 @@ async def test_a_message_may_be_as_large_as_the_setting_says(tmp_path):
         assert (await served.client.post(at, json={"message": "x" * 100})).status_code == 202
 
 
+async def test_a_request_that_is_too_large_names_its_setting(tmp_path):
+    async with assembled(tmp_path, SASH_MAX_BODY_BYTES="1000", SASH_MAX_IMPORT_BYTES="2000") as served:
+        for path, option in (("/v1/ask", "max_body_bytes"), ("/v1/sessions/import", "max_import_bytes")):
+            refused = await served.client.post(path, json={"message": "x" * 3000})
+            assert option in problem(refused, 413, "body_too_large")["detail"]
+
+
+async def test_settings_of_conversations_are_in_force(tmp_path):
+    environ = {"SASH_EARLY_WAIT_ENABLE": "true", "SASH_EARLY_WAIT_SECONDS": "0.01"}
+    async with Wire(HANG) as wire, assembled(tmp_path, wire, **environ) as served:
+        said = (await served.client.post("/conversation", json={"text": "Why?"})).json()
+        assert said["response_text"] == "I am still working on it. The answer follows."
+        await served.client.post(f"/v1/continuations/{said['extra']['continuation_id']}/cancel")
+    async with assembled(tmp_path / "other", SASH_AUTO_CREATE_CONVERSATION_ID="no") as served:
+        said = (await served.client.post("/conversation", json={"text": "Hello"})).json()
+        assert said["conversation_id"] is None
+
+
 async def test_the_prompt_begins_with_the_users_text_and_keeps_the_rules(tmp_path):
     (tmp_path / "alfred.md").write_text("You are Alfred, a butler.")
     async with (
@@ -131,8 +152,7 @@ async def test_as_many_turns_run_in_a_session_as_the_setting_says(tmp_path, sour
         "file": {"SASH_CONFIG": f"{tmp_path}/sash.toml"},
         "environment": {"SASH_MAX_OPEN_CONTINUATIONS_PER_SESSION": "2"},
     }[source]
-    # The first two answers never end, so both turns stay open.
-    async with Wire(Reply(chunks=[], then="hang")) as wire, assembled(tmp_path, wire, **environ) as served:
+    async with Wire(HANG) as wire, assembled(tmp_path, wire, **environ) as served:
         session_id = await served.start()
         opened = [await served.send(session_id, f"Question {n}.") for n in range(2)]
         refused = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "And?"})
