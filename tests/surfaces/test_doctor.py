@@ -233,8 +233,11 @@ def test_the_default_data_folder_is_shown(cli, tmp_path):
 @pytest.mark.parametrize(
     ("settings", "check", "says"),
     [
-        ({"SASH_VOCABULARY": "/nope.toml"}, "vocabulary", "/nope.toml"),
-        ({"SASH_OTEL_ENDPOINT": "nope"}, "spans", "nope"),
+        ({"SASH_VOCABULARY": "/nope.toml"}, "configuration", "SASH_VOCABULARY must be the path of a file"),
+        ({"SASH_VOCABULARY": __file__}, "vocabulary", "it is not TOML"),
+        ({"SASH_OTEL_ENDPOINT": "nope"}, "configuration", "SASH_OTEL_ENDPOINT must begin with http://"),
+        ({"SASH_SYSTEM_PROMPT": "@/nope.md"}, "configuration", "SASH_SYSTEM_PROMPT must name a file"),
+        ({"SASH_STORE": "redis"}, "configuration", "SASH_STORE must be sqlite, files or memory"),
         ({"SASH_HOST": "nonsense host"}, "server", "'nonsense host' is not an address"),
     ],
 )
@@ -243,6 +246,22 @@ def test_settings_that_prevent_a_start_are_found(cli, settings, check, says):
     assert not report["ok"]
     assert checks[check]["status"] == "wrong"
     assert says in checks[check]["found"]
+
+
+def test_doctor_says_how_long_data_is_kept(cli):
+    assert diagnose(cli, **NO_HOME)[1]["retention"]["found"] == (
+        "transcripts are kept until you delete them; the steps of a turn, and the sessions of `sash ask`, are "
+        "deleted 24 hours after their end; a session expires after 7 days without a change"
+    )
+    own = {
+        "SASH_TRANSCRIPT_RETENTION_DAYS": "30",
+        "SASH_CONTINUATION_RETENTION_HOURS": "1.5",
+        "SASH_SESSION_IDLE_DAYS": "2",
+    }
+    assert diagnose(cli, **NO_HOME, **own)[1]["retention"]["found"] == (
+        "ended and expired sessions are deleted after 30 days; the steps of a turn, and the sessions of `sash "
+        "ask`, are deleted 1.5 hours after their end; a session expires after 2 days without a change"
+    )
 
 
 def test_missing_tracing_packages_are_found(cli, tmp_path):

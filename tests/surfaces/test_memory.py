@@ -153,7 +153,9 @@ def test_a_fact_told_to_one_command_is_known_to_the_next(cli):
     assert cli("facts", "edit", fact["id"], "I like 19 degrees").returncode == 0
     assert "19 degrees" in cli("ask", "what temperature do I like?").stdout
     added = cli("facts", "add", "the cat is called Mia").stdout.strip()
-    assert added in cli("facts", "list").stdout
+    shown = cli("facts")
+    assert added in shown.stdout and shown.stdout == cli("facts", "list").stdout
+    assert cli("facts", "--json").stdout == cli("facts", "list", "--json").stdout
     assert cli("facts", "forget", added).stdout == "Forgotten: the cat is called Mia\n"
     assert cli("facts", "forget", added).returncode == 3
     assert "forgotten" in cli("ask", "forget that I like 19 degrees", **NO_HOME).stdout

@@ -95,6 +95,17 @@ async def test_the_settings_decide_when_sessions_are_deleted(tmp_path):
         )
 
 
+async def test_the_settings_decide_when_a_session_expires(tmp_path):
+    clock = FakeClock()
+    settings = Settings(data=tmp_path, home="none", session_idle_days=2)
+    async with make_runtime(settings, clock=clock) as runtime:
+        session = await runtime.start_session()
+        for days, status in ((1, "active"), (2, "expired")):
+            clock.advance(timedelta(days=days).total_seconds())
+            await runtime.sweep()
+            assert (await runtime.get_session(session.id)).status == status
+
+
 async def test_by_default_a_transcript_is_kept(tmp_path):
     clock = FakeClock()
     async with make_runtime(Settings(data=tmp_path, home="none"), clock=clock) as runtime:

@@ -10,9 +10,12 @@ from sash.app.settings_loader import load_settings
 from sash.server.listener import listen
 from sash.server.metrics import Metrics
 from sash.server.timeouts import Timeouts
-from tests.models.wire import Wire, said
+from tests.models.wire import Reply, Wire, said
 from tests.surfaces.serve_process import ask, program
 from tests.surfaces.serving import REQUEST_S, Served, problem
+
+# An answer that never ends, so that its turn stays open.
+HANG = Reply(chunks=[], then="hang")
 
 
 @asynccontextmanager
@@ -89,6 +92,24 @@ async def test_a_message_may_be_as_large_as_the_setting_says(tmp_path):
         assert (await served.client.post(at, json={"message": "x" * 100})).status_code == 202
 
 
+async def test_a_request_that_is_too_large_names_its_setting(tmp_path):
+    async with assembled(tmp_path, SASH_MAX_BODY_BYTES="1000", SASH_MAX_IMPORT_BYTES="2000") as served:
+        for path, option in (("/v1/ask", "max_body_bytes"), ("/v1/sessions/import", "max_import_bytes")):
+            refused = await served.client.post(path, json={"message": "x" * 3000})
+            assert option in problem(refused, 413, "body_too_large")["detail"]
+
+
+async def test_settings_of_conversations_are_in_force(tmp_path):
+    environ = {"SASH_EARLY_WAIT_ENABLE": "true", "SASH_EARLY_WAIT_SECONDS": "0.01"}
+    async with Wire(HANG) as wire, assembled(tmp_path, wire, **environ) as served:
+        said = (await served.client.post("/conversation", json={"text": "Why?"})).json()
+        assert said["response_text"] == "I am still working on it. The answer follows."
+        await served.client.post(f"/v1/continuations/{said['extra']['continuation_id']}/cancel")
+    async with assembled(tmp_path / "other", SASH_AUTO_CREATE_CONVERSATION_ID="no") as served:
+        said = (await served.client.post("/conversation", json={"text": "Hello"})).json()
+        assert said["conversation_id"] is None
+
+
 async def test_the_prompt_begins_with_the_users_text_and_keeps_the_rules(tmp_path):
     (tmp_path / "alfred.md").write_text("You are Alfred, a butler.")
     async with (
@@ -109,6 +130,35 @@ async def test_the_digest_is_as_long_as_the_setting_says(tmp_path):
             await served.wait(await served.send(session_id, f"Remember the error code E-{n:04} of the pump."))
         digest = (await served.client.get(f"/v1/sessions/{session_id}/context")).json()["digest"]
         assert "E-00" in digest and len(digest) < 64 * 5
+
+
+@pytest.mark.parametrize(("setting", "kept"), [("true", ["The user is called Anna."]), ("false", [])])
+async def test_the_model_finds_facts_if_the_setting_says_so(tmp_path, setting, kept):
+    async with (
+        Wire(said("Hello Anna."), said("- The user is called Anna.")) as wire,
+        assembled(tmp_path, wire, SASH_FACT_EXTRACTION=setting) as served,
+    ):
+        await served.wait(await served.send(await served.start(), "I am Anna."))
+        await served.runtime.wait_for_background()
+        facts = (await served.client.get("/v1/facts")).json()["facts"]
+        assert [fact["text"] for fact in facts] == kept
+        assert len(wire.requests) == 1 + len(kept)
+
+
+@pytest.mark.parametrize("source", ["file", "environment"])
+async def test_as_many_turns_run_in_a_session_as_the_setting_says(tmp_path, source):
+    (tmp_path / "sash.toml").write_text("max_open_continuations_per_session = 2\n")
+    environ = {
+        "file": {"SASH_CONFIG": f"{tmp_path}/sash.toml"},
+        "environment": {"SASH_MAX_OPEN_CONTINUATIONS_PER_SESSION": "2"},
+    }[source]
+    async with Wire(HANG) as wire, assembled(tmp_path, wire, **environ) as served:
+        session_id = await served.start()
+        opened = [await served.send(session_id, f"Question {n}.") for n in range(2)]
+        refused = await served.client.post(f"/v1/sessions/{session_id}/messages", json={"message": "And?"})
+        problem(refused, 409, "session_busy")
+        for continuation_id in opened:
+            await served.client.post(f"/v1/continuations/{continuation_id}/cancel")
 
 
 async def test_vectors_come_from_the_embedder_of_the_settings(tmp_path):

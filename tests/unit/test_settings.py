@@ -6,7 +6,7 @@ from traceback import format_exception
 import pytest
 
 from sash.app.assembly import make_defaults, make_embedder, make_limits
-from sash.app.settings import Settings
+from sash.app.settings import MAX_PROMPT_CHARACTERS, Settings
 from sash.app.settings_loader import load_settings, show_value
 from sash.errors import InvalidConfig
 from sash.values.sessions import DENYLIST, WindowLimits
@@ -78,9 +78,9 @@ def test_an_own_denylist_adds_to_the_built_in_one(text, added, removed):
 @pytest.mark.parametrize(
     ("environ", "told"),
     [
-        ({"SASH_PORT": "many"}, "SASH_PORT should be a valid integer.*, not 'many'"),
+        ({"SASH_PORT": "many"}, "SASH_PORT must be a whole number, not 'many'"),
         ({"SASH_PORT": "70000"}, "should be less than or equal to 65535, not '70000'"),
-        ({"SASH_DRY_RUN": "perhaps"}, "SASH_DRY_RUN should be a valid boolean"),
+        ({"SASH_DRY_RUN": "perhaps"}, "SASH_DRY_RUN must be true or false, not 'perhaps'"),
         ({"SASH_API_MODE": "fast"}, "should be 'auto', 'chat' or 'responses', not 'fast'"),
         ({"SASH_HOME_URL": "http://ha:8123"}, "SASH_HOME_TOKEN"),
         ({"SASH_CONFIG": "nowhere.toml"}, "there is no nowhere.toml"),
@@ -89,8 +89,17 @@ def test_an_own_denylist_adds_to_the_built_in_one(text, added, removed):
         ({"SASH_SUMMARY_TOKENS": "10"}, "SASH_SUMMARY_TOKENS should be greater"),
         ({"SASH_EARLY_WAIT_SECONDS": "0"}, "SASH_EARLY_WAIT_SECONDS should be greater"),
         ({"SASH_APPROVERS": "all"}, "SASH_APPROVERS should be 'act' or 'owner'"),
-        ({"SASH_DENYLISTED_SERVICES": "!light"}, "!light removes nothing: the built-in list has"),
+        (
+            {"SASH_DENYLISTED_SERVICES": "!light"},
+            "SASH_DENYLISTED_SERVICES can remove only .*mqtt.*, not .*!light",
+        ),
         ({"SASH_CONVERSATION_MAX_TURNS": "0"}, "should be greater than or equal to 1"),
+        ({"SASH_SESSION_IDLE_DAYS": "a week"}, "SASH_SESSION_IDLE_DAYS must be a number, not 'a week'"),
+        ({"SASH_STORE": "redis"}, "SASH_STORE must be sqlite, files or memory, not 'redis'"),
+        ({"SASH_STORE": "mysql://anna:hunter2@db"}, "SASH_STORE must be .*not 'mysql://[^:]*@db'"),
+        ({"SASH_API_BASE": "localhost:1234"}, "SASH_API_BASE must begin with http:// or https://, not"),
+        ({"SASH_VOCABULARY": "/nope.toml"}, "SASH_VOCABULARY must be the path of a file, not .*/nope.toml"),
+        ({"SASH_SYSTEM_PROMPT": "@/nope.md"}, r"SASH_SYSTEM_PROMPT must .*\(No such .*\), not '@/nope.md'"),
     ],
 )
 def test_a_wrong_setting_is_explained(environ, told):
@@ -103,15 +112,15 @@ def test_a_wrong_setting_is_explained(environ, told):
     [
         ("port = ", "cannot be read"),
         ("prot = 1", "did you mean port"),
-        ('port = "x"', "a valid integer"),
+        ('port = "x"', "port in .*sash.toml must be a whole number, not 'x'"),
         ("port = true", "port in .*sash.toml must be a number, not True"),
-        ("port = 8765.9", "a valid integer"),
+        ("port = 8765.9", "a whole number, not 8765.9"),
         ("max_cost_per_day_usd = nan", "a finite number"),
         ("max_cost_per_day_usd = -1", "greater than or equal to 0"),
         ("max_sessions = 0", "greater than or equal to 1"),
-        ("allowed_hosts = 5", "a valid tuple"),
-        ("allowed_hosts = [5]", "allowed_hosts in .*sash.toml should be a valid string"),
-        ("host = 5", "a valid string"),
+        ("allowed_hosts = 5", "must be a list of names, not 5"),
+        ("allowed_hosts = [5]", "allowed_hosts in .*sash.toml must be text, not 5"),
+        ("host = 5", "must be text, not 5"),
     ],
 )
 def test_a_wrong_file_is_explained(tmp_path, text, told):
@@ -136,7 +145,7 @@ def test_an_error_does_not_show_a_secret(tmp_path):
 
 
 def test_a_wrong_flag_is_named_as_it_was_written():
-    with pytest.raises(InvalidConfig, match="--port should be a valid integer"):
+    with pytest.raises(InvalidConfig, match="--port must be a whole number"):
         load_settings({"port": "many"}, environ={})
 
 
@@ -197,10 +206,12 @@ def test_a_system_prompt_is_a_text_or_a_file(tmp_path):
 
     (tmp_path / "me.md").write_text("You are Alfred.\n")
     (tmp_path / "empty.md").write_text("")
+    (tmp_path / "latin.md").write_bytes("Größe".encode("latin-1"))
+    (tmp_path / "long.md").write_text("a" * (MAX_PROMPT_CHARACTERS + 1))
     assert persona("You are Eve.") == "You are Eve."
     assert persona(f"@{tmp_path}/me.md") == "You are Alfred."
-    for name in ("empty.md", "missing.md"):
-        with pytest.raises(InvalidConfig, match=f"system_prompt: .*{name}"):
+    for name in ("empty.md", "latin.md", "long.md", "missing.md"):
+        with pytest.raises(InvalidConfig, match=f"--system-prompt must .*{name}"):
             persona(f"@{tmp_path}/{name}")
 
 

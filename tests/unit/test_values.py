@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sash
 from sash import AgentConfig, SashError, errors
-from sash.testing import FakeClock
+from sash.testing import FakeClock, ScriptedModel
 from sash.values.codec import decode, encode
 from sash.values.ids import Ulids, new_id
 from sash.values.sessions import Session
@@ -78,7 +79,21 @@ def test_a_whole_number_from_a_form_is_taken():
     assert AgentConfig.from_dict({"max_history_turns": 5.0}).max_history_turns == 5
 
 
+def test_home_assistant_may_pass_hass_before_the_options():
+    data = {"sliding_window_max_tokens": 6000, "api_key": "x"}
+    assert AgentConfig.from_dict(object(), data) == AgentConfig.from_dict(data)
+    assert AgentConfig.from_dict(object(), data).sliding_window_max_tokens == 6000
+
+
+def test_our_classes_satisfy_the_seeds_interfaces():
+    assert isinstance(sash.ConversationMemoryManager(), sash.IMemoryManager)
+    assert isinstance(sash.MemoryStore(), sash.IStateManager)
+    assert isinstance(ScriptedModel("ok"), sash.ILLMClient)
+    assert not isinstance(sash.MemoryStore(), sash.IMemoryManager | sash.ILLMClient)
+
+
 def test_the_defaults_are_the_seeds_():
+    assert sash.RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS == 4000
     assert AgentConfig.from_dict({}) == AgentConfig(
         sliding_window_enable=True,
         sliding_window_max_tokens=4000,

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, FiniteFloat
 
 from sash.errors import InvalidConfig
 from sash.ports.session_rules import MAX_OPEN_TURNS
-from sash.stores.registry import DEFAULT_BACKEND
+from sash.stores.registry import DEFAULT_BACKEND, describe_backends, has_backend
 from sash.values.bounds import MAX_COUNT
 from sash.values.sessions import (
     CONFIRM,
@@ -31,7 +31,7 @@ SECRETS = frozenset({"home_token", "api_key", "embedder_api_key"})
 REMOVAL = "!"
 # A `system_prompt` that begins with this character is the path of a file.
 FILE_MARK = "@"
-MAX_PROMPT_BYTES = 64 << 10
+MAX_PROMPT_CHARACTERS = 64 << 10
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
@@ -55,8 +55,52 @@ def _check_removals(names: tuple[str, ...]) -> tuple[str, ...]:
     """Raise `ValueError` if a name with `!` is not on the built-in denylist."""
     for name in names:
         if name.startswith(REMOVAL) and name.removeprefix(REMOVAL) not in DENYLIST:
-            raise ValueError(f"{name} removes nothing: the built-in list has {', '.join(DENYLIST)}")
+            raise ValueError(f"can remove only entries of the built-in list ({', '.join(DENYLIST)})")
     return names
+
+
+def _check_store(store: str) -> str:
+    """Raise `ValueError` if the name or the URL belongs to no backend."""
+    if not has_backend(store):
+        raise ValueError(f"must be {describe_backends()}")
+    return store
+
+
+def _check_address(address: str) -> str:
+    """Raise `ValueError` for an address that is not an HTTP address."""
+    if not address.lower().startswith(("http://", "https://")):
+        raise ValueError("must begin with http:// or https://")
+    return address
+
+
+def _check_file(file: Path) -> Path:
+    """Raise `ValueError` if there is no such file."""
+    if not file.is_file():
+        raise ValueError("must be the path of a file")
+    return file
+
+
+def _check_prompt(prompt: str) -> str:
+    """Raise `ValueError` if the prompt, or the file that it names, cannot be used."""
+    _read_prompt(prompt)
+    return prompt
+
+
+def _read_prompt(prompt: str) -> str:
+    """Return the text, or that of the file after `@`. Raise `ValueError` if it cannot be used."""
+    text = prompt
+    if prompt.startswith(FILE_MARK):
+        try:
+            text = Path(prompt.removeprefix(FILE_MARK)).expanduser().read_text(encoding="utf-8")
+        except OSError as error:
+            raise ValueError(f"must name a file that can be read ({error.strerror})") from error
+        except UnicodeDecodeError as error:
+            raise ValueError("must name a text file in UTF-8") from error
+    text = text.strip()
+    if not text or len(text) > MAX_PROMPT_CHARACTERS:
+        limit = f"1 to {MAX_PROMPT_CHARACTERS:,} characters"
+        raise ValueError(f"must be {limit} of text, or {FILE_MARK} and the path of such a file")
+    return text
 
 
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
@@ -72,6 +116,8 @@ Hours = Annotated[
 Names = Annotated[tuple[str, ...], BeforeValidator(_split_names)]
 Denied = Annotated[Names, AfterValidator(_check_removals)]
 UserPath = Annotated[Path, AfterValidator(Path.expanduser)]
+UserFile = Annotated[UserPath, AfterValidator(_check_file)]
+Address = Annotated[str, AfterValidator(_check_address)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +129,7 @@ class Settings:
     port: Annotated[Whole, Field(ge=0, le=65535)] = 8765
     # The folder of all data, and the store: a name or a URL scheme of `sash.stores.registry`.
     data: UserPath | None = None
-    store: str = DEFAULT_BACKEND
+    store: Annotated[str, AfterValidator(_check_store)] = DEFAULT_BACKEND
     log_level: Literal["debug", "info", "warning", "error"] = "warning"
     # Host names of the server, in addition to its addresses.
     allowed_hosts: Names = ()
@@ -96,32 +142,32 @@ class Settings:
     max_subscribers: Positive = 5_000
     max_subscribers_per_owner: Positive = 200
     # The OTLP/HTTP address that receives OpenTelemetry spans.
-    otel_endpoint: str | None = None
+    otel_endpoint: Address | None = None
     # The home that is used if home_url is not set.
     home: Literal["demo", "none"] = "demo"
     # The address of a Home Assistant, and its long-lived access token.
-    home_url: str | None = None
+    home_url: Address | None = None
     home_token: str | None = field(default=None, repr=False)
     # A file with the user's own words for things in the home.
-    vocabulary: UserPath | None = None
+    vocabulary: UserFile | None = None
     # The model that answers; None is the offline model.
     model: str | None = None
     # The key and the address of the model provider; without an address it is OpenAI.
     api_key: str | None = field(default=None, repr=False)
-    api_base: str | None = None
+    api_base: Address | None = None
     # Which of OpenAI's two APIs is used.
     api_mode: Literal["auto", "chat", "responses"] = "auto"
     # The address of an Azure OpenAI resource, and the version of its API.
-    azure_endpoint: str | None = None
+    azure_endpoint: Address | None = None
     api_version: str | None = None
     # Allow images by public http and https URLs, which the model's server loads.
     allow_image_urls: bool = False
     # The model whose vectors find evicted turns by their meaning, its key and its address.
     embedder_model: str | None = None
     embedder_api_key: str | None = field(default=None, repr=False)
-    embedder_api_base: str | None = None
+    embedder_api_base: Address | None = None
     # What the agent is and how it speaks: a text, or @ and the path of a file. Sash adds its rules.
-    system_prompt: str | None = None
+    system_prompt: Annotated[str, AfterValidator(_check_prompt)] | None = None
     # Let the model summarise evicted messages.
     summaries: bool = False
     # Let the model find lasting facts in messages, and remember them for the owner.
@@ -208,22 +254,8 @@ class Settings:
 
     @property
     def persona(self) -> str | None:
-        """The text of `system_prompt`, or of its file. Raise `InvalidConfig` if the file cannot be read."""
-        if self.system_prompt is None or not self.system_prompt.startswith(FILE_MARK):
-            return self.system_prompt
-        file = Path(self.system_prompt.removeprefix(FILE_MARK)).expanduser()
-        try:
-            text = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise InvalidConfig(
-                f"system_prompt: {file} cannot be read: {error}", option="system_prompt"
-            ) from error
-        if not text or len(text) > MAX_PROMPT_BYTES:
-            raise InvalidConfig(
-                f"system_prompt: {file} must have 1 to {MAX_PROMPT_BYTES:,} characters",
-                option="system_prompt",
-            )
-        return text
+        """The text of `system_prompt`, or of its file. Raise `ValueError` if it cannot be used."""
+        return None if self.system_prompt is None else _read_prompt(self.system_prompt)
 
     @property
     def in_force(self) -> dict[str, Any]:

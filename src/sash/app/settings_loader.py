@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 from sash.app.settings import SECRETS, Settings, xdg_folder
 from sash.engine.redaction import redact
@@ -21,6 +22,16 @@ FILE_NAME = "sash.toml"
 OTHER_VARIABLES = frozenset(
     {"SASH_CONFIG", "SASH_TOKEN", "_SASH_COMPLETE", "SASH_HA_CACHE", "SASH_UPDATE_GOLDEN"}
 )
+
+# The first word in the type of a Pydantic error, and the value that it expects.
+KINDS = {
+    "bool": "true or false",
+    "float": "a number",
+    "int": "a whole number",
+    "path": "a path",
+    "string": "text",
+    "tuple": "a list of names",
+}
 
 NAMES = tuple(setting.name for setting in fields(Settings))
 
@@ -67,10 +78,9 @@ def load_settings(
     except ValidationError as error:
         problem = error.errors()[0]
         name = str(problem["loc"][0])
-        value = "" if name in SECRETS else f", not {redact(repr(values[name])):.80}"
-        message = problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
         raise InvalidConfig(
-            f"{_name_as_written(name, origins[name])} {message}{value}", option=name
+            f"{_name_as_written(name, origins[name])} {_explain(problem, is_secret=name in SECRETS)}",
+            option=name,
         ) from None  # Pydantic's error shows the value.
     return LoadedSettings(settings, origins, found, tuple(_warn_of_unknown(environ)))
 
@@ -82,6 +92,13 @@ def show_value(name: str, value: Any) -> str:
     if name in SECRETS:
         return "set"
     return redact(", ".join(value) if isinstance(value, tuple) else str(value))
+
+
+def _explain(problem: ErrorDetails, *, is_secret: bool) -> str:
+    """Return what a value must be, and what it is unless it is a secret."""
+    kind = KINDS.get(problem["type"].partition("_")[0])
+    rule = f"must be {kind}" if kind else problem["msg"].removeprefix("Value error, ").removeprefix("Input ")
+    return rule if is_secret else f"{rule}, not {redact(repr(problem['input'])):.200}"
 
 
 def _name_as_written(name: str, origin: str) -> str:

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sash.errors import InvalidInput
 from sash.values.citations import Citation
@@ -107,6 +107,7 @@ class Answer:
     citations: tuple[Citation, ...] = ()
 
 
+@runtime_checkable
 class Model(Protocol):
     """A language model. A subclass implements `stream` and inherits defaults for the rest."""
 

@@ -17,7 +17,7 @@ them for all backends:
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from sash.ports.turns import (
     CANCELLED,
@@ -121,6 +121,7 @@ class Page:
     next_cursor: str | None = None
 
 
+@runtime_checkable
 class Store(Protocol):
     """The methods of every backend. The module's docstring says what all of them promise."""
 

@@ -1,17 +1,26 @@
 """`sash facts`: what the agent remembers, in all sessions or in one."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_options
 from sash.cli.typer_classes import Command, Group
 
+
+class FactsGroup(Group):
+    """The commands of `sash facts`. Without a command, and with options alone, it is `sash facts list`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_list = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        return super().parse_args(ctx, ["list", *args] if is_list else args)
+
+
 app = typer.Typer(
-    name="facts", cls=Group, no_args_is_help=True, help="List and change what the agent remembers."
+    name="facts", cls=FactsGroup, help="List what the agent remembers (the default), or change it."
 )
 
-FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact: `sash facts list` shows it.")]
+FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact: `sash facts` shows it.")]
 Text = Annotated[str, typer.Argument(metavar="TEXT", help="The fact, in one sentence.")]
 
 

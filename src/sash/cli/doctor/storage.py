@@ -8,7 +8,7 @@ from sash.app.assembly import make_store_settings
 from sash.app.settings import Settings
 from sash.cli.doctor.finding import Finding
 from sash.errors import InvalidConfig
-from sash.stores.registry import describe_backends, find_backend, has_backend
+from sash.stores.registry import find_backend
 
 MIN_FREE_BYTES = 100 << 20
 _GROUP_AND_OTHERS = 0o077
@@ -40,8 +40,6 @@ def check_folder(settings: Settings) -> Finding:
 
 def check_store(settings: Settings) -> Finding:
     """Check that this version of Sash can read the store. The backend decides how."""
-    if not has_backend(settings.store):
-        return Finding("store", "wrong", "unknown kind of store", f"choose {describe_backends()}")
     try:
         backend = find_backend(settings.store)
     except InvalidConfig as error:

@@ -68,10 +68,11 @@ class BodyLimits:
     async def _read_body(self, scope: Scope, receive: Receive) -> Receive:
         """Read the body and return a `receive` that delivers it. Raise an error if it exceeds a limit."""
         settings, timeouts, is_import = self._settings, self._timeouts, scope["path"] == IMPORT_PATH
-        limit = settings.max_import_bytes if is_import else settings.max_body_bytes
+        option = "max_import_bytes" if is_import else "max_body_bytes"
+        limit: int = getattr(settings, option)
         timeout_s = timeouts.body_s + limit / timeouts.body_bytes_per_s
         length = Headers(scope=scope).get("content-length", "0")
-        too_large = BodyTooLarge(f"the body is larger than the limit of {limit:,} bytes")
+        too_large = BodyTooLarge(f"the body is larger than {limit:,} bytes: send less, or raise {option}")
         if not length.isdigit() or int(length) > limit:
             raise too_large
         chunks, size, has_more = [], 0, True
