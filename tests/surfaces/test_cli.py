@@ -19,7 +19,6 @@ from sash.cli.main import COMMANDS
 from tests.surfaces.command_line import (
     NO_HOME,
     SASH,
-    SENTENCE,
     WAIT_S,
     chat_once,
     list_sessions,
