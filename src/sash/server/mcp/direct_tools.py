@@ -8,6 +8,7 @@ from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
 from sash.server.mcp.tool import CallContext, Handler, Tool
+from sash.values.validated import accept_camel_case
 
 
 def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]:
@@ -16,14 +17,15 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
     A call waits up to `home_wait_s` for a home that is not connected, and is then tried once more.
     """
     for spec in service.runtime.direct_tools:
+        input_schema = _add_session_id(spec)
         yield Tool(
             spec.name,
             spec.name.replace("_", " ").capitalize(),
             spec.description,
             _make_handler(spec.name, home_wait_s),
-            _add_session_id(spec),
+            input_schema,
             spec.output_schema,
-            dict,
+            partial(accept_camel_case, input_schema["properties"]),
             is_read_only=True,
             is_idempotent=True,
         )

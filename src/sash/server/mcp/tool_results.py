@@ -52,8 +52,10 @@ def allow_errors(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
+    # Errors have fields of their own, such as the missing scope.
+    closing = ("required", "additionalProperties")
     return {
-        **{key: value for key, value in schema.items() if key != "required"},
+        **{key: value for key, value in schema.items() if key not in closing},
         "properties": {"code": text, "message": text, **schema.get("properties", {})},
         "anyOf": [{"required": schema.get("required", [])}, {"required": ["code", "message"]}],
     }
