@@ -65,12 +65,15 @@ async def add_by_ask_over_mcp(served, session_id):
     "add", [add_by_rest, add_to_the_session, add_by_pin, add_by_ask, add_by_mcp, add_by_ask_over_mcp]
 )
 async def test_a_new_note_leaves_the_cached_prompt_alone_until_the_next_eviction(tmp_path, add):
-    async with serving(tmp_path, lambda request: "ok", home=demo_home()) as served:
+    home = demo_home()
+    async with serving(tmp_path, lambda request: "ok", home=home) as served:
         await served.runtime.home_ready(timeout_s=WAIT_S)
         await served.client.post("/v1/facts", json={"text": OLD_FACT})
         session_id = await served.start(window=THREE_TURNS)
+        home.set_state("light.kitchen_ceiling", "off")
         before = await read_prompt(served, session_id, "think about one")
-        assert places(before, OLD_FACT) == ["system"]
+        assert places(before, OLD_FACT) == ["system"] and places(before, "light.kitchen_ceiling off")
+        home.set_state("light.kitchen_ceiling", "on")  # A description of the house anew would tell this.
         await add(served, session_id)
         after = await read_prompt(served, session_id, "think about two")
         assert b"".join(after).startswith(cached(before))
