@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from sash.errors import ContextTooLong
 from sash.ports.model import Delta, ModelRequest
-from sash.server.mcp.agent_tools import agent_tool
+from sash.server.mcp.agent_tool import agent_tool
 from sash.server.mcp.tool import CallContext
 from sash.testing import Line, ScriptedModel, calling
 from sash.values.requests import Ask, SendMessage, StartSession

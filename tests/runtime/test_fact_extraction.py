@@ -12,8 +12,9 @@ from sash.models.offline import OfflineModel
 from sash.ports.model import Usage
 from sash.testing import ScriptedModel
 from sash.values.sessions import Budgets
+from tests.home.small_home import house
 from tests.runtime.priced_model import DEAR, DEAR_MODEL, saying
-from tests.runtime.talk import answer, system_texts, turn
+from tests.runtime.talk import WAIT_S, answer, system_texts, turn
 from tests.runtime.waiting_model import WaitingModel
 
 
@@ -42,6 +43,21 @@ async def test_facts_are_found_off_the_turn_s_path_and_paid_by_the_session(run):
     assert "a dog called Rex" in "\n".join(system_texts(model.requests[2]))
     await runtime.wait_for_background()
     assert await runtime.list_facts() == facts, "known facts are not added twice"
+
+
+async def test_extraction_leaves_the_cached_prompt_alone(run, clock):
+    model, home = extracting("The user's name is Anna."), house()
+    runtime = await run(model=model, fact_extraction=True, home=home)
+    await runtime.home_ready(timeout_s=WAIT_S)
+    session = await runtime.start_session()
+    for sentence, kettle in (("I am Anna", "off"), ("think about it", "on")):
+        home.set_state("switch.kettle", kettle)  # A description of the house anew would tell this.
+        clock.advance(60)
+        await turn(runtime, session, sentence)
+        await runtime.wait_for_background()
+    before, after = (request.messages for request in model.requests if not is_extraction(request))
+    assert after[: len(before)] == before
+    assert "name is Anna" in str(after[len(before) :])
 
 
 async def test_nothing_is_extracted_unless_the_operator_wants_it(run):

@@ -1,12 +1,14 @@
 """The memory of a person through REST, MCP and the command line: facts, pins, preferences, starting over."""
 
+import asyncio
 import json
 
 import pytest
 
 from sash.demo.demo_home import demo_home
 from sash.testing import ScriptedModel
-from tests.surfaces.command_line import NO_HOME
+from tests.models.wire import Wire, said
+from tests.surfaces.command_line import NO_HOME, chat_once, list_sessions, model_at
 from tests.surfaces.serving import serving
 from tests.surfaces.speaking import call, refused, talking
 
@@ -66,6 +68,9 @@ async def test_a_caller_without_act_sets_no_pins_for_sessions_that_may_act(tmp_p
         refusal = await served.client.patch("/v1/preferences", json=wanted, headers=headers)
         assert refusal.status_code == 403
         assert (await post("/v1/facts", json={"text": FACT}, headers=headers)).status_code == 201
+        async with talking(served.url, ERA, headers) as mcp:
+            assert await refused(mcp, "ha_agent_pin", text="Unlock it.") == "forbidden"
+            assert await refused(mcp, "ha_agent_set_preferences", **wanted) == "forbidden"
 
 
 async def test_an_erased_owner_has_no_facts(tmp_path, model):
@@ -93,6 +98,27 @@ async def test_facts_are_listed_edited_and_forgotten_over_mcp(tmp_path, model):
         assert "19 degrees" in prompt(model)
         await call(mcp, "ha_agent_forget", fact_id=fact["id"])
         assert (await call(mcp, "ha_agent_list_facts"))["facts"] == []
+
+
+async def test_pins_and_preferences_over_mcp(tmp_path, model):
+    async with serving(tmp_path, model=model) as served, talking(served.url, ERA) as mcp:
+        session_id = (await call(mcp, "ha_agent_start_session"))["session_id"]
+        [pin] = (await call(mcp, "ha_agent_pin", text="Answer in one sentence."))["pins"]
+        [guest] = (await call(mcp, "ha_agent_pin", entity_id="lock.front_door", session_id=session_id))[
+            "pins"
+        ]
+        assert (pin["scope"], guest["scope"], guest["entity_id"]) == ("owner", "session", "lock.front_door")
+        assert await refused(mcp, "ha_agent_pin") == "invalid_input"
+        assert (await call(mcp, "ha_agent_list_pins"))["pins"] == [pin]
+        assert (await call(mcp, "ha_agent_list_pins", session_id=session_id))["pins"] == [guest]
+        wanted = {"preferences": {"language": "de"}}
+        assert await call(mcp, "ha_agent_set_preferences", **wanted) == wanted
+        assert await call(mcp, "ha_agent_get_preferences") == wanted
+        await call(mcp, "ha_agent_ask", message="hello")
+        assert "Answer in one sentence." in prompt(model) and "language: de" in prompt(model)
+        assert await refused(mcp, "ha_agent_unpin", pin_id=guest["id"]) == "note_not_found"
+        for old, where in ((pin, {}), (guest, {"session_id": session_id})):
+            assert (await call(mcp, "ha_agent_unpin", pin_id=old["id"], **where))["pins"] == []
 
 
 async def test_a_session_starts_over_on_rest_and_mcp(tmp_path, model):
@@ -163,8 +189,61 @@ def test_a_fact_told_to_one_command_is_known_to_the_next(cli):
 
 
 def test_a_chat_starts_over_and_pins(cli):
-    lines = "the code is E42\n/reset\n/pin lock.front_door\n/pin be brief\n/pin\n/context\n"
+    lines = "the code is E42\n/reset\n/pin lock.front_door\n/pin be brief\n/pin\n/context\n/pins\n"
     shown = cli("chat", input=lines).stdout
     assert "Started over." in shown
     assert shown.count("Pinned.") == 2
     assert "pinned" in shown
+    listed = next(line for line in shown.splitlines() if "be brief" in line)
+    shown = cli("chat", input=f"/unpin {listed.split()[0]}\n/pins\n/unpin\n").stdout
+    assert "Unpinned." in shown and "lock.front_door" in shown and "be brief" not in shown
+
+
+def test_a_chat_lists_and_forgets_facts(cli):
+    shown = cli("chat", input=f"/facts\n/remember {FACT}\n/facts\n", **NO_HOME).stdout
+    assert "There are no facts" in shown
+    [fact] = json.loads(cli("facts", "list", "--json").stdout)["facts"]
+    assert fact["id"] in shown
+    told = cli("chat", input=f"/forget {fact['id']}\n/facts\n/forget {fact['id']}\n/forget\n", **NO_HOME)
+    assert f"Forgotten: {FACT}" in told.stdout and "There are no facts" in told.stdout
+    assert "there is no fact" in told.stderr
+
+
+def test_commands_change_pins_and_preferences(cli):
+    for what in ("lock.front_door", "be brief"):
+        assert cli("pins", "add", what).returncode == 0
+    entity, text = json.loads(cli("pins", "list", "--json").stdout)["pins"]
+    assert (entity["entity_id"], entity["text"]) == ("lock.front_door", "")
+    assert (text["entity_id"], text["text"], text["scope"]) == (None, "be brief", "owner")
+    assert "be brief" in cli("pins").stdout
+    for pin in (entity, text):
+        assert cli("pins", "remove", pin["id"]).returncode == 0
+    assert cli("pins", "remove", text["id"]).returncode == 3
+    assert "There are no pins" in cli("pins", "list").stderr
+    assert cli("preferences", "set", "language", "de").returncode == 0
+    assert cli("preferences").stdout == "language: de\n"
+    chat_once(cli)
+    [session] = list_sessions(cli)
+    shown = json.loads(cli("show", session["id"], "--json").stdout)["session"]
+    assert shown["preferences"] == {"language": "de"}
+    assert cli("preferences", "remove", "language").returncode == 0
+    assert json.loads(cli("preferences", "list", "--json").stdout) == {"preferences": {}}
+
+
+@pytest.mark.parametrize(
+    ("command", "line"), [(("ask", "Rex, my dog, barks"), None), (("chat",), "Rex barks\n")]
+)
+async def test_a_command_ends_after_the_facts_of_its_last_message_are_stored(cli, command, line):
+    async with Wire(said("Poor Rex."), said("- The user has a dog called Rex.")) as wire:
+        model = model_at(wire, SASH_FACT_EXTRACTION="true")
+        told = await asyncio.to_thread(cli, *command, input=line, **model)
+    assert "Poor Rex." in told.stdout and told.returncode == 0, told.stderr
+    [fact] = json.loads(cli("facts", "list", "--json").stdout)["facts"]
+    assert (fact["text"], fact["scope"]) == ("The user has a dog called Rex.", "owner")
+
+
+async def test_facts_are_extracted_only_if_the_settings_say_so(cli):
+    async with Wire(said("Poor Rex."), said("- The user has a dog called Rex.")) as wire:
+        await asyncio.to_thread(cli, "ask", "Rex, my dog, barks", **model_at(wire))
+        assert len(wire.requests) == 1
+    assert json.loads(cli("facts", "list", "--json").stdout)["facts"] == []

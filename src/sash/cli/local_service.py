@@ -29,6 +29,9 @@ HOME_S = 5.0
 # The time that a command waits at its end for a sweep. The next command continues an unfinished one.
 SWEEP_S = 2.0
 
+# The time to wait for facts, summaries and vectors of the last turn before a command ends without them.
+BACKGROUND_S = 15.0
+
 T = TypeVar("T")
 Work = Callable[[AgentService, Caller], Awaitable[T]]
 
@@ -36,6 +39,8 @@ Work = Callable[[AgentService, Caller], Awaitable[T]]
 @asynccontextmanager
 async def open_for_turns(settings: Settings, *, is_operator: bool = False) -> AsyncIterator[AgentService]:
     """Open a service that runs its own turns, and does not resume turns of other processes.
+
+    At the end, wait for the work that follows a turn, such as finding facts, at most for `BACKGROUND_S`.
 
     If the operator talks to the agent, each session's own allowlist decides. The denylist, the confirmations
     and the budgets of the settings hold as well.
@@ -50,6 +55,9 @@ async def open_for_turns(settings: Settings, *, is_operator: bool = False) -> As
     sweeping = asyncio.create_task(runtime.sweep())
     try:
         yield AgentService(runtime)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(BACKGROUND_S):
+                await runtime.wait_for_background()
     finally:
         await asyncio.wait([sweeping], timeout=SWEEP_S)
         sweeping.cancel()

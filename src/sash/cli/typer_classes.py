@@ -24,3 +24,11 @@ def _hide_flag_values(params: Any) -> Any:
         if getattr(param, "is_flag", False) and param.metavar is None:
             param.metavar = ""
     return params
+
+
+class ListingGroup(Group):
+    """A group with a command `list`. Without a command, and with options alone, it runs that one."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_list = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
+        return super().parse_args(ctx, ["list", *args] if is_list else args)

@@ -71,7 +71,9 @@ class Maintenance:
         summary_tokens: int,
         operator: OperatorLimits,
         fact_extractor: FactExtractor | None,
+        on_session: Callable[[Session], None],
     ) -> None:
+        """`on_session` is called with every session that got a summary or the cost of a model call."""
         self._store = store
         self._model = model
         self._spending = spending
@@ -80,6 +82,7 @@ class Maintenance:
         self._operator = operator
         self._embedder = embedder
         self._fact_extractor = fact_extractor
+        self._on_session = on_session
         self._tasks: set[asyncio.Task[None]] = set()
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
 
@@ -186,7 +189,7 @@ class Maintenance:
         def pay(latest: Session) -> Session:
             return replace(latest, stats=latest.stats + written.spent)
 
-        await change_session(self._store, session.owner, session.id, pay)
+        self._on_session(await change_session(self._store, session.owner, session.id, pay))
         await extractor.add(session.owner, written.text, known)
 
     async def _write(
@@ -233,7 +236,7 @@ class Maintenance:
                 memory = replace(memory, summary=summary, digest=memory.digest[len(covered) :].lstrip("\n"))
             return replace(latest, memory=memory, stats=latest.stats + spent)
 
-        await change_session(self._store, session.owner, session.id, change)
+        self._on_session(await change_session(self._store, session.owner, session.id, change))
 
 
 def _ask_for_summary(session: Session, evicted: Sequence[MessageEntry]) -> list[dict[str, Any]]:

@@ -31,8 +31,12 @@ _logger = logging.getLogger(__name__)
 class Notes:
     """Changes notes, also while a turn runs. Without a session id, the notes are those of the owner."""
 
-    def __init__(self, store: Store, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self, store: Store, clock: Clock, new_id: Callable[[], str], on_session: Callable[[Session], None]
+    ) -> None:
+        """`on_session` is called with every session whose notes were changed."""
         self._store = store
+        self._on_session = on_session
         self._clock = clock
         self._new_id = new_id
 
@@ -149,7 +153,9 @@ class Notes:
                 return session
             return replace(session, memory=_as_memory(memory))
 
-        return (await change_session(self._store, owner, session_id, change_memory)).memory
+        changed = await change_session(self._store, owner, session_id, change_memory)
+        self._on_session(changed)
+        return changed.memory
 
 
 async def read_owner_notes(store: Store, owner: str) -> OwnerNotes:

@@ -127,7 +127,8 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         clock, zone = options.get("clock") or SystemClock(), options.get("time_zone")
         self._home_intents: HomeIntents | None = None
         ids = Ulids()
-        self._notes = Notes(store, clock, lambda: ids.new(clock.now()))
+        windows = WindowCache()
+        self._notes = Notes(store, clock, lambda: ids.new(clock.now()), windows.follow)
         all_tools = [*tools]
         if options.get("memory_tools", True):
             all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone, clock)
@@ -141,7 +142,16 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         has_extraction = options.get("fact_extraction", False) and not isinstance(self.model, OfflineModel)
         extractor = FactExtractor(store, self._notes) if has_extraction else None
         self._parts = _make_parts(
-            store, model, ToolRegistry.of(all_tools), intents, live_home, clock, ids, extractor, options
+            store,
+            model,
+            ToolRegistry.of(all_tools),
+            intents,
+            live_home,
+            clock,
+            ids,
+            windows,
+            extractor,
+            options,
         )
         self.defaults = options.get("defaults") or Defaults()
         self._retention = options.get("retention", Retention())
@@ -334,6 +344,7 @@ def _make_parts(
     home: LiveHome | None,
     clock: Clock,
     ids: Ulids,
+    windows: WindowCache,
     fact_extractor: FactExtractor | None,
     options: RuntimeOptions,
 ) -> Parts:
@@ -357,7 +368,7 @@ def _make_parts(
         counter=counter,
         renderer=MessageRenderer(zone),
         contexts=ContextBuilder(counter, options.get("system_prompt", SYSTEM_PROMPT)),
-        windows=WindowCache(),
+        windows=windows,
         hub=EventHub(options.get("partial_interval_s", PARTIAL_INTERVAL_S)),
         long_work=LongWork(),
         pacing=OwnerPacing(),
@@ -372,6 +383,7 @@ def _make_parts(
             summary_tokens=summary_tokens,
             operator=operator,
             fact_extractor=fact_extractor,
+            on_session=windows.follow,
         ),
         operator=operator,
         digest_tokens=summary_tokens,

@@ -171,12 +171,20 @@ class WindowCache:
     def replace_message(self, session: Session, message: MessageEntry) -> None:
         """Replace a message that got other tags. Its text is the same, so the prompt stays the same.
 
+        `session` is the session after this change.
+        """
+        window = self.get(session.id, session.version - 1)
+        if window is not None and message.id in window.window:
+            window.window = window.window.replace_message(message)
+        self.follow(session)
+
+    def follow(self, session: Session) -> None:
+        """Keep the window of a session that got other notes or statistics, so that its prompt stays the same.
+
         `session` is the session after this change. A window of another version is dropped later.
         """
         window = self.get(session.id, session.version - 1)
         if window is not None:
-            if message.id in window.window:
-                window.window = window.window.replace_message(message)
             self.put(session, window)
 
     def sum_windows(self) -> WindowTotals:

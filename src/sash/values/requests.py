@@ -269,6 +269,11 @@ class PinRequest:
             raise InvalidInput("a pin needs a text or an entity_id")
 
 
+def make_pin_request(words: str) -> PinRequest:
+    """Return a request to pin an entity, if `words` are the id of one, or else a text."""
+    return PinRequest(entity_id=words) if ENTITY_ID.fullmatch(words) else PinRequest(text=words)
+
+
 @validated(kw_only=True, example={"preferences": {"language": "de"}})
 class Preferences:
     """Preferences to change."""

@@ -120,6 +120,7 @@ async def test_tools_are_listed_with_schemas_and_hints(house, era):
         *(f"ha_agent_{verb}" for verb in ("fork_session", "delete_session", "reset_session")),
         *(f"ha_agent_{verb}" for verb in ("list_messages", "tag_message")),
         *(f"ha_agent_{verb}" for verb in ("list_facts", "remember", "forget")),
+        *(f"ha_agent_{verb}" for verb in ("list_pins", "pin", "unpin", "get_preferences", "set_preferences")),
         *(
             "analyze_history",
             "search_index",
@@ -175,6 +176,11 @@ async def test_tool_results_match_their_schemas(house, era):
         [fact] = (await check("ha_agent_remember", text="The cat is black."))["facts"]
         await check("ha_agent_list_facts")
         await check("ha_agent_forget", fact_id=fact["id"])
+        [pin] = (await check("ha_agent_pin", entity_id=entity_ids[0]))["pins"]
+        await check("ha_agent_list_pins")
+        await check("ha_agent_unpin", pin_id=pin["id"])
+        await check("ha_agent_set_preferences", preferences={"language": "en"})
+        await check("ha_agent_get_preferences")
         await check("analyze_history", entity_ids=entity_ids, sql="SELECT entity_id, state FROM states")
         await check("ha_agent_reset_session", session_id=session_id)
         copy = await check("ha_agent_fork_session", session_id=session_id)

@@ -42,21 +42,14 @@ def ask(
     loaded = options.load_settings(model=model)
 
     from sash.app.access import Caller
-    from sash.app.schemas import ContinuationShown
-    from sash.cli.exit_codes import EXIT_OK, exit_code
     from sash.cli.log_setup import log_if_configured
-    from sash.cli.terminal.turn_report import report_turn
-    from sash.errors import HomeUnauthorized
 
     text = sys.stdin.read().strip() if question == ["-"] else " ".join(question)
     asked = _Question(text, session, model if session else None, not no_tools, timeout, keep)
     try:
-        turn, home_error = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked))
+        code = asyncio.run(_ask(log_if_configured(loaded), Caller(options.owner), asked, as_json=as_json))
     except asyncio.CancelledError as stopped:
         raise typer.Exit(EXIT_TERMINATED) from stopped
-    code = report_turn(ContinuationShown.of(turn), as_json=as_json)
-    if code == EXIT_OK and isinstance(home_error, HomeUnauthorized):
-        code = exit_code(home_error.code)  # An answer without the configured house is no success.
     raise typer.Exit(code)
 
 
@@ -70,12 +63,11 @@ class _Question:
     keep: bool
 
 
-async def _ask(
-    settings: "Settings", caller: "Caller", question: _Question
-) -> "tuple[ContinuationResult, HomeError | None]":
-    """Run the turn. Return its state, and the error of a home that cannot be reached. A signal cancels it.
+async def _ask(settings: "Settings", caller: "Caller", question: _Question, *, as_json: bool) -> int:
+    """Run the turn, print its answer, and return the exit code. A signal cancels the turn.
 
-    After the timeout the turn is interrupted and can be resumed.
+    After the timeout the turn is interrupted and can be resumed. The service closes after the answer is
+    printed, because it may first have to store the facts of the message.
     """
     from sash.cli.home_checks import wait_for_home
     from sash.cli.local_service import open_for_turns
@@ -97,7 +89,21 @@ async def _ask(
         if turn.status in UNDER_WAY:
             await service.runtime.drain()
             turn = await service.await_continuation(caller, turn_id)
-        return turn, home_error
+        return _report(turn, home_error, as_json=as_json)
+
+
+def _report(turn: "ContinuationResult", home_error: "HomeError | None", *, as_json: bool) -> int:
+    """Print the answer and return the exit code."""
+    from sash.app.schemas import ContinuationShown
+    from sash.cli.exit_codes import EXIT_OK, exit_code
+    from sash.cli.terminal.turn_report import report_turn
+    from sash.errors import HomeUnauthorized
+
+    code = report_turn(ContinuationShown.of(turn), as_json=as_json)
+    sys.stdout.flush()
+    if code == EXIT_OK and isinstance(home_error, HomeUnauthorized):
+        code = exit_code(home_error.code)  # An answer without the configured house is no success.
+    return code
 
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":

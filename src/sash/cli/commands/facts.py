@@ -1,23 +1,14 @@
 """`sash facts`: what the agent remembers, in all sessions or in one."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from sash.cli.options import CommonOptions, Json, OptionalSession, with_common_options
-from sash.cli.typer_classes import Command, Group
-
-
-class FactsGroup(Group):
-    """The commands of `sash facts`. Without a command, and with options alone, it is `sash facts list`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        is_list = not args or (args[0].startswith("-") and args[0] not in ctx.help_option_names)
-        return super().parse_args(ctx, ["list", *args] if is_list else args)
-
+from sash.cli.typer_classes import Command, ListingGroup
 
 app = typer.Typer(
-    name="facts", cls=FactsGroup, help="List what the agent remembers (the default), or change it."
+    name="facts", cls=ListingGroup, help="List what the agent remembers (the default), or change it."
 )
 
 FactId = Annotated[str, typer.Argument(metavar="FACT", help="The id of a fact: `sash facts` shows it.")]
@@ -31,7 +22,7 @@ def list_facts(options: CommonOptions, session: OptionalSession = None, as_json:
     from sash.app.schemas import FactList
     from sash.cli.local_service import run_with_service
     from sash.cli.terminal.console import make_console, print_json, print_text
-    from sash.cli.terminal.tables import Column, cell, format_time, print_table
+    from sash.cli.terminal.note_tables import print_facts
     from sash.values.codec import adapter
 
     found = run_with_service(options, lambda service, caller: service.list_facts(caller, session))
@@ -42,12 +33,7 @@ def list_facts(options: CommonOptions, session: OptionalSession = None, as_json:
         advice = "`sash facts add TEXT` adds one, and so does “remember that …” in a conversation."
         print_text(make_console(stderr=True), f"There are no facts: {advice}")
         return
-    console = make_console()
-    rows = [
-        [cell(fact.id), cell(fact.text), cell(format_time(console, fact.updated_at or fact.created_at))]
-        for fact in found
-    ]
-    print_table(console, (Column("id"), Column("fact"), Column("noted", 1)), rows)
+    print_facts(make_console(), found)
 
 
 @app.command(cls=Command)

@@ -14,6 +14,7 @@ from sash.cli.session_choice import SessionChoice
 from sash.cli.terminal.approval_question import ask_for_approval, describe_call
 from sash.cli.terminal.console import make_console, one_line, print_text
 from sash.cli.terminal.line_input import LineInput
+from sash.cli.terminal.note_commands import NoteCommands
 from sash.cli.terminal.portal import call
 from sash.cli.terminal.session_view import describe_allowed_services, print_context, print_sessions
 from sash.cli.terminal.turn_follower import TurnFollower
@@ -21,7 +22,7 @@ from sash.cli.terminal.turn_view import TurnView, find_actions
 from sash.cli.transcript import last_messages, message_text
 from sash.errors import ContinuationFinal, SashError, SessionBusy
 from sash.values.continuations import UNDER_WAY
-from sash.values.requests import ENTITY_ID, Note, PinRequest, SendMessage
+from sash.values.requests import SendMessage
 from sash.values.sessions import Session
 
 MAX_OLD_MESSAGES = 6
@@ -58,6 +59,7 @@ class ChatLoop:
         self._view = TurnView(self._console)
         self._lines = LineInput(self._console)
         self._follower = TurnFollower(portal, service, caller, self._view, self._confirm)
+        notes = NoteCommands(portal, service, caller, self._console, lambda: self._session.id)
         self._commands: dict[str, tuple[Callable[[str], None], str]] = {
             "/undo": (lambda _: self._send("undo that"), "undo the last action"),
             "/context": (self._show_context, "show the parts of the next model call"),
@@ -65,8 +67,7 @@ class ChatLoop:
             "/new": (self._start_new, "start a new session"),
             "/switch": (self._switch, "ID: continue another session"),
             "/reset": (self._reset, "start over: the agent sees no earlier turn"),
-            "/remember": (self._remember, "TEXT: store a fact"),
-            "/pin": (self._pin, "ENTITY or TEXT: show it to the agent in every turn"),
+            **notes.commands,
             "/resume": (self._resume, "continue a turn that was interrupted or waits for approval"),
             "/help": (self._show_help, "show this list"),
         }
@@ -239,23 +240,6 @@ class ChatLoop:
     def _reset(self, _: str) -> None:
         self._session = call(self._portal, self._service.reset_session(self._caller, self._session.id))
         self._print("Started over. The transcript and the facts stay.")
-
-    def _remember(self, text: str) -> None:
-        if text:
-            call(self._portal, self._service.remember(self._caller, Note(text=text)))
-            self._print("Noted.")
-        else:
-            self._print("/remember TEXT stores a fact for this and all later sessions.", "yellow")
-
-    def _pin(self, text: str) -> None:
-        """Pin an entity by its id, or a text, to this session."""
-        if not text:
-            self._print("/pin light.kitchen shows the state of that entity to the agent.", "yellow")
-            return
-        is_entity = ENTITY_ID.fullmatch(text) is not None
-        request = PinRequest(entity_id=text) if is_entity else PinRequest(text=text)
-        call(self._portal, self._service.pin(self._caller, request, self._session.id))
-        self._print("Pinned.")
 
     def _resume(self, _: str) -> None:
         unfinished = call(self._portal, self._service.open_continuations(self._caller, self._session.id))

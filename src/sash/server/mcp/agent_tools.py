@@ -1,8 +1,6 @@
-"""The MCP tools of the agent. To add one, write its handler here and list it in `AGENT_TOOLS`."""
+"""The MCP tools of the agent. To add one, write its handler and list it in `AGENT_TOOLS`."""
 
-from collections.abc import Callable
-from functools import partial
-from typing import Annotated, get_type_hints
+from typing import Annotated
 
 from pydantic import BeforeValidator, Field, Strict
 
@@ -10,7 +8,6 @@ from sash.app.schemas import (
     Acknowledged,
     Cancelled,
     Erased,
-    FactList,
     MessageList,
     MessageShown,
     SessionOver,
@@ -19,9 +16,10 @@ from sash.app.schemas import (
     SessionStarted,
 )
 from sash.errors import ContinuationNotFound, InvalidInput
-from sash.server.mcp.json_schemas import make_input_schema, make_output_schema
-from sash.server.mcp.tool import CallContext, Handler, Tool
-from sash.server.mcp.tool_outputs import SummaryList, TurnSummary, summarize_sessions
+from sash.server.mcp.agent_tool import agent_tool
+from sash.server.mcp.note_tools import NOTE_TOOLS
+from sash.server.mcp.tool import CallContext, Tool
+from sash.server.mcp.tool_outputs import SummaryList, summarize_sessions
 from sash.values.requests import (
     MAX_TAGS,
     Approve,
@@ -29,7 +27,6 @@ from sash.values.requests import (
     Fork,
     MessageTags,
     Milliseconds,
-    Note,
     SendMessage,
     StartSession,
     Tag,
@@ -37,66 +34,13 @@ from sash.values.requests import (
     UpdateSession,
 )
 from sash.values.sessions import Flag, Label, SessionStatus
-from sash.values.validated import parse, validated
+from sash.values.validated import validated
 from sash.values.validation import whole
 
 # Many clients give up after a minute.
 WAIT_MS = 50_000
 MAX_SESSIONS = 500
 MAX_MESSAGES = 100
-
-ARGUMENT_DESCRIPTIONS = {
-    "session_id": "The session_id that ha_agent_start_session returned.",
-    "continuation_id": "The continuation_id of the turn, as ha_agent_send_message returned it.",
-    "message": "The user's message or question, in any language.",
-    "planner_hints": "Hints for the agent, such as entities that matter.",
-    "allow_tools": "Whether the agent may use its tools.",
-    "time_budget_ms": "The maximum duration of the turn.",
-    "idempotency_key": "If a message is sent again with the same key, it is answered only once.",
-    "stream": "Send the text of the answer as progress messages while it is written, if the call waits for "
-    "it. The events of a turn are always available at /events/{session_id}.",
-    "busy": "If another turn is running: reject this one, wait for the other, or cancel the other.",
-    "timeout_ms": "The maximum time to wait. After it, the result is the state so far; nothing is lost.",
-    "call_id": "The call that needs an approval, from waiting_calls.",
-    "approved": "The user's answer. Never approve for the user.",
-    "reason": "The reason, for the record.",
-    "policy": "What the agent may do in the house. Without a policy it changes nothing.",
-    "keep": "Keep the session, so that the conversation can continue. Otherwise it is deleted later.",
-    "at": "The continuation_id of the last turn of the copy. Without it the whole session is copied.",
-    "tags": "Marks for the message, such as important, pinned, ephemeral or context:lights.",
-    "tag_filter": "Show only messages that have one of these tags.",
-    "message_id": "The id of a message, from ha_agent_list_messages.",
-    "name": "A name to find the session by.",
-    "text": "The fact, in one sentence.",
-    "fact_id": "The id of a fact, from ha_agent_list_facts.",
-    "area": "The area of the house where the user is.",
-}
-
-
-def agent_tool(name: str, title: str, description: str, **hints: bool) -> Callable[[Handler], Tool]:
-    """Return a decorator that makes a tool of a handler. `hints` are flags of `Tool`.
-
-    The schemas come from the annotations of the handler.
-    """
-
-    def make_tool(handler: Handler) -> Tool:
-        types = get_type_hints(handler)
-        result = TurnSummary if hints.get("waits_for_turn") else types["return"]
-        types.pop("return")
-        types.pop("context")
-        [arguments] = types.values()
-        return Tool(
-            name,
-            title,
-            description,
-            handler,
-            make_input_schema(arguments, ARGUMENT_DESCRIPTIONS),
-            make_output_schema(result),
-            partial(parse, arguments),
-            **hints,
-        )
-
-    return make_tool
 
 
 @validated(kw_only=True)
@@ -169,22 +113,6 @@ class TurnWait(TurnId):
 class TurnApproval(Approve):
     continuation_id: Label
     timeout_ms: Milliseconds = WAIT_MS
-
-
-@validated(kw_only=True)
-class NoteOwner:
-    session_id: Label | None = None
-
-
-@validated(kw_only=True)
-class NewFact(Note):
-    fact_id: Label | None = None
-    session_id: Label | None = None
-
-
-@validated(kw_only=True)
-class OldFact(NoteOwner):
-    fact_id: Label
 
 
 @agent_tool(
@@ -395,42 +323,6 @@ async def reset_session(context: CallContext, session: SessionId) -> SessionRese
 
 
 @agent_tool(
-    "ha_agent_list_facts",
-    "List remembered facts",
-    "List the facts that the agent remembers about the user. They are known in all sessions. With a "
-    "session_id, list the facts of that session only.",
-    is_read_only=True,
-    is_idempotent=True,
-)
-async def list_facts(context: CallContext, notes: NoteOwner) -> FactList:
-    return FactList(await context.service.list_facts(context.caller, notes.session_id))
-
-
-@agent_tool(
-    "ha_agent_remember",
-    "Remember a fact",
-    "Store a fact that the agent knows in all sessions from now on. With a session_id, only that session "
-    "knows it. With a fact_id, replace the text of that fact.",
-    is_idempotent=True,
-)
-async def remember(context: CallContext, fact: NewFact) -> FactList:
-    service, caller, note = context.service, context.caller, Note(text=fact.text)
-    if fact.fact_id is not None:
-        return FactList((await service.edit_fact(caller, fact.fact_id, note, fact.session_id),))
-    return FactList((await service.remember(caller, note, fact.session_id),))
-
-
-@agent_tool(
-    "ha_agent_forget",
-    "Forget a fact",
-    "Delete a fact by its id, as ha_agent_list_facts returned it.",
-    is_destructive=True,
-)
-async def forget(context: CallContext, fact: OldFact) -> FactList:
-    return FactList((await context.service.forget(context.caller, fact.fact_id, fact.session_id),))
-
-
-@agent_tool(
     "ha_agent_fork_session",
     "Copy a session",
     "Copy a session, whole or up to one of its turns, to try another continuation of the conversation. "
@@ -468,9 +360,7 @@ AGENT_TOOLS: tuple[Tool, ...] = (
     tag_message,
     end_session,
     reset_session,
-    list_facts,
-    remember,
-    forget,
+    *NOTE_TOOLS,
     fork_session,
     delete_session,
 )
