@@ -25,9 +25,11 @@ async def assembled(folder, wire=None, **environ):
     if wire is not None:
         environ |= {"SASH_MODEL": "gpt-test", "SASH_API_KEY": "k", "SASH_API_BASE": f"{wire.url}/v1"}
     settings = load_settings(environ=environ | {"HOME": str(folder)}).settings
+    # The client gives up before the server would answer without `early_wait_enable`.
+    timeouts = Timeouts(answer_s=2 * REQUEST_S)
     async with (
         make_runtime(settings) as runtime,
-        listen(runtime, settings, Metrics(), None, Timeouts()) as url,
+        listen(runtime, settings, Metrics(), None, timeouts) as url,
         httpx.AsyncClient(base_url=url, timeout=REQUEST_S) as client,
     ):
         yield Served(url, client, runtime, settings)
