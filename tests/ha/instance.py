@@ -8,8 +8,6 @@ import subprocess
 import time
 import urllib.error
 import urllib.request
-from datetime import datetime, timedelta
-from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -161,32 +159,6 @@ async def furnish(house: House) -> None:
             "assistants": ["conversation"],
             "entity_ids": [HIDDEN],
             "should_expose": False,
-        },
-    )
-
-
-async def import_meter(house: House, entity_id: str, start: datetime, changes: list[float]) -> None:
-    """Give an energy meter long-term statistics: what it counted in each hour from `start`, a full hour."""
-    metadata = {
-        "statistic_id": entity_id,
-        "source": "recorder",
-        "name": None,
-        "has_sum": True,
-        "mean_type": 0,
-        "unit_class": "energy",
-        "unit_of_measurement": "kWh",
-    }
-    totals = [
-        {"start": (start + timedelta(hours=hour)).isoformat(), "sum": total, "state": total}
-        for hour, total in enumerate(accumulate(changes))
-    ]
-    await house.ask(
-        {"type": "recorder/import_statistics", "metadata": metadata, "stats": totals},
-        {
-            "type": "homeassistant/expose_entity",
-            "assistants": ["conversation"],
-            "entity_ids": [entity_id],
-            "should_expose": True,
         },
     )
 

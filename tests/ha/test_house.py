@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -12,11 +11,10 @@ from sash.home.remote import RemoteHome, Timing
 from sash.stores.memory import MemoryStore
 from sash.testing import ScriptedModel, calling
 from sash.values.sessions import SessionPolicy
-from tests.ha.instance import HIDDEN, import_meter
+from tests.ha.instance import HIDDEN
 from tests.runtime.talk import answer, system_texts, turn
 
 WITHIN_S = 30
-METER = "sensor.total_energy_kwh"
 FREE = SessionPolicy(allow_actuation=True, allowlisted_services=("*",))
 
 
@@ -180,39 +178,6 @@ async def test_a_cover_waits_for_a_yes(live):
     result = await runtime.await_continuation(waiting.continuation.id, timeout_s=WITHIN_S)
     assert actions(result) == [("call_service", "done", True)]
     assert (await runtime.house.get_state("cover.hall_window")).state in ("closing", "closed")
-
-
-async def test_a_model_sums_up_the_energy_of_a_meter_by_hour(house, live):
-    now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-    start, changes = now - timedelta(hours=80), [0.5 + hour % 7 for hour in range(80)]
-    await import_meter(house, METER, start, changes)
-    days = [f"{(now - timedelta(days=days)).astimezone():%Y-%m-%d}" for days in (2, 1)]
-    times = [(start + timedelta(hours=hour)).astimezone() for hour in range(80)]
-    expected = [
-        [f"{at:%Y-%m-%d %H:%M:%S}", change]
-        for at, change in zip(times, changes, strict=True)
-        if f"{at:%Y-%m-%d}" in days
-    ]
-    sql = (
-        "SELECT local_start, round(change, 3) AS kwh FROM statistics "
-        f"WHERE date(local_start) IN ('{days[0]}', '{days[1]}') ORDER BY start"
-    )
-    query = {"entity_ids": [METER], "sql": sql}
-    runtime = await live(calling("analyze_history", **query), "That was all.")
-    async with asyncio.timeout(WITHIN_S):
-        # Home Assistant stores imported statistics, and tells about exposed entities, a little later.
-        while (
-            METER not in runtime.home.index.entities
-            or not (found := await runtime.call_tool("analyze_history", query))["rows"]
-        ):
-            await asyncio.sleep(0.1)
-    assert len(expected) >= 47 and found["rows"] == expected
-    session = await runtime.start_session()
-    result = await turn(runtime, session, "how much did we use yesterday and the day before, by hour?")
-    told = json.loads(runtime.model.requests[-1].messages[-1]["content"])
-    assert (told["columns"], told["rows"]) == (["local_start", "kwh"], expected)
-    [cited] = result.response.citations
-    assert cited.entity_id == METER
 
 
 async def test_the_tools_know_the_house(live):

@@ -1,14 +1,10 @@
 """`analyze_history` over REST with a model, and directly over MCP."""
 
-import json
-
 import pytest
 
 from sash.demo.demo_home import demo_home
 from sash.home.history_analysis import MAX_INLINE_ROWS
-from sash.models.openai.model import OpenAIModel
 from sash.testing import calling
-from tests.models.wire import Reply, Wire, chunk, said, usage
 from tests.surfaces.serving import serving
 from tests.surfaces.speaking import ERAS, call, refused, talking
 
@@ -38,31 +34,6 @@ async def test_a_model_answers_how_much_energy_was_used_by_hour(house):
     assert [a["type"] for a in shown["artifacts"]] == ["image/png"]
     [cited] = shown["response"]["citations"]
     assert (cited["type"], cited["entity_id"]) == ("history", "sensor.house_energy")
-
-
-def wire_call(name, **arguments):
-    """A reply of a model server that calls a tool."""
-    function = {"name": name, "arguments": json.dumps(arguments)}
-    call = chunk(calls=[{"index": 0, "id": f"call_{name}", "function": function}])
-    return Reply(chunks=[call, chunk(finish="tool_calls"), usage(100, 10)])
-
-
-async def test_a_model_behind_http_finds_the_meter_and_writes_the_sql(tmp_path):
-    search = wire_call("search_index", query="house energy")
-    analysis = wire_call("analyze_history", entity_ids=["sensor.house_energy"], sql=BY_HOUR)
-    async with Wire(search, analysis, said("You used ", "24 kWh.")) as wire:
-        model = OpenAIModel("m", api_key="sk-test", base_url=f"{wire.url}/v1", retries=0)
-        async with serving(tmp_path, model=model, home=demo_home()) as served:
-            await served.runtime.home.wait_until_ready()
-            body = {"text": "How many kWh did we use yesterday and the day before, by hour?"}
-            answer = (await served.client.post("/conversation", json=body)).json()
-    assert answer["response_text"] == "You used 24 kWh."
-    offered = {tool["function"]["name"]: tool["function"] for tool in wire.requests[0].body["tools"]}
-    assert "statistics(" in offered["analyze_history"]["description"]
-    _, second, third = [request.body["messages"][-1] for request in wire.requests]
-    assert json.loads(second["content"])["entities"][0]["entity_id"] == "sensor.house_energy"
-    found = json.loads(third["content"])
-    assert (found["columns"], len(found["rows"])) == (["local_start", "kwh"], 48)
 
 
 async def test_mcp_calls_it_directly(house):

@@ -2,12 +2,11 @@
 
 import pytest
 
-from sash.demo.demo_home import demo_home
 from sash.errors import InvalidInput
 from sash.values.requests import SendMessage, StartSession
-from sash.values.validated import accept_camel_case, parse
-from tests.surfaces.serving import WAIT_S, problem, serving
-from tests.surfaces.speaking import call, eras, refused, talking
+from sash.values.validated import parse
+from tests.surfaces.serving import problem, serving
+from tests.surfaces.speaking import call, eras, talking
 
 SESSION = {
     "model": {"name": "scripted"},
@@ -92,28 +91,6 @@ async def test_mcp_arguments_may_be_in_camel_case(served, era):
         )
         assert turn["status"] == "completed"
         check_request((await served.wait(sent["continuation_id"]))["request"])
-
-
-@eras
-async def test_arguments_of_tools_that_read_the_home_may_be_in_camel_case(tmp_path, era):
-    async with serving(tmp_path, home=demo_home()) as served, talking(served.url, era) as mcp:
-        await served.runtime.home_ready(timeout_s=WAIT_S)
-        door, session_id = ["lock.front_door"], await served.start()
-        states = await call(mcp, "get_states", entityIds=door)
-        assert [found["entity_id"] for found in states["entities"]] == door
-        plotted = await call(
-            mcp, "get_history", entityIds=["sensor.house_power"], plot=True, sessionId=session_id
-        )
-        assert plotted["plot"]["type"] == "image/png"
-        both = await mcp.call_tool("get_states", {"entityIds": door, "entity_ids": door})
-        assert "entity_ids was sent in both spellings" in both.structured_content["message"]
-        assert await refused(mcp, "get_states", EntityIds=door) == "invalid_input"
-
-
-def test_a_name_that_is_itself_in_camel_case_stays():
-    given = {"entityId": 1, "entity_id": 2, "deviceId": 3}
-    renamed = accept_camel_case(["entityId", "entity_id", "device_id"], given)
-    assert renamed == {"entityId": 1, "entity_id": 2, "device_id": 3}
 
 
 async def test_both_spellings_of_a_field_are_an_error_that_names_it(served):

@@ -176,7 +176,7 @@ async def test_actions_before_a_cancellation_are_reported(cli):
     async with Wire(acting, HANGING) as wire:
         with Terminal(cli, "chat", "--allow", "light", **model_at(wire, SASH_HOME="demo")) as terminal:
             await terminal.say("Make it bright in here somehow")
-            await terminal.until("← call_service")
+            await terminal.until("← light.turn_on light.kitchen_ceiling: on")
             await terminal.until("Let me think about ")
             await terminal.interrupt("These actions were already done and stay done:")
             await terminal.until("✓ light.turn_on light.kitchen_ceiling: on  verified")
@@ -263,14 +263,27 @@ def test_slash_commands_ignore_case(cli):
 def test_an_undone_action_is_shown_once_with_its_reason(cli):
     shown = talk(cli, "Turn on the kitchen light", arguments=("--allow", "lock"))
     assert (
-        '✗ light.turn_on {"entity_ids": ["light.kitchen_ceiling"]}  not done: I am not allowed to use light.turn_on'
+        "✗ light.turn_on entity_ids: light.kitchen_ceiling  not done: I am not allowed to use light.turn_on"
         in shown
     )
-    assert "← call_service" not in shown
+    assert "← light.turn_on" not in shown
     shown = talk(cli, "Unlock the front door")
-    assert '✗ lock.unlock {"entity_ids": ["lock.front_door"]}  not done\n' in shown, (
+    assert "✗ lock.unlock entity_ids: lock.front_door  not done\n" in shown, (
         "the refusal is not explained again"
     )
+
+
+def test_steps_are_shown_in_words(cli):
+    shown = talk(cli, "Turn on the kitchen light", "Why is the bathroom leak sensor unavailable?")
+    assert "→ call_service service: light.turn_on, entity_ids: light.kitchen_ceiling\n" in shown
+    assert "← search_index entities: " in shown
+    assert "{" not in shown
+    assert "sensor.bathroom_leak_battery): unavailable, since" in shown, "a state without a value has no unit"
+
+
+def test_the_reason_of_a_failed_action_is_shown_once(cli):
+    shown = talk(cli, "Undo that")
+    assert shown.count("nothing to undo") == 1
 
 
 def test_a_free_turn_shows_no_price(cli):

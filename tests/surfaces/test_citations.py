@@ -68,10 +68,24 @@ async def test_histories_log_entries_and_recalled_turns_are_cited(tmp_path):
         assert kinds and set(kinds) <= {"history", "log"} and len(kinds) <= 8
 
 
-async def test_an_answer_that_mentions_nothing_cites_the_few_that_were_read(tmp_path):
-    async with serving(tmp_path, calling("search_index", query="light"), "Hm.", home=house()) as served:
+async def test_a_reply_of_a_conversation_has_citations_and_follow_ups(tmp_path):
+    async with serving(tmp_path, "no", home=house()) as served:
+        await served.runtime.home.wait_until_ready()
+        said = (
+            await served.client.post("/conversation", json={"text": "turn on the kitchen ceiling"})
+        ).json()
+        assert [c["entity_id"] for c in said["extra"]["citations"]] == ["light.kitchen_ceiling"]
+        assert said["extra"]["follow_ups"] == ["Undo that"]
+
+
+async def test_an_answer_that_mentions_nothing_cites_what_was_read_if_it_is_little(tmp_path):
+    few = calling("get_states", entity_ids=["lock.front_door"])
+    many = calling("search_index", limit=20, query="kitchen living room front door lights")
+    async with serving(tmp_path, few, "Hm.", many, "I do not know.", home=house()) as served:
+        shown = await ask(served, "Think about the lock for a while")
+        assert [c["entity_id"] for c in shown["response"]["citations"]] == ["lock.front_door"]
         shown = await ask(served, "Think about the lamps for a while")
-        assert 0 < len(shown["response"]["citations"]) <= 3
+        assert shown["response"]["citations"] == []
 
 
 async def test_a_done_action_can_be_undone_and_a_refused_one_explained(tmp_path):

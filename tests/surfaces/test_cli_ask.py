@@ -143,6 +143,8 @@ def test_an_unreachable_home_does_not_prevent_a_question(cli):
     assert done.returncode == 0
     assert "nothing listens there" in done.stderr
     assert "black" in cli("facts", "list", **NO_HOME).stdout
+    done = cli("ask", "Is the front door locked?", SASH_HOME_URL=nowhere, SASH_HOME_TOKEN="abc")
+    assert done.returncode == 6, "the question needs the house"
 
 
 def test_words_need_no_quotes(cli):

@@ -20,6 +20,7 @@ from tests.surfaces.command_line import (
     snapshot,
 )
 from tests.surfaces.process import killed_if_late, running
+from tests.surfaces.serving import serving
 
 
 def diagnose(cli, *arguments, **environment):
@@ -187,6 +188,14 @@ def test_a_port_that_is_taken_is_noted(cli):
         assert report["ok"]
         assert (checks["server"]["status"], "in use" in checks["server"]["found"]) == ("note", True)
         assert cli("serve", "--port", port).returncode == 2
+
+
+async def test_the_port_of_a_running_server_is_no_problem(cli, tmp_path):
+    async with serving(tmp_path / "server") as served:
+        port = str(served.client.base_url.port)
+        _, checks = await asyncio.to_thread(diagnose, cli, SASH_PORT=port)
+    assert checks["server"]["status"] == "ok"
+    assert checks["server"]["found"].startswith(f"Sash runs at 127.0.0.1:{port}; ")
 
 
 def test_doctor_knows_every_loopback_address(cli):

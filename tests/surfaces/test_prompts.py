@@ -3,8 +3,8 @@
 import json
 
 from sash.demo.demo_home import demo_home
-from sash.testing import FakeClock, ScriptedModel, calling
-from tests.surfaces.command_line import chat_once, talk
+from sash.testing import ScriptedModel, calling
+from tests.surfaces.command_line import chat_once
 from tests.surfaces.serving import WAIT_S, problem, serving
 from tests.surfaces.speaking import ERAS, talking
 from tests.tools import tool
@@ -48,31 +48,11 @@ async def test_the_context_has_the_messages_that_would_be_sent_next(tmp_path):
         assert (await served.client.get(path, params={"include": "all"})).status_code == 422
 
 
-async def test_the_context_is_what_would_be_sent_next_after_a_restart_too(tmp_path):
-    for turns in (3, 1):
-        model, home = ScriptedModel(lambda request: "ok"), demo_home(FakeClock())
-        async with serving(tmp_path, model=model, home=home) as served:
-            await served.runtime.home_ready(timeout_s=WAIT_S)
-            started = (await served.client.get("/v1/sessions")).json()["sessions"]
-            session_id = started[0]["id"] if started else await served.start()
-            for n in range(turns):
-                path = f"/v1/sessions/{session_id}/context"
-                shown = (await served.client.get(path, params={"include": "messages"})).json()
-                await served.wait(await served.send(session_id, f"think about number {n}"))
-                sent = model.requests[-1].messages
-                assert (sent[:-1], sent[-1]["role"]) == (shown["messages"], "user")
-
-
 def test_show_has_the_parts_of_the_context_in_a_chat(cli):
     session_id = chat_once(cli)
     shown = json.loads(cli("show", session_id, "--context", "--json").stdout)
     names = [part["name"] for part in shown["context"]["parts"]]
     assert names[:2] == ["system", "tools"] and "house" in names and "window" in names
-    in_chat = talk(cli, "/context", arguments=("--session", session_id)).splitlines()
-    table = [line for line in in_chat if line.endswith(("stays the same", "changes"))]
-    assert [line.split()[0] for line in table] == names
-    as_text = cli("show", session_id, "--context").stdout.splitlines()
-    assert [line for line in as_text if line.endswith(("stays the same", "changes"))] == table
 
 
 def test_show_prints_prompts(cli):

@@ -197,6 +197,6 @@ def test_the_first_command_in_the_demo_house_works(tmp_path):
 def test_an_unknown_variable_is_warned_about_by_the_program(cli):
     done = cli("sessions", SASH_MAX_STEP="4")
     assert done.returncode == 0
-    assert done.stderr.startswith("sash: SASH_MAX_STEP is not a setting: did you mean SASH_MAX_STEPS?\n")
+    assert done.stderr.startswith("warning: SASH_MAX_STEP is not a setting: did you mean SASH_MAX_STEPS?\n")
     shown = cli("doctor", "--json", SASH_MAX_STEP="4")
     assert "did you mean SASH_MAX_STEPS?" in shown.stdout and shown.stderr == ""

@@ -193,7 +193,7 @@ async def test_an_action_asks_for_an_approval(tmp_path):
         await served.runtime.home_ready(timeout_s=WAIT_S)
         said = (await served.client.post("/conversation", json={"text": "Unlock the front door"})).json()
         assert said["extra"]["status"] == "awaiting_approval" and said["response_text"].startswith(
-            "May I use call_service: lock.unlock Front door lock"
+            "May I unlock Front door lock"
         )
         [asked] = said["extra"]["waiting_calls"]
         turn = said["extra"]["continuation_id"]

@@ -4,21 +4,22 @@ import json
 from typing import Any
 
 
-def describe_effect(would: Any) -> str:
-    """Describe the effect of a call: a service with its entities in words, anything else as JSON."""
+def describe_call(tool: str, would: Any) -> str:
+    """Return a call as the end of "The agent wants to …": "unlock Front door lock (lock.front_door, …)".
+
+    A call that is not a service of the home is the name of its tool, with its effect as text or JSON.
+    """
     if not isinstance(would, dict) or "service" not in would:
-        return would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
-    data = json.dumps(would["data"], ensure_ascii=False) if would.get("data") else ""
-    parts = (would["service"], describe_entities(would), data, describe_side_effects(would))
-    return " ".join(filter(None, parts))
+        effect = would if isinstance(would, str) else json.dumps(would, ensure_ascii=False)
+        return f"use {tool}: {effect}" if would else f"use {tool}"
+    domain, _, service = str(would["service"]).partition(".")
+    verb = service.removesuffix(f"_{domain}").replace("_", " ")
+    entities = ", ".join(map(_describe_entity, would.get("entities") or ()))
+    data = ", ".join(f"{name} {value}" for name, value in (would.get("data") or {}).items())
+    return " ".join(filter(None, (verb, entities, data and f"with {data}", _describe_side_effects(would))))
 
 
-def describe_entities(would: dict[str, Any]) -> str:
-    """List the entities that a service call changes, with their current states."""
-    return ", ".join(map(_describe_entity, would.get("entities") or ()))
-
-
-def describe_side_effects(would: dict[str, Any]) -> str:
+def _describe_side_effects(would: dict[str, Any]) -> str:
     """Return a clause about the other entities and services that a service call reaches, or nothing."""
     effects = (*would.get("acts_on", ()), *would.get("calls", ()))
     return f"which acts on {', '.join(effects)}" if effects else ""

@@ -11,7 +11,7 @@ from typing import Any, Literal, Self
 
 from pydantic import ConfigDict
 
-from sash.app.effect_text import describe_effect
+from sash.app.effect_text import describe_call
 from sash.engine.prompt_record import SentPrompt
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
@@ -101,7 +101,7 @@ class WaitingCall:
 
     @classmethod
     def of(cls, call: ApprovalRequested) -> Self:
-        words = f"{call.name}: {describe_effect(call.would)}" if call.would else call.name
+        words = describe_call(call.name, call.would)
         return cls(call.call_id, call.name, call.reason, call.would, words)
 
 

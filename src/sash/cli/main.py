@@ -82,7 +82,7 @@ def options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print a traceback for errors.")] = False,
 ) -> None:
-    """Conversations with an agent that remember exactly."""
+    """Talk to an agent that remembers your conversations word for word."""
     if version:
         typer.echo(f"sash {__version__}")
         raise typer.Exit

@@ -23,13 +23,27 @@ Store = Annotated[
 Config = Annotated[
     Path | None, typer.Option("--config", metavar="FILE", help="The configuration file, a sash.toml.")
 ]
-Owner = Annotated[str, typer.Option("--owner", help="The owner of the sessions.")]
+Owner = Annotated[str, typer.Option("--owner", metavar="NAME", help="The owner of the data.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-SessionId = Annotated[str, typer.Argument(metavar="SESSION", autocompletion=complete_session)]
-TurnId = Annotated[str, typer.Argument(metavar="CONTINUATION", autocompletion=complete_unfinished_turn)]
+SessionId = Annotated[
+    str,
+    typer.Argument(
+        metavar="SESSION",
+        help="The id of the session: `sash sessions` lists them.",
+        autocompletion=complete_session,
+    ),
+]
+TurnId = Annotated[
+    str,
+    typer.Argument(
+        metavar="CONTINUATION",
+        help="The id of the turn: `sash show SESSION` lists unfinished turns.",
+        autocompletion=complete_unfinished_turn,
+    ),
+]
 OptionalSession = Annotated[
     str | None,
-    typer.Option("--session", metavar="ID", help="The session.", autocompletion=complete_session),
+    typer.Option("--session", metavar="ID", help="The id of the session.", autocompletion=complete_session),
 ]
 
 LOCAL_OWNER = "local"
@@ -55,7 +69,7 @@ class CommonOptions:
 
         loaded = load_settings({"data": self.data, "store": self.store, **flags}, file=self.config)
         for warning in loaded.warnings if warn else ():
-            typer.echo(f"sash: {warning}", err=True)
+            typer.echo(f"warning: {warning}", err=True)
         return loaded
 
 

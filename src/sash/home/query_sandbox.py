@@ -68,10 +68,11 @@ class QueryResult:
 def run_query(tables: Mapping[str, Table], sql: str) -> QueryResult:
     """Run one SELECT over the tables. Raise `InvalidInput` with the cause and the remedy if it is refused.
 
-    This blocks while the rows are loaded and for about `MAX_SECONDS` more, so it belongs in a thread.
+    This blocks for up to `MAX_SECONDS`, so it belongs in a thread.
     """
     if len(sql) > MAX_SQL_CHARS:
         raise InvalidInput(f"the SQL is longer than {MAX_SQL_CHARS:,} characters: write a shorter query")
+    guard = _Guard(frozenset(tables))
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.execute("PRAGMA temp_store = MEMORY")
         for name, table in tables.items():
@@ -80,7 +81,6 @@ def run_query(tables: Mapping[str, Table], sql: str) -> QueryResult:
             db.executemany(f"INSERT INTO {name} VALUES ({marks})", table.rows)
         for category, limit in _LIMITS.items():
             db.setlimit(category, limit)
-        guard = _Guard(frozenset(tables))
         guard.watch(db)
         try:
             return _fetch(db, sql)

@@ -16,7 +16,7 @@ def write_reply(turn: ContinuationShown, *, can_answer: bool = True) -> str:
     if turn.error is not None:
         return turn.error.message
     if turn.waiting_calls:
-        questions = " ".join(f"May I use {call.in_words}?" for call in turn.waiting_calls)
+        questions = " ".join(f"May I {call.in_words}?" for call in turn.waiting_calls)
         path = f"/v1/continuations/{turn.continuation_id}/approve"
         return f"{questions} {'Say yes or no.' if can_answer else f'Answer at {path}.'}"
     return turn.notice or f"It was {turn.status}."

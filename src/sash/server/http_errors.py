@@ -132,8 +132,10 @@ def install_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def handle_invalid_request(request: Request, error: RequestValidationError) -> Response:
         errors = error.errors()
-        if any(e["type"] == "json_invalid" for e in errors):
-            return make_problem(400, "invalid_json", "the body is not JSON: " + describe_faults(errors[:1]))
+        for fault in errors:
+            if fault["type"] == "json_invalid":
+                detail = f"the body is not JSON: {fault['ctx']['error']} at character {fault['loc'][-1]}"
+                return make_problem(400, "invalid_json", detail)
         if any(e["loc"] == ("body",) for e in errors) and _has_other_media_type(request):
             return make_problem(
                 415, "unsupported_media_type", "send the body with Content-Type: application/json"

@@ -6,6 +6,11 @@ from typing import Any
 from pydantic.alias_generators import to_snake
 
 MAX_FAULTS = 5
+# Plainer words than those of pydantic, by the type of the fault.
+_PROBLEMS = {
+    "missing": "the field is missing",
+    "unexpected_keyword_argument": "the field is unknown",
+}
 
 
 def describe_faults(faults: Sequence[Any]) -> str:
@@ -15,7 +20,7 @@ def describe_faults(faults: Sequence[Any]) -> str:
 
 def _describe(fault: Any) -> str:
     where = ".".join(str(part) for part in fault["loc"] if part != "body")
-    message = str(fault["msg"])
+    message = _PROBLEMS.get(fault["type"], str(fault["msg"]))
     if fault["type"] == "unexpected_keyword_argument":
         name = str(fault["loc"][-1])
         if (field := to_snake(name)) != name:

@@ -1,6 +1,6 @@
 """Values that check their own fields against their annotations when they are constructed or parsed."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable
 from typing import Any, TypeVar, dataclass_transform
 
 from pydantic import AliasChoices, AliasGenerator, ConfigDict, ValidationError
@@ -22,18 +22,6 @@ def _accept_camel_case(name: str) -> str | AliasChoices:
 
 
 _SPELLINGS = AliasGenerator(validation_alias=_accept_camel_case)
-
-
-def accept_camel_case(names: Collection[str], given: Mapping[str, T]) -> dict[str, T]:
-    """Return `given` with its keys as they are in `names`. A key may have been in camelCase instead.
-
-    Raise `InvalidInput` if both spellings of a name were given.
-    """
-    spellings = {camel: name for name in names if (camel := to_camel(name)) not in names}
-    for camel, name in spellings.items():
-        if camel in given and name in given:
-            raise InvalidInput(f"{name} was sent in both spellings: send one of the two")
-    return {spellings.get(key, key): value for key, value in given.items()}
 
 
 @dataclass_transform(frozen_default=True)

@@ -111,7 +111,9 @@ async def test_the_flow_of_seed_004_with_a_restart(tmp_path, wire, transport, fi
 async def test_tools_are_listed_with_schemas_and_hints(house, era):
     async with talking(house.url, era) as mcp:
         listed = (await mcp.list_tools()).tools
+        [guide] = (await mcp.read_resource("sash://guide")).contents
     names = [one.name for one in listed]
+    assert [name for name in names if f"`{name}`" not in guide.text] == []
     assert names[0] == "ha_agent_list_sessions" and listed[0].annotations.read_only_hint
     assert set(names) == {
         *(f"ha_agent_{verb}" for verb in ("ask", "start_session", "send_message", "await_continuation")),

@@ -10,7 +10,7 @@ from tests.surfaces.serving import serving
 from tests.surfaces.speaking import eras, refused, talking, use
 
 WRONG = [
-    ("ha_agent_send_message", {"session_id": "x"}, "message: Field required"),
+    ("ha_agent_send_message", {"session_id": "x"}, "message: the field is missing"),
     ("ha_agent_send_message", {"session_id": "x", "message": ""}, "message"),
     ("ha_agent_send_message", {"session_id": "x", "message": 5}, "message"),
     ("ha_agent_send_message", {"session_id": "x", "message": "hi", "mesage": "hi"}, "mesage"),

@@ -32,9 +32,10 @@ def ask(
     as_json: Json = False,
     session: OptionalSession = None,
     timeout: Annotated[
-        float, typer.Option(min=0, max=MAX_TIMEOUT_S, help="Seconds to wait for the answer.")
+        float,
+        typer.Option(metavar="SECONDS", min=0, max=MAX_TIMEOUT_S, help="How long to wait for the answer."),
     ] = MAX_TIMEOUT_S,
-    model: Annotated[str | None, typer.Option(help="The model that answers.")] = None,
+    model: Annotated[str | None, typer.Option(metavar="NAME", help="The model that answers.")] = None,
     no_tools: Annotated[bool, typer.Option("--no-tools", help="Answer without tools.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Keep the session, and list it.")] = False,
 ) -> None:
@@ -97,13 +98,22 @@ def _report(turn: "ContinuationResult", home_error: "HomeError | None", *, as_js
     from sash.app.schemas import ContinuationShown
     from sash.cli.exit_codes import EXIT_OK, exit_code
     from sash.cli.terminal.turn_report import report_turn
-    from sash.errors import HomeUnauthorized
 
     code = report_turn(ContinuationShown.of(turn), as_json=as_json)
     sys.stdout.flush()
-    if code == EXIT_OK and isinstance(home_error, HomeUnauthorized):
+    if code == EXIT_OK and home_error is not None and _needed_home(turn, home_error):
         code = exit_code(home_error.code)  # An answer without the configured house is no success.
     return code
+
+
+def _needed_home(turn: "ContinuationResult", error: "HomeError") -> bool:
+    """Return True if the home was needed: a tool failed with its error, or its token is wrong."""
+    from sash.errors import HomeUnauthorized
+    from sash.values.steps import ToolResult
+
+    bodies = [step.body for step in turn.steps]
+    failed = any(isinstance(body, ToolResult) and error.message in body.content for body in bodies)
+    return failed or isinstance(error, HomeUnauthorized)
 
 
 async def _send(service: "AgentService", caller: "Caller", question: _Question) -> "Continuation":

@@ -16,7 +16,9 @@ _SERVICE = re.compile(r"[\w*]+(\.[\w*]+)?", re.ASCII)
 def chat(
     options: CommonOptions,
     session: OptionalSession = None,
-    name: Annotated[str | None, typer.Option(help="Continue the session of this name.  [chat]")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Continue the session of this name, or start it. The default is chat.")
+    ] = None,
     new: Annotated[
         bool, typer.Option("--new", help="Start a new session; --session continues it later.")
     ] = False,

@@ -17,7 +17,9 @@ STDIN = Path("-")
 @with_common_options
 def import_(
     options: CommonOptions,
-    file: Annotated[Path, typer.Argument(help="A file from `sash export`; - is standard input.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="A file from `sash export`; - is standard input.")
+    ],
 ) -> None:
     """Import an exported session and print its id."""
     from sash.app.access import Caller

@@ -8,8 +8,10 @@ from sash.cli.options import CommonOptions, Config, Data, Store
 
 
 def serve(
-    host: Annotated[str | None, typer.Option(help="The address to listen on.  [127.0.0.1]")] = None,
-    port: Annotated[int | None, typer.Option(help="The port to listen on.  [8765]")] = None,
+    host: Annotated[
+        str | None, typer.Option(help="The address to listen on. The default is 127.0.0.1.")
+    ] = None,
+    port: Annotated[int | None, typer.Option(help="The port to listen on. The default is 8765.")] = None,
     data: Data = None,
     store: Store = None,
     config: Config = None,

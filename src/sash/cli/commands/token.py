@@ -20,7 +20,7 @@ app = typer.Typer(name="token", cls=Group, no_args_is_help=True, help="Create, l
 def create(
     scope: Annotated[
         list[str] | None,
-        typer.Option(help="read, converse, act or admin; several with commas.  [read,converse]"),
+        typer.Option(help="read, converse, act or admin; several with commas. The default is read,converse."),
     ] = None,
     name: Annotated[str, typer.Option(help="A name for the token.")] = "",
     expires_days: Annotated[
@@ -56,8 +56,7 @@ def list_tokens(as_json: Json = False, data: Data = None, config: Config = None)
         print_json({"tokens": [_as_json(token) for token in found]})
         return
     if not found:
-        access = "no client can use the server" if tokens.needed else "every local user may use the server"
-        print_text(make_console(stderr=True), f"There are no tokens: {access}.")
+        print_text(make_console(stderr=True), _describe_access(tokens))
         return
     console = make_console()
     columns = (
@@ -83,8 +82,11 @@ def revoke(
     """Revoke a token. The server refuses it from now on."""
     from sash.cli.terminal.console import make_console, print_text
 
-    revoked = _open_tokens(data, config).revoke(token_id)
+    tokens = _open_tokens(data, config)
+    revoked = tokens.revoke(token_id)
     print_text(make_console(), f"Revoked token {revoked.id} of {revoked.owner}.")
+    if not tokens.list():
+        print_text(make_console(stderr=True), _describe_access(tokens))
 
 
 def _open_tokens(data: Any, config: Any) -> "Tokens":
@@ -92,6 +94,13 @@ def _open_tokens(data: Any, config: Any) -> "Tokens":
     from sash.app.assembly import TOKENS_FILE
 
     return Tokens(CommonOptions(data, config=config).load_settings().settings.folder / TOKENS_FILE)
+
+
+def _describe_access(tokens: "Tokens") -> str:
+    """Say which clients may use the server, given that there is no token."""
+    if tokens.needed:
+        return "There are no tokens: no client can use the server. `sash token create` creates one."
+    return "There are no tokens: every local user may use the server."
 
 
 def _as_json(token: "Token") -> dict[str, Any]:

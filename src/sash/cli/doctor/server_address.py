@@ -1,14 +1,19 @@
 """Checks that `sash serve` could start: its address, and the tokens of its clients."""
 
+import json
 import socket
 from datetime import UTC, datetime
 from errno import EADDRINUSE
+from http.client import HTTPConnection, HTTPException
 
 from sash.app.access import Tokens
 from sash.app.assembly import TOKENS_FILE
 from sash.app.settings import Settings, is_loopback
 from sash.cli.doctor.finding import Finding
 from sash.errors import SashError
+
+TIMEOUT_S = 5.0
+MAX_ANSWER_BYTES = 1000
 
 
 def check_server_address(settings: Settings) -> Finding:
@@ -33,14 +38,17 @@ def check_server_address(settings: Settings) -> Finding:
     if stored.needed and not valid:
         found = f"{address}, all tokens have expired or were revoked: no client could get in"
         return Finding("server", "wrong", found, "create one with `sash token create`")
-    access = f"{len(valid)} valid tokens" if valid else "no token: every local user may use the server"
+    count = "1 valid token" if len(valid) == 1 else f"{len(valid)} valid tokens"
+    access = count if valid else "no token: every local user may use the server"
     try:
         _bind_briefly(settings)
     except OSError as problem:
         found = f"{address}, {(problem.strerror or str(problem)).lower()}; {access}"
+        if problem.errno == EADDRINUSE and _is_sash(settings):
+            return Finding("server", "ok", f"Sash runs at {address}; {access}")
         if problem.errno != EADDRINUSE:
             return Finding("server", "wrong", found, "choose another address with --host and --port")
-        advice = "if another program listens there, choose another port with --port or SASH_PORT"
+        advice = "another program listens there: choose another port with --port or SASH_PORT"
         return Finding("server", "note", found, advice)
     return Finding("server", "ok", f"{address}, {access}")
 
@@ -50,6 +58,19 @@ def _is_address(host: str) -> bool:
         return bool(socket.getaddrinfo(host, None))
     except (OSError, UnicodeError):
         return False
+
+
+def _is_sash(settings: Settings) -> bool:
+    """Return True if a Sash server answers at the address of the settings."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.host, settings.host)
+    connection = HTTPConnection(host, settings.port, timeout=TIMEOUT_S)
+    try:
+        connection.request("GET", "/health")
+        return set(json.loads(connection.getresponse().read(MAX_ANSWER_BYTES))) == {"status", "version"}
+    except (OSError, HTTPException, ValueError, TypeError):
+        return False
+    finally:
+        connection.close()
 
 
 def _bind_briefly(settings: Settings) -> None:

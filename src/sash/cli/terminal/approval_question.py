@@ -2,7 +2,6 @@
 
 from rich.console import Console
 
-from sash.app.effect_text import describe_entities, describe_side_effects
 from sash.app.schemas import WaitingCall
 from sash.cli.terminal.console import print_text
 from sash.cli.terminal.line_input import LineInput
@@ -17,11 +16,4 @@ def ask_for_approval(lines: LineInput, console: Console, call: WaitingCall) -> b
 
 def describe_call(call: WaitingCall) -> str:
     """Return a sentence about the effect of a call: "The agent wants to unlock Front door lock …"."""
-    would = call.would
-    if not isinstance(would, dict) or "service" not in would:
-        return f"The agent wants to use {call.in_words}"
-    domain, _, service = str(would["service"]).partition(".")
-    verb = service.removesuffix(f"_{domain}").replace("_", " ")
-    data = ", ".join(f"{name} {value}" for name, value in (would.get("data") or {}).items())
-    words = (verb, describe_entities(would), data and f"with {data}", describe_side_effects(would))
-    return f"The agent wants to {' '.join(filter(None, words))}"
+    return f"The agent wants to {call.in_words}"

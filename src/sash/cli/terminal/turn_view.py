@@ -97,12 +97,15 @@ class TurnView:
                 if content and self._shows_text:
                     self.show_answer(content)
             case ToolCall():
-                arguments = "" if body.arguments == "{}" else body.arguments
-                self._print_dim(pick_symbol(self._console, "→", ">"), f"{body.name} {arguments}")
+                self._print_dim(
+                    pick_symbol(self._console, "→", ">"), f"{body.name} {_in_words(body.arguments)}"
+                )
             case ToolResult():
                 # `show_actions` prints at the end of the turn why an action was not done.
                 if not (self._shows_text and _is_undone(body)):
-                    self._print_dim(pick_symbol(self._console, "←", "<"), f"{body.name} {body.content}")
+                    content = f"{body.name} {_in_words(body.content)}"
+                    shown = _describe_action(body.action) if body.action is not None else content
+                    self._print_dim(pick_symbol(self._console, "←", "<"), shown)
             case Recalled(query=query):
                 self._print_dim(pick_symbol(self._console, "←", "<"), f"recalled: {', '.join(query)}")
             case AnswerSentBack():
@@ -117,16 +120,18 @@ class TurnView:
     def show_actions(self, turn: ContinuationShown) -> None:
         """Print the actions of a turn, and whether their effect was verified.
 
-        For an action that was not done, print the reason, unless the user refused the action.
+        For an action that was not done, print the reason, unless the user refused the action or the answer
+        is the reason.
         """
         refused = {
             step.body.call_id
             for step in turn.steps
             if isinstance(step.body, ApprovalGiven) and not step.body.approved
         }
+        answer = turn.response.final_message if turn.response is not None else ""
         for result, action in find_actions(turn):
             mark, style, words = self._judge(action)
-            if _is_undone(result) and result.call_id not in refused:
+            if _is_undone(result) and result.call_id not in refused and result.content != answer:
                 words = one_line(result.content, MAX_LINE_CHARS)
             line = Text(f"  {mark} ", style=style)
             line.append(_describe_action(action)).append(f"  {words}", style=style)
@@ -189,9 +194,34 @@ def _describe_action(action: Action) -> str:
     arguments = action.arguments
     name = arguments.get("service") or action.name
     changed = [f"{entity}: {_state(value)}" for entity, value in action.after.items()]
-    given = {key: value for key, value in arguments.items() if key != "service" and value}
-    target = ", ".join(changed) or (json.dumps(given, ensure_ascii=False) if given else "")
-    return one_line(f"{name} {target}", MAX_LINE_CHARS)
+    given = {key: value for key, value in arguments.items() if key != "service"}
+    return one_line(f"{name} {', '.join(changed) or _list_values(given)}", MAX_LINE_CHARS)
+
+
+def _in_words(text: str) -> str:
+    """Return a JSON object as "name: value, …", and any other text unchanged."""
+    try:
+        values = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return _list_values(values) if isinstance(values, dict) else text
+
+
+def _list_values(values: dict[str, Any]) -> str:
+    """List the names and values of an object, without the empty ones."""
+    return ", ".join(
+        f"{name}: {_show(value)}" for name, value in values.items() if value not in ({}, [], None)
+    )
+
+
+def _show(value: Any) -> str:
+    """Return a value as text: a list of texts or numbers with commas, of other lists only the length."""
+    if isinstance(value, list):
+        is_plain = not any(isinstance(item, list | dict) for item in value)
+        return ", ".join(map(str, value)) if is_plain else str(len(value))
+    if isinstance(value, dict):
+        return " ".join(f"{name} {'…' if isinstance(v, list | dict) else v}" for name, v in value.items())
+    return str(value)
 
 
 def _state(value: Any) -> str:

@@ -11,7 +11,7 @@ from sash.ports.model import Answer
 from sash.values.citations import MAX_CITATIONS, Citation, EntityCitation, TurnCitation, shorten
 from sash.values.sessions import Session
 
-# If the answer mentions no source, this many of the last ones are cited.
+# If the answer mentions no source, as "Yes" does, this many of the last ones are cited.
 MAX_UNMENTIONED = 3
 
 
@@ -47,11 +47,16 @@ def write_notes(answer: Answer, progress: Progress, session: Session, index: Hom
 
 
 def _choose(read: list[Citation], answer: Answer, progress: Progress) -> list[Citation]:
-    """Return the sources that the answer mentions, or else the last few that were read."""
+    """Return the sources that the answer mentions, or else the last few that were read.
+
+    If many entities were read, as by a search, none of them is a source of an answer that mentions none.
+    """
     latest = {_key(citation): citation for citation in read}
     recalled = find_used(progress.recalled_turns, answer.content)
     found = list(latest.values())
     used = find_used(found, answer.content)
+    if sum(isinstance(citation, EntityCitation) for citation in found) > MAX_UNMENTIONED:
+        found = [citation for citation in found if not isinstance(citation, EntityCitation)]
     return [*recalled, *(used or found[-MAX_UNMENTIONED:])][:MAX_CITATIONS]
 
 

@@ -8,7 +8,6 @@ from sash.app.service import AgentService
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.ports.tools import ToolSpec
 from sash.server.mcp.tool import CallContext, Handler, Tool
-from sash.values.validated import accept_camel_case
 
 
 def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]:
@@ -17,15 +16,14 @@ def make_home_tools(service: AgentService, home_wait_s: float) -> Iterator[Tool]
     A call waits up to `home_wait_s` for a home that is not connected, and is then tried once more.
     """
     for spec in service.runtime.direct_tools:
-        input_schema = _add_session_id(spec)
         yield Tool(
             spec.name,
             spec.name.replace("_", " ").capitalize(),
             spec.description,
             _make_handler(spec.name, home_wait_s),
-            input_schema,
+            _add_session_id(spec),
             spec.output_schema,
-            partial(accept_camel_case, input_schema["properties"]),
+            dict,
             is_read_only=True,
             is_idempotent=True,
         )

@@ -32,6 +32,14 @@ GUIDE = """\
 * A message is answered in the background. If a wait times out, wait again; nothing is lost.
 * `interrupted`: the server was restarted. `ha_agent_resume` continues the turn and repeats nothing.
 * `awaiting_approval`: ask the user about each of `waiting_calls`, then call `ha_agent_approve`.
+* `failed` or `cancelled`: `ha_agent_retry` runs the turn again. `ha_agent_cancel` stops a running turn.
+* `response.citations` says what an answer is based on, `response.follow_ups` what the user may ask next.
+* Find a conversation with `ha_agent_list_sessions`. `ha_agent_get_session` shows its settings, and
+  `ha_agent_update_session` changes them. `ha_agent_list_messages` reads what was said, and
+  `ha_agent_tag_message` decides how long the agent sees a message.
+* `ha_agent_fork_session` copies a conversation. `ha_agent_reset_session` starts it over,
+  `ha_agent_end_session` ends it, and `ha_agent_delete_session` deletes it with its transcript.
+* Facts are known in all sessions of the user: `ha_agent_remember`, `ha_agent_list_facts`, `ha_agent_forget`.
 * To read the house without the agent: `search_index`, `get_states`, `get_history`, `get_logbook`,
   `analyze_history`, `diagnose_entity`, `analyze_errors`. They change nothing.
 * The agent changes nothing in the house unless the session's `policy` allows it: `allow_actuation`, and the

@@ -159,7 +159,7 @@ def _make_questions(turn: ContinuationShown) -> dict[str, Any]:
             )
         }
     return {
-        call.call_id: _make_question(f"The agent wants to use {call.in_words} ({call.reason}). May it?")
+        call.call_id: _make_question(f"The agent wants to {call.in_words}: {call.reason}. May it?")
         for call in turn.waiting_calls
     }
 

@@ -52,10 +52,9 @@ def allow_errors(schema: dict[str, Any] | None) -> dict[str, Any] | None:
     if schema is None or schema.get("type") != "object":
         return None
     text: dict[str, Any] = {"type": "string"}
-    # Errors have fields of their own, such as the missing scope.
-    closing = ("required", "additionalProperties")
     return {
-        **{key: value for key, value in schema.items() if key not in closing},
+        # An error has fields of its own, such as `scope`.
+        **{key: value for key, value in schema.items() if key not in ("required", "additionalProperties")},
         "properties": {"code": text, "message": text, **schema.get("properties", {})},
         "anyOf": [{"required": schema.get("required", [])}, {"required": ["code", "message"]}],
     }

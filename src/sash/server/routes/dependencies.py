@@ -1,18 +1,19 @@
 """Parts that all routes share: the caller, the service, JSON responses and the documented errors."""
 
 from typing import Annotated, Any
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import parse_qsl, urlencode
 
 from fastapi import Depends, Path, Request
 from fastapi.routing import APIRoute
+from pydantic.alias_generators import to_snake
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from sash.app.access import Caller
 from sash.app.service import AgentService
+from sash.errors import InvalidInput
 from sash.server.http_errors import MEDIA_TYPE
 from sash.values.codec import adapter
-from sash.values.validated import accept_camel_case
 
 _ERROR_DESCRIPTIONS = {
     400: "The body is not JSON.",
@@ -49,9 +50,22 @@ class QueryRoute(APIRoute):
         query: bytes = scope["query_string"]
         if query != query.lower():
             known = {field.alias for field in self.dependant.query_params}
-            given = parse_qs(query.decode("latin-1"), keep_blank_values=True)
-            scope["query_string"] = urlencode(accept_camel_case(known, given), doseq=True).encode()
+            scope["query_string"] = _rename_parameters(query, known)
         await super().handle(scope, receive, send)
+
+
+def _rename_parameters(query: bytes, known: set[str]) -> bytes:
+    """Return a query string with the known parameters in snake_case.
+
+    Raise `InvalidInput` if a parameter has both spellings.
+    """
+    given = parse_qsl(query.decode("latin-1"), keep_blank_values=True)
+    sent = {name for name, _ in given}
+    for name in sent:
+        if (known_name := to_snake(name)) != name and known_name in known & sent:
+            raise InvalidInput(f"{known_name} was sent in both spellings: send one of the two")
+    renamed = [(to_snake(name) if to_snake(name) in known else name, value) for name, value in given]
+    return urlencode(renamed).encode()
 
 
 async def _get_caller(request: Request) -> Caller:
