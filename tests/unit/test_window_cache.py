@@ -3,6 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime
 
+from sash.engine import window_cache
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.memory.window import Limits, Window
 from sash.ports.turns import Lease, Turn
@@ -57,7 +58,8 @@ def test_the_oldest_windows_and_those_of_an_owner_are_forgotten():
     assert [windows.session(name) is None for name in "abc"] == [True, False, True]
 
 
-def test_the_windows_together_have_a_maximum_of_characters():
+def test_the_windows_together_have_a_maximum_of_characters(monkeypatch):
+    monkeypatch.setattr(window_cache, "MESSAGE_CHARS", 0)
     windows = WindowCache(max_chars=1000)
 
     def put(name, *texts):

@@ -43,11 +43,11 @@ class FactExtractor:
         notes = await read_owner_notes(self._store, session.owner)
         return [fact.text for fact in (*notes.facts, *session.memory.facts)]
 
-    async def add(self, owner: str, written: str, known: list[str]) -> None:
+    async def add(self, session: Session, written: str, known: list[str]) -> None:
         """Add the facts in a model's answer. Leave out known facts, secrets, and facts without room."""
         for text in choose_facts(written, known):
             try:
-                await self._notes.remember(owner, None, Note(text=text))
+                await self._notes.remember(session.owner, None, Note(text=text), asked_in=session.id)
             except InvalidInput:
                 return  # The owner has the maximum number of facts.
 

@@ -190,7 +190,7 @@ class Maintenance:
             return replace(latest, stats=latest.stats + written.spent)
 
         self._on_session(await change_session(self._store, session.owner, session.id, pay))
-        await extractor.add(session.owner, written.text, known)
+        await extractor.add(session, written.text, known)
 
     async def _write(
         self, session: Session, messages: list[dict[str, Any]], max_tokens: int

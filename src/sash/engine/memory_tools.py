@@ -28,8 +28,7 @@ def memory_tools(
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
         note, session = Note(text=arguments["text"]), context.session
-        await store.get_session(session.owner, session.id)  # An erased owner gets no new notes.
-        fact = await notes.remember(session.owner, None, note)
+        fact = await notes.remember(session.owner, None, note, asked_in=session.id)
         return {"fact": fact.text, "id": fact.id}
 
     async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:

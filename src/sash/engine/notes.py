@@ -49,8 +49,14 @@ class Notes:
     async def read_owner(self, owner: str) -> OwnerNotes:
         return await self._store.owner_notes(owner)
 
-    async def remember(self, owner: str, session_id: str | None, note: Note) -> Fact:
-        """Keep a fact and return it. If a fact with the same text exists, return that one."""
+    async def remember(
+        self, owner: str, session_id: str | None, note: Note, *, asked_in: str | None = None
+    ) -> Fact:
+        """Keep a fact and return it. If a fact with the same text exists, return that one.
+
+        `asked_in` is the session in which the owner stated the fact. Raise `SessionNotFound` if it was
+        deleted.
+        """
         fact = Fact(self._new_id(), redact(note.text), self._clock.now(), scope=_scope(session_id))
 
         def change(memory: Memory) -> Memory:
@@ -59,7 +65,7 @@ class Notes:
             _check_room("facts", memory.facts, session_id)
             return replace(memory, facts=(*memory.facts, fact))
 
-        changed = await self._change(owner, session_id, change)
+        changed = await self._change(owner, session_id, change, asked_in)
         return next(known for known in changed.facts if known.text == fact.text)
 
     async def edit_fact(self, owner: str, session_id: str | None, fact_id: str, note: Note) -> Fact:
@@ -142,10 +148,18 @@ class Notes:
 
         return await change_owner_notes(self._store, owner, change)
 
-    async def _change(self, owner: str, session_id: str | None, change: Callable[[Memory], Memory]) -> Memory:
+    async def _change(
+        self,
+        owner: str,
+        session_id: str | None,
+        change: Callable[[Memory], Memory],
+        asked_in: str | None = None,
+    ) -> Memory:
         """Change the memory of a session or the notes of the owner, and return the result."""
         if session_id is None:
-            return await change_owner_notes(self._store, owner, lambda notes: _as_notes(change(notes)))
+            return await change_owner_notes(
+                self._store, owner, lambda notes: _as_notes(change(notes)), asked_in=asked_in
+            )
 
         def change_memory(session: Session) -> Session:
             memory = change(session.memory)

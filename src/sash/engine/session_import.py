@@ -19,6 +19,7 @@ from sash.engine.notes import MAX_NOTES, clean_preferences
 from sash.engine.redaction import clean_object, redact_json
 from sash.engine.session_export import FORMAT, read_ids, sign_ids
 from sash.engine.turn.progress import Progress
+from sash.engine.window_cache import evict_oldest, is_too_large
 from sash.errors import InvalidExport, SashError
 from sash.memory.tokens import TokenCounter
 from sash.memory.window import Window
@@ -156,7 +157,7 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     for stored in bundle.messages:
         # A message may have a text and attachments of the maximum size.
         check_size(stored.message.size, 2 * REDACTION_FACTOR * rules.max_message_bytes)
-    memory = bundle.session.memory
+    bundle, memory = _limit_window(bundle), bundle.session.memory
     session = replace(
         bundle.session,
         memory=replace(
@@ -176,7 +177,6 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
         messages=tuple(_count_message(m, rules) for m in bundle.messages),
         artifacts=tuple(replace(a, owner=rules.owner) for a in bundle.artifacts),
     )
-    _check_window(cleaned)
     _check_journals(cleaned)
     return cleaned
 
@@ -306,12 +306,28 @@ def _check_memory(session: Session) -> None:
         raise InvalidExport("the digest or the summary is too long")
 
 
-def _check_window(bundle: Bundle) -> None:
+def _limit_window(bundle: Bundle) -> Bundle:
+    """Return a bundle whose window is not too large: its oldest turns are evicted, or all of them.
+
+    Raise `InvalidExport` if the messages of the window do not fit together.
+    """
     messages = tuple(m.message for m in bundle.messages if m.in_window)
+    state = ConversationWindow(bundle.session.id, messages, turn_starts=bundle.turn_starts)
     try:
-        Window.restore(ConversationWindow(bundle.session.id, messages, turn_starts=bundle.turn_starts))
+        window, _ = evict_oldest(Window.restore(state))
     except SashError as error:
         raise InvalidExport(f"its window is invalid: {error.message}") from error
+    if is_too_large(window):  # One turn is. A session that runs keeps it until the next turn.
+        window = Window(window.limits)
+    shown = tuple(window)
+    if len(shown) == len(messages):
+        return bundle
+    return replace(
+        bundle,
+        messages=tuple(replace(m, in_window=m.message.id in window) for m in bundle.messages),
+        turn_starts=tuple(window.find_turn_starts()),
+        evicted_count=bundle.evicted_count + len(messages) - len(shown),
+    )
 
 
 def _check_journals(bundle: Bundle) -> None:

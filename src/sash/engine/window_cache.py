@@ -1,7 +1,7 @@
 """Sessions and their windows, cached in this process so that a turn need not read them again."""
 
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,8 @@ MAX_WINDOWS = 256
 MAX_CACHED_CHARS = 64 << 20
 # A window is read as a whole. Above this size its oldest turns are evicted, even if it has no other limit.
 MAX_WINDOW_CHARS = 8 << 20
+# A message counts as this many characters more, because a short one also takes memory and time.
+MESSAGE_CHARS = 1 << 10
 # Word searches look at this many characters of a message.
 MAX_SEARCHED_CHARS = 32 << 10
 
@@ -80,15 +82,20 @@ class CachedWindow:
             self.char_count -= _count_chars(gone.message)
 
 
+def is_too_large(messages: Iterable[MessageEntry]) -> bool:
+    """Return True if messages have more characters than a window may have."""
+    return sum(map(_count_chars, messages)) > MAX_WINDOW_CHARS
+
+
 def evict_oldest(window: Window) -> tuple[Window, tuple[Eviction, ...]]:
     """Evict the oldest turns, pinned ones too, until a window has half of the maximum size or one turn.
 
     A window that is not too large stays the same.
     """
     messages = tuple(window)
-    size = sum(map(_count_chars, messages))
-    if size <= MAX_WINDOW_CHARS:
+    if not is_too_large(messages):
         return window, ()
+    size = sum(map(_count_chars, messages))
     start = 0
     for place, message in enumerate(messages):
         if message.role == "user":
@@ -118,9 +125,10 @@ def _normalize(message: MessageEntry) -> str:
 
 
 def _count_chars(message: MessageEntry) -> int:
-    """Return the number of characters of a message, with its images."""
+    """Return the number of characters of a message, with its images and tool calls."""
     content = message.content
-    return len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+    size = len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
+    return MESSAGE_CHARS + size + sum(len(str(call)) for call in message.tool_calls)
 
 
 class WindowCache:

@@ -62,14 +62,17 @@ async def change_session(
 
 
 async def change_owner_notes(
-    store: Store, owner: str, change: Callable[[OwnerNotes], OwnerNotes]
+    store: Store, owner: str, change: Callable[[OwnerNotes], OwnerNotes], *, asked_in: str | None = None
 ) -> OwnerNotes:
-    """Read the notes of an owner, change them, save them and return them, as `change_session` does."""
+    """Read the notes of an owner, change them, save them and return them, as `change_session` does.
+
+    With `asked_in`, raise `SessionNotFound` if the session with this id was deleted.
+    """
 
     async def attempt() -> OwnerNotes:
         notes = await store.owner_notes(owner)
         changed = change(notes)
-        return notes if changed is notes else await store.save_owner_notes(changed)
+        return notes if changed is notes else await store.save_owner_notes(changed, asked_in=asked_in)
 
     return await _repeat(attempt, NotesChanged("other callers keep changing your notes: try again"))
 

@@ -191,8 +191,12 @@ class Store(Protocol):
     async def owner_notes(self, owner: str) -> OwnerNotes:
         """Return the notes of an owner. They are empty if nothing was saved."""
 
-    async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
-        """Write changed notes and return them. Raise `NotesChanged` if the caller read an older version."""
+    async def save_owner_notes(self, notes: OwnerNotes, *, asked_in: str | None = None) -> OwnerNotes:
+        """Write changed notes and return them. Raise `NotesChanged` if the caller read an older version.
+
+        With `asked_in`, raise `SessionNotFound` if the owner has no session of this id. So a turn writes no
+        notes after its owner was erased.
+        """
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         """Create a continuation, or return the existing one with the same idempotency key.

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown, PromptList
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
-from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
+from sash.server.routes.event_routes import STREAM, open_stream, wants_stream
 from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
 
 router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS, route_class=QueryRoute)
@@ -27,12 +27,10 @@ async def send_message(
     With `Accept: text/event-stream` the response is the event stream of the turn. It ends with `final`, or
     with the step that asks for an approval.
     """
-    is_stream = wants_stream(request)
-    if is_stream:
-        check_stream(request, caller)
+    if wants_stream(request):
+        with open_stream(request, caller) as stream:
+            return await stream.follow((await service.send_message(caller, session_id, body)).id)
     sent = await service.send_message(caller, session_id, body)
-    if is_stream:
-        return await stream_turn(request, caller, sent.id)
     return make_json_response(Acknowledged(sent.id), 202)
 
 
@@ -109,7 +107,7 @@ async def ask_question(request: Request, service: Service, caller: CurrentCaller
     stream of the turn. It ends with `final`, or with the step that asks for an approval.
     """
     if body.stream or wants_stream(request):
-        check_stream(request, caller)
-        return await stream_turn(request, caller, (await service.put_question(caller, body)).id)
+        with open_stream(request, caller) as stream:
+            return await stream.follow((await service.put_question(caller, body)).id)
     turn = await service.ask(caller, body)
     return make_json_response(ContinuationShown.of(turn, await service.write_notice(caller, turn)))

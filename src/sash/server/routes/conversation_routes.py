@@ -11,7 +11,7 @@ from sash.app.schemas import Object
 from sash.errors import InvalidInput
 from sash.server.conversation_service import ConversationService, UserMessage
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, make_json_response
-from sash.server.routes.event_routes import STREAM, check_stream, stream_turn, wants_stream
+from sash.server.routes.event_routes import STREAM, open_stream, wants_stream
 from sash.values.requests import Tags, Text
 from sash.values.sessions import Flag, Label
 from sash.values.validated import validated
@@ -254,8 +254,9 @@ async def send_to_agent(
         body.text, body.conversation_id or conversation_id, body.language, body.idempotency_key
     )
     if body.stream or wants_stream(request):
-        check_stream(request, caller)
-        begun = await conversations.begin_answer(caller, message)
-        headers = {} if begun.conversation_id is None else {CONVERSATION_HEADER: quote(begun.conversation_id)}
-        return await stream_turn(request, caller, begun.continuation_id, headers)
+        with open_stream(request, caller) as stream:
+            begun = await conversations.begin_answer(caller, message)
+            name = begun.conversation_id
+            headers = {} if name is None else {CONVERSATION_HEADER: quote(name)}
+            return await stream.follow(begun.continuation_id, headers)
     return make_json_response(await conversations.send_to_agent(caller, message))

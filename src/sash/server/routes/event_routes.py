@@ -3,7 +3,8 @@
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import aclosing, contextmanager, suppress
+from contextlib import ExitStack, aclosing, contextmanager, suppress
+from dataclasses import dataclass
 from typing import Annotated, Any
 from weakref import WeakKeyDictionary
 
@@ -59,8 +60,9 @@ class EventStreams:
         # An event is encoded once for all its subscribers.
         self._encoded: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
 
-    def check_room(self, owner: str) -> None:
-        """Raise `TooManySubscribers` if the owner cannot open another stream."""
+    @contextmanager
+    def open(self, owner: str) -> Iterator[None]:
+        """Count a stream while it is open. Raise `TooManySubscribers` at a limit."""
         if self._open_by_owner[owner] >= self._owner_limit:
             raise TooManySubscribers(
                 f"you have {self._owner_limit} event streams open: close some, or raise "
@@ -72,11 +74,6 @@ class EventStreams:
                 f"{self._limit} event streams are open: close some, or raise max_subscribers",
                 limit=self._limit,
             )
-
-    @contextmanager
-    def open(self, owner: str) -> Iterator[None]:
-        """Count a stream while it is open. Raise `TooManySubscribers` at a limit."""
-        self.check_room(owner)
         self._open_by_owner[owner] += 1
         self._metrics.subscribers.inc()
         try:
@@ -110,12 +107,12 @@ class EventStreams:
 
 
 class EventStreamResponse(EventSourceResponse):
-    """An event stream that counts as open until its last byte. `headers` are sent in addition."""
+    """An event stream that leaves its `place` after its last byte. `headers` are sent in addition."""
 
     def __init__(
         self,
         streams: EventStreams,
-        owner: str,
+        place: ExitStack,
         frames: AsyncIterator[bytes],
         headers: dict[str, str] | None = None,
     ) -> None:
@@ -125,13 +122,12 @@ class EventStreamResponse(EventSourceResponse):
             send_timeout=streams.timeouts.event_send_s,
             headers={"X-Accel-Buffering": "no", "Cache-Control": "no-store", **(headers or {})},
         )
-        self._streams = streams
-        self._owner = owner
+        self._place = place
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         # A stream counts among the owner's streams, and takes no place of a running request.
         leave_place()
-        with self._streams.open(self._owner):
+        with self._place:
             await super().__call__(scope, receive, send)
 
 
@@ -157,25 +153,37 @@ def wants_stream(request: Request) -> bool:
     return MEDIA_TYPE in accepted and "application/json" not in accepted
 
 
-def check_stream(request: Request, caller: Caller) -> None:
-    """Raise if the caller may not open a stream now. Call it before the turn starts."""
+@dataclass(frozen=True, slots=True)
+class TurnStream:
+    """An open stream for a turn that the caller starts."""
+
+    request: Request
+    caller: Caller
+    place: ExitStack
+
+    async def follow(self, continuation_id: str, headers: dict[str, str] | None = None) -> Response:
+        """Return the events of one turn as a stream, in the form of `/events/{session_id}`.
+
+        The turn continues if the client disconnects.
+        """
+        streams: EventStreams = self.request.app.state.streams
+        service: AgentService = self.request.app.state.service
+        cursor, events = await service.turn_events(self.caller, continuation_id)
+        frames = streams.encode(events, cursor, self.request.scope["check_token"])
+        return EventStreamResponse(streams, self.place.pop_all(), frames, headers)
+
+
+@contextmanager
+def open_stream(request: Request, caller: Caller) -> Iterator[TurnStream]:
+    """Open a stream before its turn starts, so that a request that is refused has started no turn.
+
+    Raise `TooManySubscribers` at a limit, and `Forbidden` if the caller may not read.
+    """
     caller.need("read")
     streams: EventStreams = request.app.state.streams
-    streams.check_room(caller.owner)
-
-
-async def stream_turn(
-    request: Request, caller: Caller, continuation_id: str, headers: dict[str, str] | None = None
-) -> Response:
-    """Return the events of one turn as a stream, in the form of `/events/{session_id}`.
-
-    The turn continues if the client disconnects.
-    """
-    streams: EventStreams = request.app.state.streams
-    service: AgentService = request.app.state.service
-    cursor, events = await service.turn_events(caller, continuation_id)
-    frames = streams.encode(events, cursor, request.scope["check_token"])
-    return EventStreamResponse(streams, caller.owner, frames, headers)
+    with ExitStack() as place:
+        place.enter_context(streams.open(caller.owner))
+        yield TurnStream(request, caller, place)
 
 
 @router.get(
@@ -201,7 +209,8 @@ async def stream_events(
     """
     cursor = int(last_event_id) if last_event_id else after
     streams: EventStreams = request.app.state.streams
-    streams.check_room(caller.owner)  # A refused request does not read the store.
-    events = await service.events(caller, session_id, cursor)
-    frames = streams.encode(events, cursor, request.scope["check_token"])
-    return EventStreamResponse(streams, caller.owner, frames)
+    with ExitStack() as place:
+        place.enter_context(streams.open(caller.owner))  # A refused request does not read the store.
+        events = await service.events(caller, session_id, cursor)
+        frames = streams.encode(events, cursor, request.scope["check_token"])
+        return EventStreamResponse(streams, place.pop_all(), frames)

@@ -31,7 +31,6 @@ from sash.stores.ledger.ledgers import Ledgers
 from sash.stores.ledger.session_ledger import Ledger
 from sash.stores.lock import FileLock
 from sash.stores.rules import record_errors
-from sash.stores.rules.note_rules import save_owner_notes
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.codec import decode, encode
@@ -127,10 +126,8 @@ class FileLedgers(Ledgers):
     def owner_notes(self, owner: str) -> OwnerNotes:
         return self._owner_files.read(owner)
 
-    def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
-        saved = save_owner_notes(self.owner_notes(notes.owner), notes)
-        self._owner_files.write(saved)
-        return saved
+    def _write_owner_notes(self, notes: OwnerNotes) -> None:
+        self._owner_files.write(notes)
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         with self._change(new.session_id) as ledger:

@@ -156,9 +156,15 @@ class Ledgers:
     def owner_notes(self, owner: str) -> OwnerNotes:
         return self._owner_notes.get(owner) or OwnerNotes(owner)
 
-    def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
-        saved = self._owner_notes[notes.owner] = save_owner_notes(self.owner_notes(notes.owner), notes)
+    def save_owner_notes(self, notes: OwnerNotes, *, asked_in: str | None = None) -> OwnerNotes:
+        if asked_in is not None:
+            self._ledger(notes.owner, asked_in)
+        saved = save_owner_notes(self.owner_notes(notes.owner), notes)
+        self._write_owner_notes(saved)
         return saved
+
+    def _write_owner_notes(self, notes: OwnerNotes) -> None:
+        self._owner_notes[notes.owner] = notes
 
     def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         # A session that is not loaded has no queued turns: `waiting` loads all sessions at the start.

@@ -169,8 +169,13 @@ class SqliteStore:
     async def owner_notes(self, owner: str) -> OwnerNotes:
         return await self._read(partial(owner_rows.get_notes, owner=owner), owner)
 
-    async def save_owner_notes(self, notes: OwnerNotes) -> OwnerNotes:
-        return await self._write(partial(owner_rows.save_notes, notes=notes))
+    async def save_owner_notes(self, notes: OwnerNotes, *, asked_in: str | None = None) -> OwnerNotes:
+        def job(db: sqlite3.Connection) -> OwnerNotes:
+            if asked_in is not None:
+                sessions.find_key(db, notes.owner, asked_in)
+            return owner_rows.save_notes(db, notes)
+
+        return await self._write(job)
 
     async def begin(self, new: Continuation, claim: ClaimRequest, *, enqueue: bool = False) -> BegunTurn:
         return await self._write(lambda db: turns.begin(db, new, claim, enqueue, self._clock.now()))
