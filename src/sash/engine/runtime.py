@@ -29,6 +29,7 @@ from sash.engine.turn_verbs import TurnVerbs
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import Worker
 from sash.errors import InvalidConfig
+from sash.home.home_time_zone import HomeTimeZone
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
 from sash.intents.undo_intents import UndoIntents
@@ -124,15 +125,17 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         check_keywords(type(self).__name__, options, RuntimeOptions.__annotations__)
         self.model = OfflineModel() if model is None else model
         model = complete_model(self.model)
-        clock, zone = options.get("clock") or SystemClock(), options.get("time_zone")
+        clock, home = options.get("clock") or SystemClock(), options.get("home")
+        live_home = None if home is None else LiveHome(home)
+        if live_home is not None and options.get("time_zone") is None:
+            options["time_zone"] = HomeTimeZone(lambda: live_home.time_zone)
+        zone = options.get("time_zone")
         self._home_intents: HomeIntents | None = None
         ids = Ulids()
         self._notes = Notes(store, clock, lambda: ids.new(clock.now()))
         all_tools = [*tools]
         if options.get("memory_tools", True):
             all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone, clock)
-        home = options.get("home")
-        live_home = None if home is None else LiveHome(home)
         if live_home is not None:
             self._home_intents, home_tools = _load_home(live_home, options.get("vocabulary"), clock, zone)
             all_tools += home_tools
