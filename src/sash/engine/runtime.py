@@ -22,6 +22,7 @@ from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.parts import Parts
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
+from sash.engine.redaction import redact
 from sash.engine.rendering import MessageRenderer
 from sash.engine.report_verbs import ReportVerbs
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -309,7 +310,11 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         return swept
 
     async def _warm_up(self) -> None:
-        """Load the grammar of the home's sentences as soon as the home is connected."""
+        """Prepare the model, and load the grammar of the home's sentences when the home is connected."""
+        try:
+            await self._parts.model.open()
+        except Exception as error:
+            _logger.warning("could not prepare the model in advance: %s", redact(str(error)))
         if self._parts.home is None or self._home_intents is None:
             return
         await self._parts.home.wait_until_ready()
