@@ -30,9 +30,9 @@ class SlowHouse:
         self.under_way, self.release = asyncio.Event(), asyncio.Event()
         self._call, self.home.call_service = self.home.call_service, self.call_service
 
-    async def call_service(self, *order):
+    async def call_service(self, *order, **options):
         if self.under_way.is_set():
-            await self._call(*order)
+            await self._call(*order, **options)
             return
         if self.is_quick:
             self.switch()

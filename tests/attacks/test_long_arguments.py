@@ -29,8 +29,7 @@ async def runtime(tmp_path):
 
 
 def make_utterance(text, owner, language="en"):
-    session = Session(owner, owner, NOW, NOW, preferences={"language": language})
-    return Utterance(text, session, frozenset(), ())
+    return Utterance(text, Session(owner, owner, NOW, NOW), frozenset(), (), language=language)
 
 
 async def test_a_direct_call_takes_no_arguments_of_megabytes(runtime):

@@ -130,8 +130,8 @@ async def test_a_house_that_goes_away_during_a_call_leaves_the_outcome_unknown(r
 async def test_a_house_that_goes_away_before_it_is_read_back_is_not_verified(room):
     call = room.home.call_service
 
-    async def and_go(*args):
-        await call(*args)
+    async def and_go(*args, **options):
+        await call(*args, **options)
         room.home.disconnect("gone")
 
     room.home.call_service = and_go
@@ -281,7 +281,7 @@ def test_two_things_are_as_sure_as_the_less_sure(one, other, both):
 
 
 async def test_a_call_that_fails_while_the_house_goes_away_is_not_known(room):
-    async def fail(*order):
+    async def fail(*order, **options):
         room.home.disconnect("gone")
         raise ServiceFailed("the bulb is broken")
 
@@ -337,7 +337,7 @@ async def test_what_still_moves_is_not_there_yet(room, service, state, attribute
     entity_id = "lock.front_door" if service.startswith("lock") else "cover.living_room"
     call = room.home.call_service
 
-    async def moving(*order):
+    async def moving(*order, **options):
         room.home.set_state(entity_id, state, **attributes)
 
     room.home.call_service = moving
@@ -349,7 +349,7 @@ async def test_what_still_moves_is_not_there_yet(room, service, state, attribute
 async def test_a_call_that_fails_for_one_of_several_is_told_as_it_is(room):
     call = room.home.call_service
 
-    async def in_part(service, data, entity_ids):
+    async def in_part(service, data, entity_ids, **options):
         await call(service, data, list(entity_ids)[:1])
         raise ServiceFailed("one bulb is broken")
 

@@ -21,7 +21,7 @@ SELECTORS = {
     "color_temp": {"unit", "min", "max"},
     "number": {"min", "max", "step", "mode", "unit_of_measurement"},
     "object": set(),
-    "select": {"options"},
+    "select": {"options", "multiple"},
     "state": {"attribute", "hide_states"},
     "text": set(),
 }

@@ -291,3 +291,26 @@ async def test_no_tool_tells_of_what_is_not_exposed(demo):
     for entity in hidden:
         assert entity.id not in text
         assert entity.name not in text
+
+
+async def test_a_service_that_only_answers_can_be_asked(demo):
+    forecast = await demo.call_tool(
+        "query_service",
+        {"service": "weather.get_forecasts", "entity_ids": ["weather.home"], "data": {"type": "daily"}},
+    )
+    days = forecast["response"]["weather.home"]["forecast"]
+    assert [day["datetime"][:10] for day in days] == [f"2026-01-{number}" for number in range(16, 21)]
+
+
+async def test_the_items_of_a_list_can_be_asked(demo):
+    [todo] = [e for e in demo.runtime.home.index.entities if e.startswith("todo.")]
+    await demo.home.call_service("todo.add_item", {"item": "milk"}, [todo])
+    asked = await demo.call_tool("query_service", {"service": "todo.get_items", "entity_ids": [todo]})
+    assert {"summary": "milk", "status": "needs_action"} in asked["response"][todo]["items"]
+
+
+@pytest.mark.parametrize("service", ["light.turn_on", "recorder.get_statistics", "weather.nothing"])
+async def test_only_services_that_answer_about_entities_can_be_asked(demo, service):
+    with pytest.raises(InvalidInput, match=f"no service '{service}'"):
+        await demo.call_tool("query_service", {"service": service, "entity_ids": ["light.kitchen_ceiling"]})
+    assert demo.home.calls == []

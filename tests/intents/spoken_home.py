@@ -4,6 +4,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from sash.engine.turn.caller import find_place
 from sash.errors import HomeUnavailable
 from sash.home.index import HomeIndex
 from sash.intents.home_intents import HomeIntents
@@ -12,6 +13,7 @@ from sash.ports.home import Area, Entity, Floor, Layout, State
 from sash.ports.intents import LocalCallResult, Utterance
 from sash.ports.model import Answer
 from sash.testing import FakeClock
+from sash.values.continuations import ContinuationRequest
 from sash.values.sessions import Session
 
 NOW = datetime(2026, 3, 5, 14, 7, tzinfo=UTC)
@@ -155,7 +157,9 @@ class House:
     async def hear(
         self, text: str, *results: LocalCallResult, tools: frozenset[str] = TOOLS
     ) -> Answer | None:
-        return await self.intents.understand(Utterance(text, self.session(), tools, results))
+        session = self.session()
+        area, language = find_place(session, ContinuationRequest(text))
+        return await self.intents.understand(Utterance(text, session, tools, results, area, language))
 
     async def calls(self, text: str) -> list[tuple[str, list[str], dict[str, Any]]] | None:
         """Return the service calls of a sentence; None if it is not understood."""

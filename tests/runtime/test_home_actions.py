@@ -60,14 +60,14 @@ async def test_after_a_crash_the_house_is_asked_what_became_of_a_call(
     store = MemoryStore(clock=clock)
     call, made = home.call_service, []
 
-    async def hanging(*order):
+    async def hanging(*order, **options):
         made.append(order)
         if len(made) == 1:
             if happened:
-                await call(*order)
+                await call(*order, **options)
             under_way.set()
             await asyncio.Event().wait()
-        await call(*order)
+        await call(*order, **options)
 
     home.call_service = hanging
     ask = calling("call_service", service=service, entity_ids=["light.kitchen_ceiling"])

@@ -125,8 +125,8 @@ async def test_an_approved_call_that_was_done_when_the_process_died_is_not_calle
     clock, home, under_way = FakeClock(NOW + timedelta(hours=1)), house(), asyncio.Event()
     store, call = MemoryStore(clock=clock), home.call_service
 
-    async def hanging(*order):
-        await call(*order)
+    async def hanging(*order, **options):
+        await call(*order, **options)
         under_way.set()
         await asyncio.Event().wait()
 

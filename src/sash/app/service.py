@@ -258,7 +258,7 @@ class AgentService:
         if turn.status not in UNDER_WAY:
             return None
         session = await self.runtime.get_session(turn.continuation.session_id, owner=caller.owner)
-        languages = [session.preferences.get("language")]
+        languages = [turn.continuation.request.language, session.preferences.get("language")]
         with suppress(HomeUnavailable):
             languages += [self.runtime.home.index.language] if self.runtime.home else []
         return write_early_answer(turn.status, *languages)

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
 from importlib.resources import files
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from sash.demo.demo_history import PAST_SPAN, DemoHistory
 from sash.demo.home_recorder import DerivedState, RecordedPast
@@ -23,7 +24,7 @@ def demo_home(clock: Clock | None = None, zone: tzinfo = UTC) -> SimulatedHome:
     """Return a new demo home that starts now. `zone` is its time zone."""
     clock = clock or SystemClock()
     data = tomllib.loads(files("sash").joinpath("data/demo_home.toml").read_text("utf-8"))
-    layout = _read_layout(data)
+    layout = _read_layout(data, zone.key if isinstance(zone, ZoneInfo) else None)
     now = clock.now()
     states = [_read_state(entity_id, entity, now) for entity_id, entity in data["entities"].items()]
     first_states = {state.entity_id: state.state for state in states}
@@ -43,7 +44,7 @@ def demo_home(clock: Clock | None = None, zone: tzinfo = UTC) -> SimulatedHome:
     )
 
 
-def _read_layout(data: dict[str, Any]) -> Layout:
+def _read_layout(data: dict[str, Any], time_zone: str | None) -> Layout:
     devices = tuple(
         Device(key, entry["name"], entry["area"], entry["manufacturer"], entry["model"], entry.get("via"))
         for key, entry in data["devices"].items()
@@ -75,6 +76,7 @@ def _read_layout(data: dict[str, Any]) -> Layout:
         data["labels"],
         dependents,
         data["language"],
+        time_zone,
     )
 
 

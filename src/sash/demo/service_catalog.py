@@ -224,12 +224,41 @@ _COMMON_SERVICES: tuple[Service, ...] = (
 )
 
 
+_QUERY_SERVICES: tuple[tuple[str, str, dict[str, ServiceField]], ...] = (
+    (
+        "weather.get_forecasts",
+        "Retrieves the forecast from selected weather services.",
+        {
+            "type": ServiceField(
+                "The scope of the weather forecast.",
+                required=True,
+                selector={"select": {"options": ["daily", "hourly", "twice_daily"]}},
+            )
+        },
+    ),
+    (
+        "todo.get_items",
+        "Gets items on a to-do list.",
+        {
+            "status": ServiceField(
+                "Only return to-do items with the specified statuses.",
+                selector={"select": {"options": ["needs_action", "completed"], "multiple": True}},
+            )
+        },
+    ),
+)
+
+
 def list_services(domains: Iterable[str]) -> dict[str, Service]:
     """Return the services, by name, of a home with entities of these domains."""
     available = _COMMON_DOMAINS.union(domains)
     services = [
         *_COMMON_SERVICES,
         *(Service(name, text, fields, _build_target(name)) for name, text, fields in _ENTITY_SERVICES),
+        *(
+            Service(name, text, fields, _build_target(name), response="only")
+            for name, text, fields in _QUERY_SERVICES
+        ),
     ]
     return {service.name: service for service in services if service.domain in available}
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from sash.demo.home_recorder import Change, DerivedState, HomeRecorder, RecordedPast
 from sash.demo.hourly_statistics import HOUR, compute_statistics
+from sash.demo.service_answers import list_items, make_forecast
 from sash.demo.service_catalog import list_services
 from sash.demo.service_effects import EFFECTS, ServiceEffect, check_data, filter_attributes
 from sash.errors import HomeUnavailable, ServiceFailed
@@ -34,6 +35,7 @@ from sash.ports.home import (
     StateChanged,
 )
 from sash.values.clock import Clock, SystemClock
+from sash.values.continuations import TurnCaller
 
 # Seconds between two checks for changes of the history.
 UPDATE_INTERVAL_S = 30.0
@@ -46,6 +48,7 @@ class SimulatedCall:
     service: str
     data: dict[str, Any] = field(default_factory=dict)
     entity_ids: tuple[str, ...] = ()
+    caller: TurnCaller | None = None
 
 
 class SimulatedHome:
@@ -159,14 +162,21 @@ class SimulatedHome:
         return dict(self._services)
 
     async def call_service(
-        self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()
-    ) -> None:
+        self,
+        service: str,
+        data: dict[str, Any],
+        entity_ids: Collection[str] = (),
+        *,
+        caller: TurnCaller | None = None,
+        return_response: bool = False,
+    ) -> dict[str, Any] | None:
         self._require_connection()
         named = data.get("entity_id", ())
         targets = (*entity_ids, *([named] if isinstance(named, str) else named))
-        action = SimulatedCall(service, {k: v for k, v in data.items() if k != "entity_id"}, targets)
+        action = SimulatedCall(service, {k: v for k, v in data.items() if k != "entity_id"}, targets, caller)
         self.calls.append(action)
-        self._execute(action, f"action {service}")
+        response = self._execute(action, f"action {service}")
+        return (response or {}) if return_response else None
 
     async def get_history(
         self, entity_ids: Collection[str], start: datetime, end: datetime
@@ -316,7 +326,7 @@ class SimulatedHome:
         elif not self._recorder.is_overridden(entity_id):
             self._set(entity_id, derived.compute(states, before), {}, at)
 
-    def _execute(self, action: SimulatedCall, cause: str) -> None:
+    def _execute(self, action: SimulatedCall, cause: str) -> dict[str, Any] | None:
         service = self._services.get(action.service)
         if service is None:
             raise ServiceFailed(f"Action {action.service} not found.")
@@ -326,8 +336,16 @@ class SimulatedHome:
             raise self._failing[action.service].pop(0)
         if self._ignored[action.service]:
             self._ignored[action.service] -= 1
-            return
+            return None
+        if service.response == "only":
+            return {target: self._answer(action, target) for target in targets}
         self._perform(action, targets, cause)
+        return None
+
+    def _answer(self, action: SimulatedCall, entity_id: str) -> dict[str, Any]:
+        if action.service == "todo.get_items":
+            return list_items(self.items.get(entity_id, {}), action.data.get("status", ()))
+        return make_forecast(self._states[entity_id], action.data["type"], self._clock.now())
 
     def _perform(self, action: SimulatedCall, targets: list[str], cause: str) -> None:
         match action.service.split("."):

@@ -22,6 +22,7 @@ from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.parts import Parts
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
+from sash.engine.redaction import redact
 from sash.engine.rendering import MessageRenderer
 from sash.engine.report_verbs import ReportVerbs
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -29,6 +30,7 @@ from sash.engine.turn_verbs import TurnVerbs
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import Worker
 from sash.errors import InvalidConfig
+from sash.home.home_time_zone import HomeTimeZone
 from sash.home.live_home import LiveHome
 from sash.intents.memory_intents import MemoryIntents
 from sash.intents.undo_intents import UndoIntents
@@ -124,7 +126,11 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         check_keywords(type(self).__name__, options, RuntimeOptions.__annotations__)
         self.model = OfflineModel() if model is None else model
         model = complete_model(self.model)
-        clock, zone = options.get("clock") or SystemClock(), options.get("time_zone")
+        clock, home = options.get("clock") or SystemClock(), options.get("home")
+        live_home = None if home is None else LiveHome(home)
+        if live_home is not None and options.get("time_zone") is None:
+            options["time_zone"] = HomeTimeZone(lambda: live_home.time_zone)
+        zone = options.get("time_zone")
         self._home_intents: HomeIntents | None = None
         ids = Ulids()
         windows = WindowCache()
@@ -132,8 +138,6 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         all_tools = [*tools]
         if options.get("memory_tools", True):
             all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone, clock)
-        home = options.get("home")
-        live_home = None if home is None else LiveHome(home)
         if live_home is not None:
             self._home_intents, home_tools = _load_home(live_home, options.get("vocabulary"), clock, zone)
             all_tools += home_tools
@@ -317,7 +321,11 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         return swept
 
     async def _warm_up(self) -> None:
-        """Load the grammar of the home's sentences as soon as the home is connected."""
+        """Prepare the model, and load the grammar of the home's sentences when the home is connected."""
+        try:
+            await self._parts.model.open()
+        except Exception as error:
+            _logger.warning("could not prepare the model in advance: %s", redact(str(error)))
         if self._parts.home is None or self._home_intents is None:
             return
         await self._parts.home.wait_until_ready()

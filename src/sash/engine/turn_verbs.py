@@ -31,7 +31,7 @@ from sash.errors import (
 )
 from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
-from sash.values.continuations import FINAL, Continuation, ContinuationRequest
+from sash.values.continuations import FINAL, Continuation, ContinuationRequest, TurnCaller
 from sash.values.events import Event, FinalEvent, StepEvent, SweptEvent
 from sash.values.media import check_media
 from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
@@ -63,6 +63,9 @@ class TurnVerbs(SessionVerbs):
         attachments: Sequence[dict[str, Any]] | None = (),
         metadata: dict[str, Any] | None = None,
         tags: Sequence[str] = (),
+        area: str | None = None,
+        language: str | None = None,
+        caller: TurnCaller | None = None,
         busy: BusyPolicy = "reject",
     ) -> Continuation:
         """Start a turn; `SendMessage` describes the fields. The turn is in the store when this returns."""
@@ -78,6 +81,9 @@ class TurnVerbs(SessionVerbs):
             attachments=parts,
             metadata=metadata,
             tags=tuple(tags),
+            area=area,
+            language=language,
+            caller=caller,
             busy=busy,
         )
         return await self.send(session_id, sent, owner=owner)
@@ -110,6 +116,9 @@ class TurnVerbs(SessionVerbs):
             attachments=tuple(map(redact_attachment, sent.attachments)),
             metadata=clean_object(sent.metadata or {}),
             tags=tuple(clean_label("tag", tag) for tag in sent.tags),
+            area=None if sent.area is None else clean_label("area", sent.area),
+            language=None if sent.language is None else clean_label("language", sent.language),
+            caller=sent.caller,
         )
 
     async def _begin(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sash.errors import HomeError, HomeUnavailable, OutcomeUnknown, ServiceFailed
+from sash.errors import HomeError, HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
 from sash.home.expected_effects import ExpectedEffect, find_expected_effect, is_repeatable
 from sash.home.live_home import LiveHome
 from sash.home.restore import SavedState
@@ -33,13 +33,14 @@ class CallOutcome:
     """The states before and after a service call, and whether the effect was verified.
 
     `verified` is None if the effect cannot be observed. `error` is the home's message if the call failed
-    after it had changed something.
+    after it had changed something. `response` is the data that the service returned.
     """
 
     before: StatesById
     after: StatesById
     verified: bool | None
     error: str = ""
+    response: dict[str, Any] | None = None
 
     def merge(self, later: "CallOutcome") -> "CallOutcome":
         """Combine with the outcome of a later call. The less certain verification wins."""
@@ -133,7 +134,13 @@ class HomeActions:
         if context is not None:
             context.on_cut_off(lambda: self._observe(before, effects))
         try:
-            await self.live_home.home.call_service(call.service, call.data, call.entity_ids)
+            response = await self.live_home.home.call_service(
+                call.service,
+                call.data,
+                call.entity_ids,
+                caller=context.caller if context else None,
+                return_response=call.response == "optional",
+            )
         except HomeUnavailable as error:
             raise OutcomeUnknown(f"it is unknown whether {call.service} was done: {error.message}") from error
         except ServiceFailed as error:
@@ -141,8 +148,8 @@ class HomeActions:
         try:
             after = await self._read_back(call, effects, before)
         except HomeError:
-            return CallOutcome(before, {}, None)
-        return CallOutcome(before, after, _verify(effects, before, after))
+            return CallOutcome(before, {}, None, response=response)
+        return CallOutcome(before, after, _verify(effects, before, after), response=response)
 
     def _observe(self, before: StatesById, effects: dict[str, ExpectedEffect]) -> ActionOutcome:
         """Return the states before a call that was cut off, and those after it if they show its effect."""
@@ -183,7 +190,10 @@ class HomeActions:
         return dict(zip(wanted, states, strict=True))
 
     def _parse(self, arguments: dict[str, Any]) -> ServiceCall:
-        return parse_service_call(arguments, self.live_home.index, self.live_home.services)
+        call = parse_service_call(arguments, self.live_home.index, self.live_home.services)
+        if call.response == "only":
+            raise InvalidInput(f"{call.service} changes nothing and only answers: use query_service for it")
+        return call
 
     async def _check_failed_call(
         self, call: ServiceCall, before: StatesById, error: ServiceFailed
@@ -216,6 +226,8 @@ def _build_result(call: ServiceCall, outcome: CallOutcome) -> dict[str, Any]:
         "entities": outcome.describe_entities(call.entities),
         "verified": outcome.verified,
     }
+    if outcome.response:
+        result["response"] = outcome.response
     if len(call.entities) > MAX_SHOWN:
         result["more"] = len(call.entities) - MAX_SHOWN
     if outcome.error:

@@ -32,6 +32,7 @@ from sash.home.json_schema import (
 )
 from sash.home.live_home import LiveHome
 from sash.home.query_sandbox import MAX_SQL_CHARS
+from sash.home.service_call import parse_service_call
 from sash.ports.home import Entity
 from sash.ports.tools import ToolContext
 from sash.values.clock import Clock
@@ -374,6 +375,31 @@ class HomeQueries:
         context.progress("Reading the house's log")
         timeframe, severity = arguments.get("timeframe", "24h"), arguments.get("severity", "warning")
         return await analyze_incidents(self._live_home, timeframe, severity, self._clock.now(), self._zone)
+
+    @_query_tool(
+        "Ask a service that only answers and changes nothing: weather.get_forecasts, calendar.get_events, "
+        "todo.get_items and others.",
+        arguments_of(
+            ("service", "entity_ids"),
+            service={"type": "string", "description": "weather.get_forecasts, calendar.get_events, …"},
+            entity_ids=entity_ids(MAX_HISTORIES),
+            data={"type": "object", "description": 'Arguments of the service: {"type": "daily"}.'},
+        ),
+        object_of(service=TEXT, response={"type": "object"}),
+    )
+    async def query_service(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+        """Call a service that only returns data about exposed entities."""
+        # A service without a target, such as recorder.get_statistics, could read entities that are hidden.
+        services = {
+            name: service
+            for name, service in self._live_home.services.items()
+            if service.response == "only" and service.target is not None
+        }
+        call = parse_service_call(arguments, self._live_home.index, services)
+        response = await self._live_home.home.call_service(
+            call.service, call.data, call.entity_ids, caller=context.caller, return_response=True
+        )
+        return {"service": call.service, "response": response or {}}
 
     def _describe_with_attributes(self, index: HomeIndex, entity: Entity) -> dict[str, Any]:
         description = _describe_entity(index, entity)

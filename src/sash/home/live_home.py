@@ -4,6 +4,8 @@ import asyncio
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import tzinfo
+from zoneinfo import ZoneInfo
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
 from sash.home.index import HomeIndex
@@ -42,6 +44,7 @@ class LiveHome:
         self._is_outdated = False
         self._ready = asyncio.Event()
         self._watchers: set[StateWatcher] = set()
+        self._time_zone: tzinfo | None = None
         self._unsubscribe: Callable[[], None] = lambda: None
 
     async def open(self) -> None:
@@ -66,6 +69,11 @@ class LiveHome:
     def services(self) -> dict[str, Service]:
         """The services of the home by name. Empty before the first connection."""
         return self._services
+
+    @property
+    def time_zone(self) -> tzinfo | None:
+        """The time zone of the home. None before the first connection, or if the zone is unknown here."""
+        return self._time_zone
 
     async def wait_until_ready(self) -> HomeIndex:
         """Wait until there is an index, without a time limit, and return it."""
@@ -146,7 +154,17 @@ class LiveHome:
             self.home.get_layout(), self.home.get_states(), self.home.get_services()
         )
         index = await asyncio.to_thread(HomeIndex, layout, states)
+        self._time_zone = await asyncio.to_thread(_load_zone, layout.time_zone)
         for event in self._changes_while_reading:
             index.apply(event.entity_id, event.state)
         self._index, self._services, self._changes_while_reading = index, services, None
         self._ready.set()
+
+
+def _load_zone(name: str | None) -> tzinfo | None:
+    """Return a time zone. Return None if the name is missing, or unknown on this machine."""
+    try:
+        return ZoneInfo(name) if name else None
+    except (KeyError, ValueError, OSError):
+        _logger.warning("the time zone %.80s of the home is unknown here", name)
+        return None

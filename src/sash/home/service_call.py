@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal
 
 from sash.errors import InvalidInput
 from sash.home.index import HomeIndex
@@ -46,7 +46,8 @@ class ServiceCall:
     """A service with its target entities and its arguments.
 
     `data_entities` are the entities that the arguments name. `member_ids` are the entities inside the groups,
-    scenes and scripts of the call, and `member_services` the services that those call.
+    scenes and scripts of the call, and `member_services` the services that those call. `response` says
+    whether the service returns data.
     """
 
     service: str
@@ -55,6 +56,7 @@ class ServiceCall:
     data_entities: tuple[Entity, ...] = ()
     member_ids: frozenset[str] = frozenset()
     member_services: frozenset[str] = frozenset()
+    response: Literal["none", "optional", "only"] = "none"
 
     @property
     def entity_ids(self) -> tuple[str, ...]:
@@ -111,7 +113,7 @@ def parse_service_call(
     contents = [index.list_contents(entity.id) for entity in acting]
     member_ids = frozenset[str]().union(*(ids for ids, _ in contents))
     member_services = frozenset[str]().union(*(called for _, called in contents))
-    return ServiceCall(name, entities, data, data_entities, member_ids, member_services)
+    return ServiceCall(name, entities, data, data_entities, member_ids, member_services, service.response)
 
 
 def _describe(items: Mapping[str, Service | ServiceField]) -> str:

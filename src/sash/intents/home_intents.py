@@ -94,8 +94,7 @@ class HomeIntents:
             index = self._source.index
         except HomeUnavailable:
             return None
-        wanted = utterance.session.preferences.get("language")
-        preferred = find_language(wanted) if isinstance(wanted, str) else None
+        preferred = find_language(utterance.language) if utterance.language else None
         of_home = find_language(index.language)
         language, owner = preferred or of_home, utterance.session.owner
         if language is None:
@@ -104,7 +103,7 @@ class HomeIntents:
         if writer is None:
             return None
         names = await self.load_names(index)
-        speaker_area = names.find_area(utterance.session.area)
+        speaker_area = names.find_area(utterance.area)
         text = self._vocabulary.rewrite(utterance.text, language)
         found = await self._interpret(owner, writer.grammar, text, names, speaker_area)
         best = [interpretation for interpretation in found if interpretation.rank == found[0].rank]

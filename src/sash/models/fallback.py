@@ -52,6 +52,10 @@ class FallbackModel(Model):
         async for delta in last.stream(request):
             yield delta
 
+    async def open(self) -> None:
+        for model in self._models:
+            await model.open()
+
     async def close(self) -> None:
         for model in self._models:
             await model.close()

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from sash.values.continuations import TurnCaller
+
 UNAVAILABLE = "unavailable"
 UNKNOWN = "unknown"
 NO_STATE = frozenset({UNAVAILABLE, UNKNOWN})
@@ -122,6 +124,7 @@ class Layout:
     """The registries of a home. Every entity that has a state also has an `Entity` here.
 
     `labels` maps label ids to names. `language` is the language of the home, such as "en" or "de".
+    `time_zone` is its time zone, such as "Europe/Berlin", or None if unknown.
     """
 
     name: str
@@ -132,6 +135,7 @@ class Layout:
     labels: dict[str, str] = field(default_factory=dict)
     dependents: tuple[Dependent, ...] = ()
     language: str = "en"
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +149,17 @@ class ServiceField:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """A service such as `light.turn_on`. `target` describes the entities that it accepts, or is None."""
+    """A service such as `light.turn_on`. `target` describes the entities that it accepts, or is None.
+
+    `response` says whether it returns data. A service with the response `only` changes nothing, for example
+    `weather.get_forecasts`.
+    """
 
     name: str
     description: str = ""
     fields: dict[str, ServiceField] = field(default_factory=dict)
     target: dict[str, Any] | None = None
+    response: Literal["none", "optional", "only"] = "none"
 
     @property
     def domain(self) -> str:
@@ -275,11 +284,18 @@ class Home(Protocol):
         """Return the services by name."""
 
     async def call_service(
-        self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()
-    ) -> None:
-        """Call a service and wait until it has finished.
+        self,
+        service: str,
+        data: dict[str, Any],
+        entity_ids: Collection[str] = (),
+        *,
+        caller: TurnCaller | None = None,
+        return_response: bool = False,
+    ) -> dict[str, Any] | None:
+        """Call a service and wait until it has finished. Return its response if it is asked for.
 
-        Raises `ServiceFailed` with the home's own message, or `HomeUnavailable`.
+        `caller` is who asked for the call. A home that records it shows it in its logbook. Raises
+        `ServiceFailed` with the home's own message, or `HomeUnavailable`.
         """
 
     async def get_history(

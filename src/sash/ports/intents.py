@@ -28,12 +28,17 @@ class LocalCallResult:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """A sentence of the user, the names of the allowed tools, and the results of the calls made for it."""
+    """A sentence of the user, the names of the allowed tools, and the results of the calls made for it.
+
+    `area` is where the user is, and `language` what the user speaks; None is unknown.
+    """
 
     text: str
     session: Session
     tools: frozenset[str]
     results: tuple[LocalCallResult, ...] = ()
+    area: str | None = None
+    language: str | None = None
 
 
 class Intents(Protocol):

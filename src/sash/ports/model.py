@@ -131,6 +131,10 @@ class Model(Protocol):
         """Answer a request as a stream of deltas. Raise a `ModelError` if that fails."""
         ...
 
+    async def open(self) -> None:
+        """Prepare the first request, so that it is faster. The default does nothing."""
+        return
+
     async def close(self) -> None:
         """Close connections. A later request may open them again. The default does nothing."""
         return
@@ -160,6 +164,10 @@ class _StreamOnly(Model):
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         deltas: AsyncIterator[Delta] = self._model.stream(request)
         return deltas
+
+    async def open(self) -> None:
+        if open_model := getattr(self._model, "open", None):
+            await open_model()
 
     async def close(self) -> None:
         if close := getattr(self._model, "close", None):

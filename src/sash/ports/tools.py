@@ -11,7 +11,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import fastjsonschema
 
 from sash.errors import InvalidInput, InvalidText, SashError
-from sash.values.continuations import Action, ArtifactRef
+from sash.values.continuations import Action, ArtifactRef, TurnCaller
 from sash.values.sessions import Session
 from sash.values.validation import check_amount, check_label, check_text
 
@@ -31,6 +31,7 @@ class ToolContext:
     session's actions, newest first, each with the key of its call. `under_way_since` is when the call was
     planned, if a process died during it. `on_cut_off` takes a function that returns what is known about an
     action so far. It is called if the action is cut off, for example by a cancel, and must not block.
+    `caller` is who asked, if known.
     """
 
     session: Session
@@ -41,6 +42,7 @@ class ToolContext:
     past_actions: Callable[[], AsyncIterator[tuple[str, Action]]]
     under_way_since: datetime | None = None
     on_cut_off: Callable[[Callable[[], "ActionOutcome"]], None] = lambda observe: None
+    caller: TurnCaller | None = None
 
     @property
     def key(self) -> str:

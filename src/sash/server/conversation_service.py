@@ -80,7 +80,12 @@ class UserMessage:
     idempotency_key: str | None = None
 
     def to_request(self) -> SendMessage:
-        return SendMessage(message=self.text, busy="enqueue", idempotency_key=self.idempotency_key)
+        return SendMessage(
+            message=self.text,
+            language=self.language,
+            busy="enqueue",
+            idempotency_key=self.idempotency_key,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,12 +302,10 @@ class ConversationService:
         return await self._service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
 
     async def _send_message(self, caller: Caller, conversation_id: str, message: UserMessage) -> Continuation:
-        sent, language = message.to_request(), message.language
+        sent = message.to_request()
 
         async def send() -> Continuation:
             session = await self.open_session(caller, conversation_id)
-            if language is not None and session.preferences.get("language") != language:
-                await self._service.set_preferences(caller, session.id, {"language": language})
             return await self._service.send_message(caller, session.id, sent)
 
         return await self._retry(conversation_id, send)

@@ -38,8 +38,21 @@ class ArtifactRef:
 
 
 @dataclass(frozen=True, slots=True)
+class TurnCaller:
+    """Who spoke a message: a user of the home, by a device such as a satellite.
+
+    `certainty` says how the user is known: signed in, named later ("that was Anna"), or not at all.
+    """
+
+    user_id: Label | None = None
+    user_name: Label | None = None
+    device_id: Label | None = None
+    certainty: Literal["signed_in", "named", "unknown"] = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
 class ContinuationRequest:
-    """A message and the limits of its turn. None means the session's own budget or model.
+    """A message and the limits of its turn. None means the session's own budget, model, area or language.
 
     `attachments` are images and audio in OpenAI's content-part form. `metadata` is stored with the turn and
     never shown to a model. `tags` are the user's own tags of the message.
@@ -55,6 +68,9 @@ class ContinuationRequest:
     attachments: tuple[dict[str, Any], ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
+    area: Label | None = None
+    language: Label | None = None
+    caller: TurnCaller | None = None
 
     @property
     def content(self) -> str | tuple[dict[str, Any], ...]:

@@ -20,6 +20,7 @@ from pydantic.json_schema import JsonSchemaValue
 
 from sash.errors import InvalidInput
 from sash.values.codec import adapter
+from sash.values.continuations import TurnCaller
 from sash.values.messages import refuse_reserved
 from sash.values.sessions import (
     Budgets,
@@ -189,7 +190,8 @@ class SendMessage:
 
     `model` answers only this turn. `attachments` are images and audio as OpenAI's content parts. `metadata`
     is stored with the turn and never shown to a model. `tags` mark the message: `pinned` and `important` keep
-    it longer in the window, `ephemeral` less long.
+    it longer in the window, `ephemeral` less long. `area`, `language` and `caller` belong to this turn only,
+    because a session may have many microphones and speakers.
     """
 
     message: Message
@@ -203,6 +205,9 @@ class SendMessage:
     attachments: tuple[Attachment, ...] = ()
     metadata: JsonObject | None = None
     tags: Tags = ()
+    area: Label | None = None
+    language: Label | None = None
+    caller: TurnCaller | None = None
     busy: BusyPolicy = "reject"
 
 

@@ -17,6 +17,7 @@ from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import asks_for_text, claim, is_question
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact, redact_json
+from sash.engine.turn.caller import find_place
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
@@ -192,7 +193,8 @@ class Loop:
         messages = self._progress.transcript() if self._progress.tool_calls else ()
         results = tuple(LocalCallResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
         tools = self._parts.tools.names if self._request.allow_tools else frozenset()
-        utterance = Utterance(self._request.message, self._session, tools, results)
+        area, language = find_place(self._session, self._request)
+        utterance = Utterance(self._request.message, self._session, tools, results, area, language)
         for intents in self._parts.intents:
             try:
                 if answer := await run_foreign(intents.understand(utterance)):

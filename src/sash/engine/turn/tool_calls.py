@@ -203,6 +203,7 @@ class ToolCalls:
             self._journal.past_actions,
             call.planned_at if call.is_suspect else None,
             on_cut_off,
+            self._continuation.request.caller,
         )
 
     async def _judge(self, checked: "_CheckedCall") -> Verdict:

@@ -7,6 +7,7 @@ from sash.engine.context import Context, hints_text
 from sash.engine.notes import read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.recall import RecalledTurn, find_missing, recall_rare, render
+from sash.engine.turn.caller import describe_caller
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.window_cache import CachedWindow
@@ -66,6 +67,7 @@ class TurnContext:
             ("home", self._describe_home()),
             ("pinned", parts.describe_pinned(session, notes)),
             ("time", self._describe_delay()),
+            ("caller", describe_caller(session, request)),
             ("hints", hints_text(request.planner_hints)),
         ]
         last_k = None

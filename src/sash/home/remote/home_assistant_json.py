@@ -129,6 +129,7 @@ def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
         labels={label["label_id"]: label["name"] for label in raw.labels},
         dependents=tuple(find_dependents(entities, states, raw.configs, lookup)),
         language=str(raw.config.get("language") or "en"),
+        time_zone=raw.config.get("time_zone") or None,
     )
 
 
@@ -224,8 +225,15 @@ def read_services(raw: Json, translations: dict[str, str]) -> dict[str, Service]
                 description=_describe(item, key, translations),
                 fields=dict(_read_fields(item.get("fields") or {}, key, translations)),
                 target=item.get("target"),
+                response=_read_response(item.get("response")),
             )
     return services
+
+
+def _read_response(raw: Json | None) -> Literal["none", "optional", "only"]:
+    if raw is None:
+        return "none"
+    return "optional" if raw.get("optional") else "only"
 
 
 def _read_fields(raw: Json, key: str, translations: dict[str, str]) -> Iterator[tuple[str, ServiceField]]:

@@ -35,6 +35,7 @@ from sash.ports.home import (
     Service,
     State,
 )
+from sash.values.continuations import TurnCaller
 
 # The errors for requests whose integration is missing in Home Assistant.
 _MISSING_INTEGRATIONS = {
@@ -114,25 +115,34 @@ class RemoteHome:
             return read_services(raw, translations.get("resources") or {})
 
     async def call_service(
-        self, service: str, data: dict[str, Any], entity_ids: Collection[str] = ()
-    ) -> None:
+        self,
+        service: str,
+        data: dict[str, Any],
+        entity_ids: Collection[str] = (),
+        *,
+        caller: TurnCaller | None = None,  # Home Assistant records the user of the token.
+        return_response: bool = False,
+    ) -> dict[str, Any] | None:
         socket = self._connection.socket
         domain, _, verb = service.partition(".")
-        target = {"target": {"entity_id": list(entity_ids)}} if entity_ids else {}
+        fields: dict[str, Any] = {"target": {"entity_id": list(entity_ids)}} if entity_ids else {}
+        if return_response:
+            fields["return_response"] = True
         try:
-            await socket.request(
+            answer = await socket.request(
                 "call_service",
                 timeout_s=self._timing.long_response_s,
                 domain=domain,
                 service=verb,
                 service_data=data,
-                **target,
+                **fields,
             )
         except RequestRefused as error:
             raise ServiceFailed(str(error)) from error
         except HomeUnavailable as error:
             message = f"{self.name} was asked for {service}, but the result is unknown: {error.reason}"
             raise HomeUnavailable(message, reason=error.reason) from error
+        return (answer.get("response") or {}) if return_response else None
 
     async def get_history(
         self, entity_ids: Collection[str], start: datetime, end: datetime

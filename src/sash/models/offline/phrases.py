@@ -288,13 +288,18 @@ GERMAN = Phrases(
     ),
 )
 
-_preferred_language = re.compile(r"^What the user prefers:\n(?:.+\n)*?language: (\w+)", re.M)
+_language = re.compile(
+    r"^(?:What the user prefers|The user who speaks now):\n(?:.+\n)*?language: (\w+)", re.M
+)
 
 
 def choose_phrases(messages: list[dict[str, Any]]) -> Phrases:
-    """Return the phrases in the user's preferred language, which a system message names. Default: English."""
-    for message in messages:
-        if message["role"] == "system" and (found := _preferred_language.search(str(message["content"]))):
+    """Return the phrases in the user's language, which the last such system message names.
+
+    The default is English.
+    """
+    for message in reversed(messages):
+        if message["role"] == "system" and (found := _language.search(str(message["content"]))):
             return GERMAN if found[1].lower() == "de" else ENGLISH
     return ENGLISH
 

@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-import httpx2
-import openai
-
 from sash.errors import ModelError
 from sash.models.openai.endpoint import Endpoint, EndpointOptions
-from sash.models.openai.error_mapping import raise_model_error
+from sash.models.openai.error_mapping import SDK_ERRORS, raise_model_error
 from sash.ports.embedder import Embedder
 
 DIMENSIONS = 256
+# A server with another format causes the last two.
+_CAUGHT: tuple[type[Exception], ...] = (*SDK_ERRORS, TypeError, AttributeError)
 
 
 class OpenAIEmbedder(Embedder):
@@ -43,7 +42,7 @@ class OpenAIEmbedder(Embedder):
                 model=model, input=list(texts), encoding_format="float", **options
             )
             vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError, TypeError, AttributeError) as error:
+        except _CAUGHT as error:
             raise_model_error(error, model)
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} returned {len(vectors)} vectors for {len(texts)} texts")

@@ -2,7 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
@@ -32,6 +32,8 @@ class EndpointOptions(TypedDict, total=False):
     """The longest silence of the server in seconds. Default: 60."""
     retries: int
     """How often a failed request is repeated. Default: 2."""
+    http_client: Any
+    """An `AsyncClient` of httpx or httpx2 that others use too. It is not closed. Default: a new one."""
 
 
 @dataclass(slots=True)
@@ -49,6 +51,7 @@ class Endpoint:
     api_version: str | None = None
     timeout_s: float = TIMEOUT_S
     retries: int = RETRIES
+    http_client: Any = field(default=None, repr=False)
     _client: AsyncOpenAI | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -69,7 +72,7 @@ class Endpoint:
         return self._client is not None
 
     async def connect(self) -> AsyncOpenAI:
-        """Return the client. The first call creates it in a thread, because that reads certificates."""
+        """Return the client. The first call creates it in a thread: it reads certificates and imports."""
         if self._client is None:
             self._client = await asyncio.to_thread(self._create_client)
         return self._client
@@ -77,10 +80,17 @@ class Endpoint:
     async def close(self) -> None:
         """Close the client's connections. `connect` creates a new client."""
         if self._client is not None:
-            await self._client.close()
+            if self.http_client is None:
+                await self._client.close()
             self._client = None
 
     def _create_client(self) -> AsyncOpenAI:
+        """Create a client whose first request imports nothing more and asks the system for nothing."""
+        client = self._make_client()
+        _ = client.chat.completions, client.responses, client.embeddings, client.platform_headers()
+        return client
+
+    def _make_client(self) -> AsyncOpenAI:
         key = self.api_key or NO_KEY
         if self.azure_endpoint is None:
             return AsyncOpenAI(
@@ -88,6 +98,7 @@ class Endpoint:
                 base_url=self.base_url or OPENAI_URL,
                 timeout=self.timeout_s,
                 max_retries=self.retries,
+                http_client=self.http_client,
             )
         return AsyncAzureOpenAI(
             api_key=key,
@@ -96,4 +107,5 @@ class Endpoint:
             api_version=self.api_version,
             timeout=self.timeout_s,
             max_retries=self.retries,
+            http_client=self.http_client,
         )

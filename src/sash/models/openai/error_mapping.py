@@ -2,6 +2,7 @@
 
 import json
 import re
+from contextlib import suppress
 from typing import NamedTuple, NoReturn
 
 import httpx2
@@ -19,6 +20,13 @@ from sash.errors import (
 )
 
 MAX_REASON_LENGTH = 500
+# The SDK uses httpx2. A client that is passed to it may be of httpx, whose errors then pass through.
+HTTP_ERRORS: tuple[type[Exception], ...] = (httpx2.HTTPError,)
+with suppress(ImportError):
+    import httpx
+
+    HTTP_ERRORS += (httpx.HTTPError,)
+SDK_ERRORS: tuple[type[Exception], ...] = (openai.OpenAIError, ValueError, *HTTP_ERRORS)
 
 _CONTEXT_TOO_LONG = "cannot take a prompt of this length: lower the window's max_tokens"
 _NO_QUOTA = "has no quota left: check the provider's billing"
@@ -129,7 +137,7 @@ def raise_model_error(error: Exception, model: str) -> NoReturn:
         )
     if isinstance(error, openai.APIError):
         raise_provider_error(model, code, error.message, cause=error)
-    if isinstance(error, httpx2.HTTPError | json.JSONDecodeError):
+    if isinstance(error, (*HTTP_ERRORS, json.JSONDecodeError)):
         raise_cut_off(model, cause=error)
     reason = str(error) or type(error).__name__
     raise ModelError(f"the request to model {model} failed: {reason:.{MAX_REASON_LENGTH}}") from error

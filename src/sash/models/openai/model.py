@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Literal, Protocol, Unpack
 
-import httpx2
 import openai
 
 from sash.errors import InvalidInput, ModelError
 from sash.models.openai.chat_completions import ChatCompletionsFormat
 from sash.models.openai.endpoint import Endpoint, EndpointOptions
-from sash.models.openai.error_mapping import raise_cut_off, raise_model_error
+from sash.models.openai.error_mapping import SDK_ERRORS, raise_cut_off, raise_model_error
 from sash.models.openai.responses import ResponsesFormat
 from sash.models.openai.wire_format import WireFormat
 from sash.ports.model import RESERVED_OPTIONS, Delta, Model, ModelRequest, Stop, check_options
@@ -112,7 +111,7 @@ class OpenAIModel(Model):
                     for delta in self._wire_format.read(event, model):
                         has_ended = has_ended or isinstance(delta, Stop)
                         yield delta
-        except (openai.OpenAIError, httpx2.HTTPError, ValueError) as error:
+        except SDK_ERRORS as error:
             if has_started and isinstance(error, openai.APIConnectionError):
                 raise_cut_off(model, cause=error)
             raise_model_error(error, model)
@@ -122,6 +121,9 @@ class OpenAIModel(Model):
             )
         if not has_ended:
             raise_cut_off(model)
+
+    async def open(self) -> None:
+        await self._endpoint.connect()
 
     async def close(self) -> None:
         await self._endpoint.close()

@@ -1,0 +1,26 @@
+"""Where the user of a turn is, what they speak and who they are: as the message says, or else the session."""
+
+from sash.values.continuations import ContinuationRequest
+from sash.values.sessions import Session
+
+
+def find_place(session: Session, request: ContinuationRequest) -> tuple[str | None, str | None]:
+    """Return the area and the language of the user; None if unknown."""
+    preferred = session.preferences.get("language")
+    language = request.language or (preferred if isinstance(preferred, str) else None)
+    return request.area or session.area, language
+
+
+def describe_caller(session: Session, request: ContinuationRequest) -> str:
+    """Describe the user of this turn to the model, as far as the session does not say it.
+
+    It changes from turn to turn, so it must not stand at the start of the prompt.
+    """
+    lines = []
+    if request.caller is not None and request.caller.user_name:
+        lines.append(f"name: {request.caller.user_name}")
+    if request.area and request.area != session.area:
+        lines.append(f"area: {request.area}")
+    if request.language and request.language != session.preferences.get("language"):
+        lines.append(f"language: {request.language}")
+    return "\n".join(["The user who speaks now:", *lines]) if lines else ""
