@@ -1,12 +1,17 @@
 """Attacks on `analyze_history`: foreign SQL reads only its tables, within limits of time and size."""
 
+import json
+import threading
 import time
+from datetime import UTC, datetime
 
 import pytest
 
 from sash.errors import InvalidInput
 from sash.home import query_sandbox
-from sash.home.query_sandbox import Table, run_query
+from sash.home.history_analysis import Analysis, describe_analysis
+from sash.home.query_sandbox import QueryResult, Table, run_query
+from sash.values.continuations import ArtifactRef
 
 ROWS = [("sensor.a", float(n), f"2026-01-01 {n % 24:02}:00:00", str(n), n) for n in range(1000)]
 TABLES = {"history": Table(("entity_id", "ts", "local_time", "state", "value"), ROWS)}
@@ -122,3 +127,37 @@ def test_a_useful_query_works():
         "GROUP BY hour HAVING mean > 1 ORDER BY hour LIMIT 3",
     )
     assert found.columns[:2] == ("hour", "mean") and len(found.rows) == 3
+
+
+def test_a_number_without_an_end_is_null_because_json_has_none():
+    found = run_query(TABLES, "SELECT 9e999, -9e999, 1.5, x'00ff'")
+    assert found.rows == [(None, None, 1.5, "00ff")]
+    assert json.loads(json.dumps(found.rows, allow_nan=False))
+
+
+class WatchedRows(list):
+    """Rows that note which threads read all of them."""
+
+    def __init__(self, rows):
+        super().__init__(rows)
+        self.readers = set()
+
+    def __iter__(self):
+        self.readers.add(threading.get_ident())
+        return super().__iter__()
+
+
+class KeepingContext:
+    async def keep(self, data, kind, name):
+        return ArtifactRef(name, kind, len(data))
+
+
+async def test_a_large_result_is_read_outside_of_the_event_loop():
+    """A result may have 5,000 rows of 32 texts, and each text may be a time for the plot."""
+    rows = WatchedRows([tuple(f"2026-01-01 00:{n % 60:02}:00" for _ in range(8)) for n in range(5000)])
+    now = datetime(2026, 1, 2, tzinfo=UTC)
+    analysis = Analysis((), "SELECT", now, now, UTC)
+    found = QueryResult(tuple("abcdefgh"), rows)
+    described = await describe_analysis(analysis, found, KeepingContext(), plot=True)
+    assert described["total"] == 5000 and described["artifact"]
+    assert rows.readers and threading.get_ident() not in rows.readers

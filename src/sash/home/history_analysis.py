@@ -129,7 +129,6 @@ async def describe_analysis(
         "to": analysis.end.astimezone(analysis.zone).isoformat(timespec="minutes"),
         "entities": [{"entity_id": entity.id, "name": entity.name} for entity in analysis.entities],
         "columns": list(found.columns),
-        "rows": [list(row) for row in found.rows],
         "total": len(found.rows),
     }
     if found.is_cut:
@@ -144,12 +143,9 @@ async def describe_analysis(
             result["note"] = (
                 f"only the first {PREVIEW_ROWS} rows are shown: pass a session_id to keep all of them"
             )
-    if plot and (series := _find_series(found, analysis.zone)):
-        # Pillow is an optional dependency.
-        from sash.home.history_plot import draw_history
-
-        times = [point.at for points in series.values() for point in points]
-        image = await asyncio.to_thread(draw_history, series, {}, min(times), max(times), analysis.zone)
+    else:
+        result["rows"] = [list(row) for row in found.rows]
+    if plot and (image := await asyncio.to_thread(_draw, found, analysis.zone)):
         ref = await context.keep(image, "image/png", "analysis.png")
         result["plot"] = {"artifact": ref.id, "type": ref.type}
     return result
@@ -157,6 +153,18 @@ async def describe_analysis(
 
 def _cut(value: Any) -> Any:
     return value[:200] if isinstance(value, str) else value
+
+
+def _draw(found: QueryResult, zone: tzinfo | None) -> bytes | None:
+    """Return a plot of a result, or None without times or numbers."""
+    series = _find_series(found, zone)
+    if not series:
+        return None
+    # Pillow is an optional dependency.
+    from sash.home.history_plot import draw_history
+
+    times = [point.at for points in series.values() for point in points]
+    return draw_history(series, {}, min(times), max(times), zone)
 
 
 def _write_csv(found: QueryResult) -> str:

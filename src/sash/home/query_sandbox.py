@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from math import isfinite
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -98,8 +99,15 @@ def _fetch(db: sqlite3.Connection, sql: str) -> QueryResult:
         chars += sum(len(value) for value in row if isinstance(value, str | bytes))
         if len(rows) == MAX_RESULT_ROWS or chars > MAX_RESULT_CHARS:
             return QueryResult(_name_columns(cursor), rows, is_cut=True)
-        rows.append(tuple(value.hex() if isinstance(value, bytes) else value for value in row))
+        rows.append(tuple(map(_as_json, row)))
     return QueryResult(_name_columns(cursor), rows)
+
+
+def _as_json(value: Any) -> Any:
+    """Return a value that JSON has: bytes become text, and numbers without an end become None."""
+    if isinstance(value, float) and not isfinite(value):
+        return None
+    return value.hex() if isinstance(value, bytes) else value
 
 
 def _name_columns(cursor: sqlite3.Cursor) -> tuple[str, ...]:
