@@ -260,7 +260,8 @@ def test_settings_that_prevent_a_start_are_found(cli, settings, check, says):
 def test_doctor_says_how_long_data_is_kept(cli):
     assert diagnose(cli, **NO_HOME)[1]["retention"]["found"] == (
         "transcripts are kept until you delete them; the steps of a turn, and the sessions of `sash ask`, are "
-        "deleted 24 hours after their end; a session expires after 7 days without a change"
+        "deleted 24 hours after their end, except what `undo` needs; a session expires after 7 days without a "
+        "change"
     )
     own = {
         "SASH_TRANSCRIPT_RETENTION_DAYS": "30",
@@ -269,7 +270,8 @@ def test_doctor_says_how_long_data_is_kept(cli):
     }
     assert diagnose(cli, **NO_HOME, **own)[1]["retention"]["found"] == (
         "ended and expired sessions are deleted after 30 days; the steps of a turn, and the sessions of `sash "
-        "ask`, are deleted 1.5 hours after their end; a session expires after 2 days without a change"
+        "ask`, are deleted 1.5 hours after their end, except what `undo` needs; a session expires after 2 days "
+        "without a change"
     )
 
 

@@ -121,7 +121,7 @@ async def test_a_wrong_setting_is_explained_on_standard_error(tmp_path):
         code, said, complaint = await sash.end()
         assert (code, said) == (2, "")
         assert (
-            complaint.startswith("error: store must be sqlite, files or memory")
+            complaint.startswith("error: --store must be sqlite, files or memory")
             and "Traceback" not in complaint
         )
 
