@@ -67,4 +67,4 @@ def test_an_unknown_backend_is_refused_without_its_password(tmp_path):
     settings = Settings(data=tmp_path, store="oracle://ann:secret@host")
     with pytest.raises(InvalidConfig, match="sqlite, files or memory, not 'host'"):
         find_backend(settings.store)
-    assert check_store(settings).advice == "choose sqlite, files or memory"
+    assert check_store(settings).found.startswith("store must be sqlite, files or memory, not 'host'")

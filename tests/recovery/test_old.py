@@ -22,7 +22,7 @@ def add_new_fields(export):
     memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
     memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     for turn in export["continuations"]:
-        turn["request"] = {"tags": []} | turn["request"]
+        turn["request"] = {"tags": [], "area": None, "language": None, "caller": None} | turn["request"]
         turn["stats"] = turn["stats"] and {"evicted_messages": 0} | turn["stats"]
 
 

@@ -1,8 +1,6 @@
 """`sash demo` plays without a model and without a terminal."""
 
-from tests.surfaces.command_line import (
-    run,
-)
+from tests.surfaces.command_line import run
 
 
 def test_the_demo_shows_evicted_and_kept_identifiers():
@@ -22,7 +20,7 @@ def test_the_demo_talks_to_the_demo_home():
     assert "Turned on the light  ✓ read back" in shown
     assert "Undone. Kitchen ceiling light: off" in shown
     assert "it flickers when the mains voltage dips" in shown
-    assert "6 of 7 turns needed no model at all. The bill: $0.00." in shown
+    assert "6 of 7 turns needed no model at all." in shown and "The bill: $0.00." in shown
 
 
 def test_the_demo_has_colour_in_a_terminal():

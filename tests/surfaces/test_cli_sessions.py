@@ -96,8 +96,8 @@ def test_a_turn_is_shown_with_its_steps_and_actions(cli):
     messages = json.loads(cli("show", list_sessions(cli)[0]["id"], "--json").stdout)["messages"]
     shown = cli("show", messages[-1]["continuation_id"]).stdout
     assert "→ call_service service: light.turn_on" in shown
-    assert "from           Kitchen ceiling light (light.kitchen_ceiling): on, since" in shown
-    assert "next           Undo that" in shown
+    assert "from          Kitchen ceiling light (light.kitchen_ceiling): on, since" in shown
+    assert "next          Undo that" in shown
     assert "✓ light.turn_on light.kitchen_ceiling: on  verified" in shown
 
 

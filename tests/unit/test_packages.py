@@ -14,6 +14,8 @@ WAIT_S = 60
 ROOT = Path(__file__).parents[2]
 # What only tests and benchmarks need is not there for those who use Sash.
 NOT_FOR_USERS = {"dev", "bench"}
+# A program that passes a client of httpx has httpx.
+OPTIONAL = {"httpx"}
 
 
 def imported():
@@ -43,7 +45,7 @@ def test_every_package_that_is_imported_is_asked_for():
         name: str(path)
         for name, path in imported().items()
         if name not in sys.stdlib_module_names
-        and name != "sash"
+        and name not in {"sash", *OPTIONAL}
         and not {d.lower().replace("_", "-") for d in distributions.get(name, [])} & asked_for()
     }
     assert missing == {}

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
-from pydantic_core import ErrorDetails
 
 from sash.app.settings import SECRETS, Settings, xdg_folder
 from sash.engine.redaction import redact
@@ -94,7 +93,7 @@ def show_value(name: str, value: Any) -> str:
     return redact(", ".join(value) if isinstance(value, tuple) else str(value))
 
 
-def _explain(problem: ErrorDetails, *, is_secret: bool) -> str:
+def _explain(problem: Mapping[str, Any], *, is_secret: bool) -> str:
     """Return what a value must be, and what it is unless it is a secret."""
     kind = KINDS.get(problem["type"].partition("_")[0])
     rule = f"must be {kind}" if kind else problem["msg"].removeprefix("Value error, ").removeprefix("Input ")

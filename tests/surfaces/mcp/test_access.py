@@ -28,6 +28,9 @@ async def test_an_owner_cannot_reach_data_of_another_owner(locked):
         "ha_agent_list_facts": of_session,
         "ha_agent_remember": {**of_session, "text": "x"},
         "ha_agent_forget": {**of_session, "fact_id": "x"},
+        "ha_agent_list_pins": of_session,
+        "ha_agent_pin": {**of_session, "text": "x"},
+        "ha_agent_unpin": {**of_session, "pin_id": "x"},
         "ha_agent_await_continuation": of_turn,
         "ha_agent_resume": of_turn,
         "ha_agent_retry": of_turn,
@@ -58,7 +61,8 @@ async def test_an_owner_cannot_reach_data_of_another_owner(locked):
     shown = await use(locked, "ha_agent_await_continuation", of_turn, headers=anna, tasks=False)
     assert shown["structuredContent"]["status"] == "awaiting_approval"
     untouched = {*AGENT_TOOL_NAMES} - {*arguments} - {"ha_agent_cancel", "ha_agent_list_sessions"}
-    assert untouched == {"ha_agent_ask", "ha_agent_start_session"}
+    own = {"ha_agent_get_preferences", "ha_agent_set_preferences"}
+    assert untouched == {"ha_agent_ask", "ha_agent_start_session"} | own
 
 
 async def test_a_plot_of_another_owner_is_not_shown(house):
@@ -101,6 +105,11 @@ NEEDS = [
     ("ha_agent_list_facts", {}, "read"),
     ("ha_agent_remember", {"text": "x"}, "converse"),
     ("ha_agent_forget", {"fact_id": "x"}, "converse"),
+    ("ha_agent_list_pins", {}, "read"),
+    ("ha_agent_pin", {"text": "x"}, "converse"),
+    ("ha_agent_unpin", {"pin_id": "x"}, "converse"),
+    ("ha_agent_get_preferences", {}, "read"),
+    ("ha_agent_set_preferences", {"preferences": {"language": "de"}}, "converse"),
     ("ha_agent_update_session", {"session_id": "x", "policy": {"dry_run": True}}, "act"),
     ("ha_agent_approve", {"continuation_id": "x", "call_id": "x", "approved": True}, "act"),
     ("ha_agent_start_session", {"policy": {"allow_actuation": True}}, "act"),

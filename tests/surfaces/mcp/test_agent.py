@@ -125,6 +125,7 @@ async def test_tools_are_listed_with_schemas_and_hints(house, era):
         *(f"ha_agent_{verb}" for verb in ("list_pins", "pin", "unpin", "get_preferences", "set_preferences")),
         *(
             "analyze_history",
+            "query_service",
             "search_index",
             "get_states",
             "get_history",
@@ -189,6 +190,8 @@ async def test_tool_results_match_their_schemas(house, era):
         listed = await check("ha_agent_list_sessions", limit=1)
         assert len(listed["sessions"]) == 1 and listed["next_cursor"]
         await check("search_index", query="light")
+        weather = {"service": "weather.get_forecasts", "data": {"type": "daily"}}
+        await check("query_service", entity_ids=["weather.home"], **weather)
         await check("get_states", entity_ids=[*entity_ids, "light.nowhere"])
         await check("get_history", entity_ids=entity_ids, plot=True, session_id=session_id)
         await check("get_logbook")
