@@ -1,5 +1,6 @@
 """Every language of home-assistant-intents."""
 
+import gc
 import random
 import re
 from collections.abc import Iterator
@@ -72,8 +73,11 @@ def _filled(grammar: Grammar, called: str) -> str:
 
 
 @pytest.fixture(scope="module", params=get_languages())
-def grammar(request: pytest.FixtureRequest) -> Grammar:
-    return load_grammar(request.param)
+def grammar(request: pytest.FixtureRequest) -> Iterator[Grammar]:
+    yield load_grammar(request.param)
+    # A loaded grammar stays in memory, and all languages together need a gigabyte.
+    load_grammar.cache_clear()
+    gc.unfreeze()
 
 
 async def test_a_light_can_be_switched_in_every_language(grammar: Grammar) -> None:
