@@ -9,7 +9,7 @@ from sash.demo.demo_home import demo_home
 from sash.testing import ScriptedModel
 from tests.models.wire import Wire, said
 from tests.surfaces.command_line import NO_HOME, chat_once, list_sessions, model_at
-from tests.surfaces.serving import serving
+from tests.surfaces.serving import problem, serving
 from tests.surfaces.speaking import call, refused, talking
 
 ERA = "2026-07-28"
@@ -169,6 +169,8 @@ async def test_the_state_of_a_pinned_entity_is_always_told_behind_the_window(tmp
         assert ("pinned", False) in [(part["name"], part["stable"]) for part in parts]
         for wrong in ({}, {"entity_id": "not an entity"}, {"entity_id": "light.x" * 100}):
             assert (await served.client.post(f"{at}/pins", json=wrong)).status_code == 422
+        unknown = await served.client.post(f"{at}/pins", json={"entity_id": "light.kitchen_ceilling"})
+        assert "did you mean light.kitchen_ceiling," in problem(unknown, 404, "entity_not_found")["detail"]
 
 
 def test_a_fact_told_to_one_command_is_known_to_the_next(cli):

@@ -3,6 +3,7 @@
 from typing import Any
 
 from sash.engine.notes import Notes
+from sash.engine.parts import Parts
 from sash.values.owner_notes import OwnerNotes
 from sash.values.requests import Note, PinRequest, Preferences
 from sash.values.sessions import DEFAULT_OWNER, Fact, Pin
@@ -16,6 +17,7 @@ class NoteVerbs:
     """
 
     _notes: Notes
+    _parts: Parts
 
     async def remember(self, text: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER) -> Fact:
         """Keep a fact and return it. If a fact with the same text exists, return that one."""
@@ -56,8 +58,14 @@ class NoteVerbs:
         session_id: str | None = None,
         owner: str = DEFAULT_OWNER,
     ) -> Pin:
-        """Add a text or the state of an entity to every later context, and return the new pin."""
-        return await self._notes.pin(owner, session_id, PinRequest(text=text, entity_id=entity_id))
+        """Add a text or the state of an entity to every later context, and return the new pin.
+
+        Raise `EntityNotFound` if the home is connected and has no such entity.
+        """
+        request, index = PinRequest(text=text, entity_id=entity_id), self._parts.find_index()
+        if request.entity_id is not None and index is not None:
+            index.find(request.entity_id)
+        return await self._notes.pin(owner, session_id, request)
 
     async def unpin(self, pin_id: str, *, session_id: str | None = None, owner: str = DEFAULT_OWNER) -> None:
         """Remove a pin by its id. Raise `NoteNotFound` if the id is unknown."""
