@@ -9,6 +9,7 @@ import pytest
 
 from sash.errors import AnswerCutOff, ModelUnreachable
 from sash.models.openai.embedder import OpenAIEmbedder
+from sash.models.openai.endpoint import Endpoint
 from sash.models.openai.model import OpenAIModel
 from sash.ports.model import ModelRequest, collect
 from tests.models.wire import Reply, Wire, chunk, said
@@ -77,3 +78,10 @@ async def test_the_first_request_of_an_open_model_imports_nothing_of_the_sdk(mod
             check=True,
         )
     assert ran.stdout.split() == []
+
+
+async def test_a_model_that_connects_twice_at_once_has_one_client():
+    endpoint = Endpoint("m", base_url="http://127.0.0.1:1/v1")
+    first, second = await asyncio.gather(endpoint.connect(), endpoint.connect())
+    assert first is second
+    await endpoint.close()

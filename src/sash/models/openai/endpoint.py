@@ -74,7 +74,9 @@ class Endpoint:
     async def connect(self) -> AsyncOpenAI:
         """Return the client. The first call creates it in a thread: it reads certificates and imports."""
         if self._client is None:
-            self._client = await asyncio.to_thread(self._create_client)
+            created = await asyncio.to_thread(self._create_client)
+            # Another call may have created a client meanwhile. Two clients would be one too many to close.
+            self._client = self._client or created
         return self._client
 
     async def close(self) -> None:
