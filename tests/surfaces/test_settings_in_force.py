@@ -7,6 +7,7 @@ import pytest
 
 from sash.app.assembly import make_runtime
 from sash.app.settings_loader import load_settings
+from sash.engine.event_hub import EventHub
 from sash.server.listener import listen
 from sash.server.metrics import Metrics
 from sash.server.timeouts import Timeouts
@@ -200,3 +201,16 @@ def test_an_unknown_variable_is_warned_about_by_the_program(cli):
     assert done.stderr.startswith("warning: SASH_MAX_STEP is not a setting: did you mean SASH_MAX_STEPS?\n")
     shown = cli("doctor", "--json", SASH_MAX_STEP="4")
     assert "did you mean SASH_MAX_STEPS?" in shown.stdout and shown.stderr == ""
+
+
+async def test_partial_texts_have_the_interval_of_the_setting(tmp_path, monkeypatch):
+    intervals = []
+
+    class RecordedHub(EventHub):
+        def __init__(self, interval_s):
+            intervals.append(interval_s)
+            super().__init__(interval_s)
+
+    monkeypatch.setattr("sash.engine.runtime.EventHub", RecordedHub)
+    async with assembled(tmp_path, SASH_PARTIAL_UPDATE_INTERVAL_MS="250"):
+        assert intervals == [0.25]
