@@ -119,6 +119,16 @@ def soak(arguments: list[str]) -> int:
     return _run(BIN / "python", "-m", "tests.soak", *arguments)
 
 
+def package(arguments: list[str]) -> int:
+    """Build the Home Assistant integration as HACS installs it: package [FILE], by default dist/sash.zip."""
+    return _run(sys.executable, ROOT / "custom_components" / "build_zip.py", *map(_from_here, arguments))
+
+
+def _from_here(path: str) -> Path:
+    """Return a path as an absolute one, because commands run in the project folder."""
+    return Path(path).absolute()
+
+
 def _read_stamp() -> dict[str, Any]:
     """Return the fingerprint and extras of the last setup; an interrupted setup counts as none."""
     try:
@@ -181,12 +191,20 @@ def main() -> int:
     if name not in COMMANDS:
         print(f"{__doc__}\nusage: dev.py COMMAND [ARGUMENTS]\n")
         for command, function in COMMANDS.items():
-            print(f"  {command:6} {(function.__doc__ or '').splitlines()[0]}")
+            print(f"  {command:7} {(function.__doc__ or '').splitlines()[0]}")
         return 0 if name in ("-h", "--help") else 2
     return COMMANDS[name](arguments)
 
 
-COMMANDS = {"setup": setup, "run": run, "test": test, "check": check, "bench": bench, "soak": soak}
+COMMANDS = {
+    "setup": setup,
+    "run": run,
+    "test": test,
+    "check": check,
+    "bench": bench,
+    "soak": soak,
+    "package": package,
+}
 
 
 if __name__ == "__main__":

@@ -67,7 +67,8 @@ class WaitingTurn:
         progress, parts = Progress.from_steps(message, ()), self.parts
         journal = Journal(parts, turn, progress)
         config = find_limits(turn.session, parts.operator, turn.continuation.request).model
-        context = TurnContext(parts, turn, self.window, progress, journal, config)
+        tools = parts.turn_tools(turn.session, request)
+        context = TurnContext(parts, turn, self.window, progress, journal, config, tools)
         started = time.perf_counter()
         await context.build()
         took = time.perf_counter() - started

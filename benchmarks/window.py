@@ -26,7 +26,8 @@ from rich.table import Table
 
 from benchmarks._report import Row, arguments, machine, write_json
 from sash import ConversationMemoryManager
-from sash.memory.tokens import TokenCounter
+from sash.memory.encodings import DEFAULT_ENCODING, load_encoding
+from sash.memory.tiktoken_encoding import TiktokenEncoding
 
 BUDGET = 4000
 SIZES = (100, 1_000, 10_000, 100_000)
@@ -191,7 +192,9 @@ SYSTEMS: tuple[type[System], ...] = (Counting, Sash, PlainList, OpenAIAgents, La
 
 def _encoder() -> Callable[[str], list[int]]:
     """Return tiktoken's function with the ranks of Sash, so that all systems count the same."""
-    return TokenCounter().load().encode_ordinary
+    encoding = load_encoding(DEFAULT_ENCODING)
+    assert isinstance(encoding, TiktokenEncoding)
+    return encoding.encoding.encode_ordinary
 
 
 async def measure(

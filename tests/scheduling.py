@@ -10,7 +10,8 @@ from xdist.scheduler import LoadScopeScheduling
 
 # The tests of each group share something that takes seconds to make.
 GROUPS = (
-    re.compile(r"tests/ha/test_"),  # one Home Assistant
+    re.compile(r"tests/ha/test_integration"),  # one Home Assistant with the integration
+    re.compile(r"tests/ha/test_(?:house|remote)"),  # one Home Assistant
     re.compile(r"tests/intents/test_languages\.py::.*(\[[\w-]+\])$"),  # the grammar of a language
 )
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from sash.stores.files.store import FilesStore
     from sash.stores.memory import MemoryStore
     from sash.stores.sqlite.store import SqliteStore
+    from sash.values.action_explanation import ActionExplanation
     from sash.values.clock import Clock, SystemClock
     from sash.values.config import RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS, AgentConfig
     from sash.values.continuations import (
@@ -48,9 +49,11 @@ if TYPE_CHECKING:
         Continuation,
         ContinuationRequest,
         ContinuationResponse,
+        TurnCaller,
     )
     from sash.values.events import Event, FinalEvent, PartialEvent, ProgressEvent, StepEvent, SweptEvent
     from sash.values.messages import AgentState, ConversationWindow, MessageEntry
+    from sash.values.owner_notes import OwnerNotes
     from sash.values.requests import Ask, SendMessage, StartSession
     from sash.values.sessions import (
         Budgets,
@@ -91,6 +94,7 @@ __version__ = "0.1.0"
 # Names are imported on first use: `sash --help` must not wait for modules that it does not need.
 _MODULES = {
     "Action": "values.continuations",
+    "ActionExplanation": "values.action_explanation",
     "ActionOutcome": "ports.tools",
     "Added": "memory.manager",
     "AgentConfig": "values.config",
@@ -143,6 +147,7 @@ _MODULES = {
     "OpenAIEmbedder": "models.openai.embedder",
     "OpenAIModel": "models.openai.model",
     "OperatorLimits": "values.sessions",
+    "OwnerNotes": "values.owner_notes",
     "PartialEvent": "values.events",
     "Pin": "values.sessions",
     "Plan": "values.steps",
@@ -175,6 +180,7 @@ _MODULES = {
     "ToolContext": "ports.tools",
     "ToolResult": "values.steps",
     "ToolSpec": "ports.tools",
+    "TurnCaller": "values.continuations",
     "UnknownStep": "values.steps",
     "Usage": "ports.model",
     "Utterance": "ports.intents",
@@ -187,6 +193,7 @@ _MODULES = {
 __all__ = [
     "RECOMMENDED_SLIDING_WINDOW_MAX_TOKENS",
     "Action",
+    "ActionExplanation",
     "ActionOutcome",
     "Added",
     "AgentConfig",
@@ -239,6 +246,7 @@ __all__ = [
     "OpenAIEmbedder",
     "OpenAIModel",
     "OperatorLimits",
+    "OwnerNotes",
     "PartialEvent",
     "Pin",
     "Plan",
@@ -271,6 +279,7 @@ __all__ = [
     "ToolContext",
     "ToolResult",
     "ToolSpec",
+    "TurnCaller",
     "UnknownStep",
     "Usage",
     "Utterance",

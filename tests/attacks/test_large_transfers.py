@@ -141,6 +141,27 @@ async def test_a_caller_that_goes_away_does_not_stop_a_deletion(store, tmp_path)
     assert b"secret" not in (tmp_path / "sash.db").read_bytes()
 
 
+async def test_a_caller_that_goes_away_when_its_session_is_hidden_does_not_stop_the_deletion(
+    store, monkeypatch, tmp_path
+):
+    bundle = await make_bundle(store)
+    await store.import_session(bundle)
+    write = store.database.write
+
+    async def write_and_cancel(job):
+        written = await write(job)
+        deleting.cancel()
+        await asyncio.sleep(0)
+        return written
+
+    monkeypatch.setattr(store.database, "write", write_and_cancel)
+    deleting = asyncio.create_task(store.delete_session("ann", bundle.session.id))
+    with pytest.raises(asyncio.CancelledError):
+        await deleting
+    await store.close()
+    assert b"secret" not in (tmp_path / "sash.db").read_bytes()
+
+
 async def test_turns_and_artifacts_of_a_hidden_session_are_not_shown(store, monkeypatch):
     bundle = await make_bundle(store)
     await store.import_session(bundle)

@@ -103,6 +103,26 @@ async def test_a_cancelled_request_does_not_hold_back_the_next():
         await next_one
 
 
+async def test_closed_pacing_lets_all_work_go_on_and_leaves_no_timer():
+    now, timers = 0.0, []
+    pacing, loop = await share(OwnerPacing(now=lambda: now)), asyncio.get_running_loop()
+    await pacing.wait("busy")
+    waiting = asyncio.create_task(pacing.wait("busy"))
+    now = 3600.0
+    call_later = loop.call_later
+    loop.call_later = lambda *args: timers.append(call_later(*args)) or timers[-1]
+    try:
+        for _ in range(3):
+            await asyncio.sleep(0)
+        pacing.close()
+        await asyncio.wait_for(waiting, WAIT_S)
+    finally:
+        del loop.call_later
+    [timer, *_] = timers
+    assert timer.cancelled()
+    await pacing.wait("busy")
+
+
 def test_pacing_works_in_another_event_loop():
     pacing = OwnerPacing()
     for _ in range(2):

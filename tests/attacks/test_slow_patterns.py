@@ -15,7 +15,7 @@ import pytest
 import sash
 from sash.engine.redaction import MARK, redact
 
-SMALL, LARGE, MAX_RATIO = 10_000, 100_000, 15
+SMALL, LARGE, MAX_RATIO = 10_000, 100_000, 25
 # A pattern that needs less CPU time for the large text is fast enough.
 FAST_S = 0.02
 UNITS = [

@@ -66,6 +66,22 @@ async def test_money_can_be_spent_without_a_turn(store, clock, now_and_later):
         assert await add_up(again, "bob", clock.now() - timedelta(hours=1)) == 0
 
 
+async def test_the_money_of_all_owners_adds_up_and_stays_counted(store, start, pay, clock, now_and_later):
+    began_at, first, second = clock.now(), await start(), await start("bob")
+    await pay(first, 0.5)
+    await pay(second, 1.0)
+    await store.spend("carl", 0.25)
+    clock.advance(3600)
+    await pay(await start("bob"), 4.0)
+    await store.delete_session("bob", second.id)
+    await store.erase("ann")
+    async for again in now_and_later():
+        assert await add_up(again, None, began_at) == pytest.approx(5.75)
+        assert await add_up(again, None, clock.now() - timedelta(minutes=30)) == pytest.approx(4.0)
+        ends = [ended_at for ended_at, stats in await again.turn_stats(None, began_at) if stats.turns]
+        assert ends == [clock.now()]
+
+
 async def test_a_running_turn_that_is_deleted_leaves_the_cost_of_its_steps(
     store, start, begin, clock, now_and_later
 ):

@@ -28,4 +28,8 @@ def test_fast_skips_files_that_exist_in_its_folders(dev):
 
 def test_bench_without_a_name_lists_every_benchmark(dev, capsys):
     assert dev.bench([]) == 2
-    assert capsys.readouterr().out.rstrip().endswith("one of: context, fairness, home, server, turns, window")
+    assert (
+        capsys.readouterr()
+        .out.rstrip()
+        .endswith("one of: context, fairness, home, home_assistant, server, turns, window")
+    )

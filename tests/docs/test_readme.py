@@ -74,7 +74,7 @@ def test_the_two_commands_are_those_of_dev_py():
         [sys.executable, "dev.py", "--help"], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     commands = re.findall(r"^  (\w+)", done.stdout, re.MULTILINE)
-    assert commands == ["setup", "run", "test", "check", "bench", "soak"]
+    assert commands == ["setup", "run", "test", "check", "bench", "soak", "package"]
     assert "python3 dev.py test" in (ROOT / ".ci" / "run").read_text()
 
 

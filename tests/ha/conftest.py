@@ -11,17 +11,16 @@ from tests.ha.install import NotInstalled, install
 from tests.ha.instance import House, furnish
 from tests.notices import skip_not_tested
 
+# These tests run in the process of Home Assistant, with its own Python.
+collect_ignore = ["inside"]
+
 
 @pytest.fixture(scope="session")
 def running_house(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[House]:
     """A house that runs until the tests are over."""
-    try:
-        hass = _install(request.config)
-    except NotInstalled as error:
-        skip_not_tested("AGAINST A REAL HOME ASSISTANT", f"Home Assistant cannot be installed: {error}")
-    house = House(hass, tmp_path_factory.mktemp("ha") / "config")
+    house = House(install_or_skip(request.config), tmp_path_factory.mktemp("ha") / "config")
     try:
         house.start_now()
         # In a thread, because a test's own event loop may be there already.
@@ -40,8 +39,11 @@ def house(running_house: House) -> House:
     return running_house
 
 
-def _install(config: pytest.Config) -> Path:
-    """Install with the output shown: it takes minutes the first time."""
+def install_or_skip(config: pytest.Config) -> Path:
+    """Return the program of Home Assistant. Its installation is shown: it takes minutes the first time."""
     capture = config.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        return install()
+    try:
+        with capture.global_and_fixture_disabled():
+            return install()
+    except NotInstalled as error:
+        skip_not_tested("AGAINST A REAL HOME ASSISTANT", f"Home Assistant cannot be installed: {error}")

@@ -41,6 +41,13 @@ class House:
         self._hass = hass
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self.environment = environment()
+
+    @property
+    def pid(self) -> int:
+        """The id of the process that was started last."""
+        assert self._process is not None
+        return self._process.pid
 
     @property
     def is_running(self) -> bool:
@@ -66,7 +73,7 @@ class House:
         with (self._folder / "output.log").open("ab") as output:
             self._process = subprocess.Popen(
                 [self._hass, "--config", self._folder, "--skip-pip"],
-                env=environment(),
+                env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,

@@ -6,11 +6,12 @@ import pytest
 
 from sash.errors import HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
 from sash.home.actions import CallOutcome, HomeActions
+from sash.home.expected_effects import is_already_so
 from sash.home.undo import ActionUndo
 from sash.ports.tools import ToolContext
 from sash.values.continuations import Action
 from sash.values.sessions import Session
-from tests.home.small_home import NOW, WAIT_S, house, open_live_home
+from tests.home.small_home import NOW, WAIT_S, house, open_live_home, state
 
 
 class Room:
@@ -154,6 +155,46 @@ async def test_a_preview_changes_nothing(room):
         "entities": [{"entity_id": "light.kitchen_ceiling", "name": "Kitchen ceiling", "now": "off"}],
     }
     assert room.home.calls == []
+
+
+@pytest.mark.parametrize(
+    ("service", "entity_id", "now", "expected"),
+    [
+        ("lock.lock", "lock.front_door", ("locked", {}), True),
+        ("lock.lock", "lock.front_door", ("unlocked", {}), False),
+        ("lock.lock", "lock.front_door", ("locking", {}), False),
+        ("lock.lock", "lock.front_door", ("unavailable", {}), False),
+        ("lock.lock", "lock.front_door", ("locked", {"assumed_state": True}), False),
+        ("cover.close_cover", "cover.living_room", ("closed", {"current_position": 0}), True),
+        ("cover.close_cover", "cover.living_room", ("closing", {"current_position": 20}), False),
+        ("cover.open_cover", "cover.living_room", ("open", {"current_position": 100}), True),
+        ("cover.open_cover", "cover.living_room", ("open", {"current_position": 40}), False),
+        ("cover.open_cover", "cover.living_room", ("open", {}), False),
+        ("cover.stop_cover", "cover.living_room", ("closed", {}), False),
+        ("light.toggle", "light.living_room", ("on", {}), False),
+        ("homeassistant.turn_off", "light.living_room", ("off", {}), True),
+        ("media_player.turn_off", "media_player.tv", ("standby", {}), True),
+    ],
+)
+def test_what_would_change_nothing_is_known(service, entity_id, now, expected):
+    said, attributes = now
+    assert is_already_so(service, {}, state(entity_id, said, **attributes)) is expected
+
+
+async def test_what_is_already_so_is_told_and_not_called(room):
+    arguments = {"service": "lock.lock", "entity_ids": ["lock.front_door"]}
+    found = await room.actions.find_already_so(arguments, room.context)
+    assert found["already_so"] is True
+    assert found["entities"] == [{"entity_id": "lock.front_door", "name": "Front door", "now": "locked"}]
+    assert room.home.calls == []
+
+
+async def test_what_a_group_would_change_is_not_known(room):
+    room.home.set_state("switch.kettle", "off", entity_id=["light.kitchen_ceiling", "light.kitchen_counter"])
+    await asyncio.wait_for(room.known.wait_until_ready(), WAIT_S)
+    arguments = {"service": "switch.turn_off", "entity_ids": ["switch.kettle"]}
+    assert room.known.index.list_contents("switch.kettle")[0]
+    assert await room.actions.find_already_so(arguments, room.context) is None
 
 
 async def test_after_a_crash_the_house_tells_whether_it_was_done(room):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from sash.home.remote.dependents import EntityLookup, find_dependents, find_uses
+from sash.home.home_assistant.dependents import EntityLookup, find_dependents, find_uses
 from sash.ports.home import ANY_SERVICE, Entity
 
 PLACES = EntityLookup(
@@ -77,3 +77,37 @@ def test_what_a_script_calls_is_known_also_if_it_names_no_entity():
     [found] = find_dependents([night, Entity("light.lamp", "Lamp")], {}, {night.id: config}, PLACES)
     assert (found.entity_id, found.kind) == ("script.night", "script")
     assert found.services == {"lock.unlock", "shell_command.boom", ANY_SERVICE}
+
+
+def test_a_template_uses_what_it_names_and_calls_what_its_actions_call():
+    config = {"state": "{{ states('sensor.warmth') }}", "turn_on": [{"action": "switch.turn_on"}]}
+    feels = Entity("switch.feels", "Feels")
+    [found] = find_dependents([feels], {}, {feels.id: config}, PLACES)
+    assert (found.kind, found.uses, found.services) == ("template", {"sensor.warmth"}, {"switch.turn_on"})
+    assert found.acts_on == frozenset()
+
+
+@pytest.mark.parametrize(
+    ("config", "services", "acts_on"),
+    [
+        (
+            {"press": {"action": "lock.unlock", "target": {"entity_id": "lock.door"}}},
+            {"lock.unlock"},
+            {"lock.door"},
+        ),
+        (
+            {"turn_on": [{"action": "homeassistant.turn_off", "target": {"entity_id": ["lock.door"]}}]},
+            {"homeassistant.turn_off", "lock.*"},
+            {"lock.door"},
+        ),
+        ({"turn_on": [{"action": "{{ what }}"}]}, {ANY_SERVICE}, set()),
+        ({"attributes": {"action": "lock.unlock"}}, set(), set()),
+        ({"triggers": [{"trigger": "state"}], "actions": [{"action": "lock.unlock"}]}, set(), set()),
+        ({"options": ["a", "b"], "turn_off": []}, set(), set()),
+    ],
+)
+def test_the_actions_of_a_template_are_known(config, services, acts_on):
+    sneaky = Entity("switch.sneaky", "Sneaky")
+    config = {"state": "{{ states('sensor.warmth') }}", **config}
+    [found] = find_dependents([sneaky], {}, {sneaky.id: config}, PLACES)
+    assert (found.services, found.acts_on) == (services, acts_on)

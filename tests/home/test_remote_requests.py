@@ -330,12 +330,14 @@ class TestAsking:
                 }
             },
             "script": {"good_night": {"name": "Good night", "description": "", "fields": {}}},
+            "tts": {"speak": {"fields": {}, "description_placeholders": {"docs": "https://docs"}}},
         }
         hub.answers["frontend/get_translations"] = {
             "resources": {
                 "component.light.services.turn_on.description": "Turns on a light.",
                 "component.light.services.turn_on.fields.brightness.description": "How bright.",
                 "component.light.services.turn_on.fields.flash.description": "Flashes.",
+                "component.tts.services.speak.description": "Speaks, see {docs} and {more}.",
             }
         }
         home, _ = await connect(hub.url)
@@ -351,6 +353,7 @@ class TestAsking:
         assert turn_on.target == {"entity": [{"domain": ["light"]}]}
         assert services["script.good_night"].description == "Good night"
         assert services["script.good_night"].target is None
+        assert services["tts.speak"].description == "Speaks, see https://docs and {more}."
 
     async def test_services_come_without_words_if_there_are_none(self, hub, connect):
         hub.answers["get_services"] = {"light": {"turn_on": {"fields": {}}}}

@@ -14,7 +14,21 @@ def test_a_yes(text):
 
 
 @pytest.mark.parametrize(
-    "text", ["no", "No, thanks.", "Nein!", "bitte nicht", "don't", "nej tak", "non merci", "нет", "いいえ"]
+    "text",
+    [
+        *("no", "No, thanks.", "Nein!", "bitte nicht", "don't", "nej tak", "non merci", "нет", "いいえ"),
+        *(
+            "Never mind.",
+            "nevermind",
+            "forget it",
+            "No, leave it, thanks",
+            "lass es",
+            "Lass mal",
+            "vergiss es",
+        ),
+        *("egal", "ist egal", "schon gut, danke", "laisse tomber", "oublie ça", "déjalo", "olvídalo"),
+        *("lascia stare", "lascia perdere", "laat maar", "laat maar zitten", "deixa pra lá", "glem det"),
+    ],
 )
 def test_a_no(text):
     assert parse_approval(text) is False
@@ -24,6 +38,7 @@ def test_a_no(text):
     "text",
     [
         *("", " ", "?", "please", "yes and no", "yes, but only the front door", "of course not", "not now"),
+        *("forget the front door", "lass das Licht an", "egal ob offen", "never mind, turn on the light"),
         *("is it open?", "note", "yesterday", "nobody", "ok stop", "unlock the back door", "yes " * 50),
     ],
 )

@@ -1,12 +1,16 @@
 """Answers of the offline model about the demo home."""
 
+import json
 from datetime import UTC, datetime
 
 import pytest
 
 from sash import Runtime
 from sash.demo.demo_home import demo_home
+from sash.models.offline import OfflineModel
 from sash.models.offline.phrases import ENGLISH, GERMAN
+from sash.ports.intents import NOT_UNDERSTOOD
+from sash.ports.model import ModelRequest
 from sash.stores.memory import MemoryStore
 from sash.testing import FakeClock
 from sash.values.sessions import SessionPolicy
@@ -279,3 +283,80 @@ async def test_an_action_without_a_change_is_not_undone_in_either_language(house
     house.home.set_state("light.kitchen_ceiling", "on")
     said = await house(ein, "mach das rückgängig", language="de")
     assert said.startswith("light.turn_on hat nichts geändert")
+
+
+@pytest.fixture
+async def spoken():
+    """Ask a spoken offline model in the demo home, with a policy. A "no" answers every approval."""
+    clock = FakeClock(MORNING)
+    model = OfflineModel(is_spoken=True)
+    async with Runtime(MemoryStore(), model, home=demo_home(clock), clock=clock, time_zone=UTC) as runtime:
+        await runtime.home_ready(timeout_s=WAIT_S)
+
+        async def ask(sentence, language="en", policy=POLICY):
+            session = await runtime.start_session(policy=policy, preferences={"language": language})
+            sent = await runtime.send_message(session.id, sentence)
+            result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            for call in result.waiting_calls:
+                await runtime.approve(sent.id, call.call_id, False)
+                result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+            return result.response.final_message
+
+        yield ask
+
+
+@pytest.mark.parametrize(
+    ("sentence", "language", "answer"),
+    [
+        ("tell me a joke", "en", "I did not understand that."),
+        ("turn on the disco", "en", "I find nothing by that name in the house."),
+        ("erzähl mir einen Witz", "de", "Das habe ich nicht verstanden."),
+        ("raconte une blague", "fr", "Je n'ai pas compris."),
+        ("cuéntame un chiste", "es", "No lo he entendido."),
+        ("raccontami una barzelletta", "it", "Non ho capito."),
+        ("vertel een grap", "nl", "Dat heb ik niet begrepen."),
+    ],
+)
+async def test_a_spoken_refusal_is_one_short_sentence(spoken, sentence, language, answer):
+    assert await spoken(sentence, language) == answer
+
+
+@pytest.mark.parametrize(
+    ("policy", "language", "sentence", "words"),
+    [
+        (SessionPolicy(), "en", "turn on the hallway light", "in the settings of this agent"),
+        (SessionPolicy(), "de", "schalte Hallway light ein", "in den Einstellungen dieses Agenten"),
+        (POLICY, "en", "lock the front door", "use lock.lock. You can change this in the settings"),
+        (POLICY, "en", "how can I let you control lights?", "“Control devices”"),
+    ],
+)
+async def test_a_spoken_answer_names_the_settings_of_home_assistant(
+    spoken, policy, language, sentence, words
+):
+    said = await spoken(sentence, language, policy)
+    assert words in said
+    assert "`" not in said and "SASH_" not in said and "session" not in said
+
+
+@pytest.mark.parametrize(
+    ("language", "sentence", "answer"),
+    [
+        ("en", "unlock the front door", "OK, I will not do that."),
+        ("de", "schließe Front door auf", "Gut, ich mache es nicht."),
+        ("nl", "ontgrendel Front door", "Goed, ik doe het niet."),
+        ("fr", "déverrouille Front door", "D'accord, je ne le fais pas."),
+        ("it", "sblocca Front door", "Va bene, non lo faccio."),
+    ],
+)
+async def test_a_no_is_confirmed_in_the_language_of_the_user(spoken, language, sentence, answer):
+    policy = SessionPolicy(allow_actuation=True, allowlisted_services=("lock",))
+    assert await spoken(sentence, language, policy) == answer
+
+
+async def test_a_tool_that_understood_nothing_counts_as_not_called():
+    asked = {"role": "user", "content": "which lights are on?"}
+    call = {"role": "assistant", "content": "", "tool_calls": []}
+    void = {"role": "tool", "name": "local_engine", "content": json.dumps(NOT_UNDERSTOOD)}
+    search = {"type": "function", "function": {"name": "search_index"}}
+    answered = [d async for d in OfflineModel().stream(ModelRequest([asked, call, void], [search]))]
+    assert answered[0].name == "search_index"

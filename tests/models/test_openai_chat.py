@@ -135,7 +135,8 @@ async def test_a_busy_server_is_asked_again_after_the_time_it_names():
         (failed(429, "insufficient_quota"), ModelQuotaReached, "billing"),
         (failed(400, "context_length_exceeded"), ContextTooLong, "max_tokens"),
         (failed(400, "content_filter"), ContentFiltered, "content filter"),
-        (failed(400, "other", "bad field"), ModelError, "bad field"),
+        (failed(400, "other", "bad field"), ModelError, "HTTP 400: bad field$"),
+        (Reply(400, body={"detail": "bad field"}), ModelError, "HTTP 400: .*bad field"),
         (failed(500), ModelError, "HTTP 500"),
         (Reply(chunks=[chunk("so"), chunk(finish="content_filter")]), ContentFiltered, "stopped"),
         (Reply(chunks=[chunk("so"), "{not json"]), ModelUnreachable, "cut off"),
@@ -167,6 +168,18 @@ async def test_an_unreachable_server_is_reported():
 
 async def test_the_key_is_not_in_the_repr():
     assert "sk-test" not in repr(OpenAIModel("m", api_key="sk-test"))
+
+
+@pytest.mark.parametrize("status", [400, 500, 503])
+async def test_a_key_that_the_server_repeats_is_not_in_the_error(status):
+    async with Wire(failed(status, message="wrong: plain-key-of-a-server")) as wire:
+        model = OpenAIModel("m", base_url=f"{wire.url}/v1", api_key="plain-key-of-a-server", retries=0)
+        asked = model.stream(ModelRequest([{"role": "user", "content": "hi"}]))
+        for attempt in (anext(asked), model.list_models()):
+            with pytest.raises(ModelError) as raised:
+                await attempt
+            assert "plain-key-of-a-server" not in f"{raised.value} {raised.value!r} {raised.value.args}"
+        await model.close()
 
 
 async def test_a_turn_that_was_cut_off_resumes_without_repeating_finished_calls(tmp_path):
@@ -314,6 +327,24 @@ async def test_options_go_into_the_body():
         assert (sent["seed"], sent["reasoning_effort"], sent["made_up"]) == (7, "low", 1)
 
 
+async def test_a_schema_for_the_answer_reaches_the_server_from_a_session():
+    schema = {"type": "object", "properties": {"password": {"type": "string"}}, "required": ["password"]}
+    wanted = {"type": "json_schema", "json_schema": {"name": "task", "schema": schema, "strict": True}}
+    options = {"response_format": wanted, "reasoning_effort": "low"}
+    async with (
+        Wire(said('{"password": "x"}')) as wire,
+        Runtime(MemoryStore(), OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1")) as runtime,
+    ):
+        session = await runtime.start_session(model=ModelConfig(options={"reasoning_effort": "low"}))
+        sent = await runtime.send_message(
+            session.id, "make one", model=ModelConfig(options={"response_format": wanted})
+        )
+        result = await runtime.await_continuation(sent.id, timeout_s=WAIT_S)
+        assert result.status == "completed"
+        body = wire.requests[0].body
+        assert {name: body[name] for name in options} == options
+
+
 @pytest.mark.parametrize("name", sorted(OPENAI_RESERVED_OPTIONS))
 async def test_reserved_options_are_refused_before_anything_is_stored(name):
     async with Runtime(MemoryStore(), OpenAIModel("m")) as runtime:
@@ -328,3 +359,31 @@ async def test_a_session_with_reserved_options_of_another_model_reaches_no_serve
         with pytest.raises(InvalidInput, match="extra_body"):
             await answer(wire, ModelRequest(HI, config=config))
         assert wire.requests == []
+
+
+async def test_the_models_of_a_server_are_listed():
+    body = {"object": "list", "data": [{"id": name, "object": "model"} for name in ("b", "a", "b")]}
+    async with Wire(Reply(body=body)) as wire:
+        model = OpenAIModel("m", api_key="k", base_url=f"{wire.url}/v1", retries=0)
+        assert await model.list_models() == ["a", "b"]
+        await model.close()
+    (asked,) = wire.requests
+    assert asked.path == "/v1/models" and asked.headers["authorization"] == "Bearer k"
+
+
+@pytest.mark.parametrize(
+    ("reply", "error"),
+    [
+        (failed(401), ModelKeyRefused),
+        (failed(404), ModelUnknown),
+        (Reply(body="<html>"), ModelError),
+        (Reply(body={"data": None}), ModelError),
+        (Reply(body={"data": ["a"]}), ModelError),
+    ],
+)
+async def test_a_server_without_a_list_of_models_is_an_error(reply, error):
+    async with Wire(reply) as wire:
+        model = OpenAIModel("m", base_url=f"{wire.url}/v1", retries=0)
+        with pytest.raises(error):
+            await model.list_models()
+        await model.close()

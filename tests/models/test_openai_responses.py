@@ -14,6 +14,7 @@ from sash.errors import (
 )
 from sash.models.openai.model import OpenAIModel
 from sash.ports.model import ModelRequest, Usage, collect
+from sash.values.sessions import ModelConfig
 from tests.models.wire import Reply, Wire, failed
 
 WAIT_S = 10
@@ -61,6 +62,49 @@ async def test_text_and_reasoning_are_streamed_and_usage_is_counted():
     [asked] = wire.requests
     assert asked.path == "/v1/responses"
     assert asked.body == {"model": "m", "input": HI, "stream": True, "store": False}
+
+
+SCHEMA = {"type": "object", "properties": {"n": {"type": "integer"}}}
+
+
+@pytest.mark.parametrize(
+    ("options", "sent"),
+    [
+        (
+            {
+                "response_format": {
+                    "type": "json_schema",
+                    "json_schema": {"name": "task", "schema": SCHEMA, "strict": True},
+                }
+            },
+            {"text": {"format": {"type": "json_schema", "name": "task", "schema": SCHEMA, "strict": True}}},
+        ),
+        ({"response_format": {"type": "json_object"}}, {"text": {"format": {"type": "json_object"}}}),
+        ({"reasoning_effort": "low"}, {"reasoning": {"effort": "low"}}),
+        (
+            {"reasoning_effort": "low", "reasoning": {"summary": "auto"}},
+            {"reasoning": {"effort": "low", "summary": "auto"}},
+        ),
+        (
+            {"reasoning_effort": "low", "reasoning": {"effort": "high"}},
+            {"reasoning": {"effort": "high"}},
+        ),
+        (
+            {"verbosity": "low", "response_format": {"type": "text"}},
+            {"text": {"verbosity": "low", "format": {"type": "text"}}},
+        ),
+        ({"reasoning_effort": None, "response_format": None}, {}),
+        (
+            {"text": {"format": {"type": "text"}}, "seed": 7},
+            {"text": {"format": {"type": "text"}}, "seed": 7},
+        ),
+    ],
+)
+async def test_options_of_chat_completions_are_sent_under_their_names_here(options, sent):
+    async with Wire(Reply(chunks=[text("{}"), response()])) as wire:
+        await answer(wire, ModelRequest(HI, config=ModelConfig(options=options)))
+    [asked] = wire.requests
+    assert asked.body == {"model": "m", "input": HI, "stream": True, "store": False, **sent}
 
 
 async def test_tool_calls_and_their_results_are_items():
@@ -196,3 +240,17 @@ async def test_an_error_event_in_the_stream_is_recognised(code, kind):
     async with Wire(Reply(chunks=[failed_event])) as wire:
         with pytest.raises(kind):
             await answer(wire)
+
+
+async def test_options_of_chat_completions_get_the_names_of_this_api():
+    schema = {"type": "object", "properties": {"n": {"type": "number"}}}
+    form = {"type": "json_schema", "json_schema": {"name": "count", "schema": schema, "strict": True}}
+    config = ModelConfig(options={"reasoning_effort": "low", "response_format": form, "seed": 7})
+    async with Wire(Reply(chunks=[text("{}"), response()])) as wire:
+        await answer(wire, ModelRequest(HI, config=config))
+    sent = wire.requests[0].body
+    assert (sent["reasoning"], sent["seed"]) == ({"effort": "low"}, 7)
+    assert sent["text"] == {
+        "format": {"type": "json_schema", "name": "count", "schema": schema, "strict": True}
+    }
+    assert not {"reasoning_effort", "response_format"} & sent.keys()

@@ -8,13 +8,17 @@ from typing import Any
 
 @dataclass
 class Reply:
-    """One HTTP response. `chunks` are sent as server-sent events; `then` says what follows: done, cut or hang."""
+    """One HTTP response. `chunks` are sent as server-sent events; `then` says what follows: done, cut or hang.
+
+    The response waits for `after`, if it is set.
+    """
 
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
     body: Any = None
     chunks: list[Any] | None = None
     then: str = "done"
+    after: asyncio.Event | None = None
 
 
 @dataclass
@@ -64,6 +68,8 @@ class Wire:
             self._hanging.discard(asyncio.current_task())
 
     async def _answer(self, writer: asyncio.StreamWriter, reply: Reply) -> bool:
+        if reply.after is not None:
+            await reply.after.wait()
         streamed = reply.chunks is not None
         body = b"" if streamed else json.dumps(reply.body).encode()
         kind = "text/event-stream" if streamed else "application/json"

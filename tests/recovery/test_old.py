@@ -8,7 +8,13 @@ import pytest
 from tests.recovery.old import DATA, WAIT_S, archive, runtime
 
 # Fields of a session that version 1 got later, with the values that an older session has.
-NEW_FIELDS = {"area": None, "is_one_question": False, "turns_before": 0}
+NEW_FIELDS = {
+    "area": None,
+    "is_one_question": False,
+    "turns_before": 0,
+    "instructions": None,
+    "is_task": False,
+}
 
 
 def add_new_fields(export):
@@ -19,7 +25,8 @@ def add_new_fields(export):
     session["stats"] = {"evicted_messages": 0} | session["stats"]
     memory = session["memory"]
     memory.setdefault("reset_at", None)
-    memory["facts"] = [{"updated_at": None, "scope": "session"} | fact for fact in memory["facts"]]
+    new_fact = {"updated_at": None, "scope": "session", "continuation_id": None}
+    memory["facts"] = [new_fact | fact for fact in memory["facts"]]
     memory["pins"] = [{"entity_id": None, "scope": "session"} | pin for pin in memory["pins"]]
     for turn in export["continuations"]:
         turn["request"] = {"tags": [], "area": None, "language": None, "caller": None} | turn["request"]

@@ -3,6 +3,7 @@
 import pytest
 
 from sash.engine.runtime import Runtime
+from sash.intents.grammar import Grammar
 from sash.stores.memory import MemoryStore
 from sash.testing import ScriptedModel
 from sash.values.sessions import Budgets
@@ -97,3 +98,23 @@ async def test_all_lights_of_a_large_house_are_turned_off_at_once():
         assert result.response.stopped_by is None
         lights = [key for key in runtime.home.index.entities if key.startswith("light.")]
         assert {runtime.home.index.get_state(key) for key in lights} == {"off"}
+
+
+async def test_a_command_is_interpreted_once_for_its_action_and_its_answer(live, monkeypatch):
+    interpreted = []
+    interpret = Grammar.interpret
+
+    def count(self, text, *args, **options):
+        interpreted.append(text)
+        return interpret(self, text, *args, **options)
+
+    monkeypatch.setattr(Grammar, "interpret", count)
+    runtime = await live()
+    session = await runtime.start_session(policy=FREE)
+    for _ in range(2):
+        await turn(runtime, session, "turn on the kitchen ceiling")
+    assert interpreted == ["turn on the kitchen ceiling"]
+    await turn(runtime, session, "turn on the lights", area="living_room")
+    await turn(runtime, session, "turn on the lights", area="kitchen")
+    assert interpreted[1:] == ["turn on the lights"] * 2
+    assert runtime.home.index.get_state("light.kitchen_ceiling") == "on"

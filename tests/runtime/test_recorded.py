@@ -18,6 +18,7 @@ from sash.errors import (
 )
 from sash.stores.sqlite.store import SqliteStore
 from sash.testing import FaultyStore, ScriptedModel
+from sash.values.continuations import TurnCaller
 from sash.values.sessions import WindowLimits
 from tests.runtime.small_window import TWO_TURNS
 from tests.runtime.talk import WAIT_S, said, subscribed, transcript, turn
@@ -38,6 +39,38 @@ async def test_a_recorded_turn_is_in_the_transcript_and_no_model_was_asked(run, 
     stats = (await runtime.get_session(session.id)).stats
     assert (stats.turns, stats.local_turns, stats.model_calls, stats.durations) == (1, 1, 0, {})
     assert (await runtime.statistics())["local_count"] == 1
+
+
+async def test_a_recorded_turn_has_its_own_place_caller_and_agent(run):
+    runtime = await run()
+    session = await runtime.start_session(area="Bedroom")
+    anna = TurnCaller(user_id="u1", user_name="Anna", device_id="puck", certainty="signed_in")
+    recorded = await runtime.record_turn(
+        session.id,
+        "Licht an",
+        "Eingeschaltet",
+        area="Kitchen",
+        language="de",
+        caller=anna,
+        metadata={"source": "chat"},
+        answered_by="conversation.home_assistant",
+    )
+    stored = await runtime.store.get_continuation("local", recorded.id)
+    request = stored.request
+    assert (request.area, request.language, request.caller) == ("Kitchen", "de", anna)
+    assert request.metadata == {"source": "chat", "answered_by": "conversation.home_assistant"}
+    assert (await runtime.record_turn(session.id, "hi", "hello")).request.metadata == {}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"area": ""}, {"language": 5}, {"caller": "anna"}, {"answered_by": ""}, {"answered_by": 5}]
+)
+async def test_a_wrong_place_caller_or_agent_is_refused(run, wrong):
+    runtime = await run()
+    session = await runtime.start_session()
+    with pytest.raises(InvalidInput):
+        await runtime.record_turn(session.id, "hi", "hello", **wrong)
+    assert await transcript(runtime, session) == []
 
 
 async def test_a_turn_is_recorded_once_under_its_key(run):

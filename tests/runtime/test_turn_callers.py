@@ -60,7 +60,17 @@ async def test_the_caller_is_stored_and_reaches_the_home(home):
         session = await runtime.start_session(policy=ACTING)
         turn = await say(runtime, session, "turn on the kitchen lights", caller=ANNA)
         assert turn.continuation.request.caller == ANNA
-    assert [call.caller for call in home.calls] == [ANNA]
+    assert [(call.caller, call.turn_id) for call in home.calls] == [(ANNA, turn.continuation.id)]
+
+
+async def test_an_undo_carries_its_caller_and_turn(home):
+    async with Runtime(MemoryStore(), home=home) as runtime:
+        await runtime.home_ready()
+        session = await runtime.start_session(policy=ACTING)
+        await say(runtime, session, "turn on the kitchen lights")
+        done = len(home.calls)
+        turn = await say(runtime, session, "undo that", caller=ANNA)
+    assert {(call.caller, call.turn_id) for call in home.calls[done:]} == {(ANNA, turn.continuation.id)}
 
 
 async def test_the_caller_is_told_at_the_end_of_the_prompt_only():
@@ -95,6 +105,14 @@ async def test_a_wrong_place_is_refused(options):
         session = await runtime.start_session()
         with pytest.raises(InvalidInput, match=next(iter(options))):
             await runtime.send_message(session.id, "hi", **options)
+
+
+@pytest.mark.parametrize("wrong", [{"user_name": "x" * 300}, {"certainty": "sure"}, {"device_id": ""}])
+async def test_a_wrong_caller_is_refused_before_it_is_stored(wrong):
+    async with Runtime(MemoryStore()) as runtime:
+        session = await runtime.start_session()
+        with pytest.raises(InvalidInput, match=next(iter(wrong))):
+            await runtime.send_message(session.id, "hi", caller=TurnCaller(**wrong))
 
 
 async def test_times_are_told_in_the_zone_of_the_home():

@@ -44,6 +44,17 @@ async def test_null_removes_the_name_and_limits_and_leaves_whole_objects(served)
     assert (await served.client.patch(at, json={})).json()["session"]["name"] is None
 
 
+async def test_instructions_change_stay_and_are_removed(served):
+    at = f"/v1/sessions/{await served.start(instructions='You are a parrot.')}"
+    for body, expected in (
+        ({"name": "bird"}, "You are a parrot."),
+        ({"instructions": "You are a cat."}, "You are a cat."),
+        ({"instructions": None}, None),
+    ):
+        assert (await served.client.patch(at, json=body)).json()["session"]["instructions"] == expected
+        assert (await served.client.get(at)).json()["session"]["instructions"] == expected
+
+
 async def test_a_name_is_unique_among_active_sessions(served):
     await served.start(name="taken")
     at = f"/v1/sessions/{await served.start()}"
@@ -55,6 +66,8 @@ async def test_a_name_is_unique_among_active_sessions(served):
     "body",
     [
         {"name": ""},
+        {"instructions": ""},
+        {"instructions": "x" * 20_001},
         {"budgets": {"max_steps": -1}},
         {"budgets": {"max_stepz": 1}},
         {"budgets": 5},

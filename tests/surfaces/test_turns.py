@@ -214,8 +214,6 @@ async def test_yes_or_no_answers_the_approval_question(tmp_path):
 
         asked = await say("Unlock the front door")
         assert asked["response_text"].endswith("Say yes or no.")
-        again = await say("What time is it?")
-        assert again == asked, "nothing else is heard before"
         declined = await say("No, thanks.")
         assert declined["extra"]["continuation_id"] == asked["extra"]["continuation_id"]
         assert [action["outcome"] for action in declined["extra"]["actions"]] == ["denied"]
@@ -227,6 +225,29 @@ async def test_yes_or_no_answers_the_approval_question(tmp_path):
         assert [turn["user_message"] for turn in turns] == ["Unlock the front door"] * 2
         free = await say("Yes")
         assert free["extra"]["continuation_id"] != done["extra"]["continuation_id"]
+
+
+async def test_another_message_drops_the_approval_question_and_is_answered(tmp_path):
+    options = {"allow_actuation": True, "allowlisted_services": ("lock",)}
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+
+        async def say(text, **more):
+            body = {"text": text, "conversation_id": "default", **more}
+            return (await served.client.post("/conversation", json=body)).json()
+
+        asked = await say("Unlock the front door", idempotency_key="unlock")
+        again = await say("Unlock the front door", idempotency_key="unlock")
+        assert again == asked, "a message that is sent again drops no question"
+        told = await say("Is the front door locked?")
+        assert (told["extra"]["status"], told["response_text"]) == ("completed", "Yes")
+        dropped = await served.wait(asked["extra"]["continuation_id"])
+        assert (dropped["status"], dropped["response"]) == ("cancelled", None)
+        assert "another message" in dropped["steps"][-1]["detail"]["reason"]
+        late = await say("yes")
+        assert late["extra"]["actions"] == []
+        locks = await served.runtime.call_tool("get_states", {"entity_ids": ["lock.front_door"]})
+        assert "unlocked" not in str(locks)
 
 
 async def test_the_approval_question_names_the_effects_of_a_script(tmp_path):
@@ -248,6 +269,7 @@ async def test_the_conversation_may_be_cleared_during_a_message(tmp_path, monkey
         look = served.runtime.open_continuations
 
         async def too_late(session_id, **options):
+            monkeypatch.setattr(served.runtime, "open_continuations", look)
             await served.runtime.delete_session(session_id)
             return await look(session_id, **options)
 
@@ -263,8 +285,27 @@ async def test_only_a_caller_with_the_act_scope_can_approve(tmp_path):
         anna, child = served.token("anna"), served.token("anna", "read", "converse")
         body = {"text": "Unlock the front door", "conversation_id": "hall"}
         await served.client.post("/conversation", json=body, headers=anna)
-        said = await served.client.post("/conversation", json=body | {"text": "yes"}, headers=child)
-        problem(said, 403, "forbidden")
+        for text in ("yes", "no", "never mind", "Is the front door locked?"):
+            said = await served.client.post("/conversation", json=body | {"text": text}, headers=child)
+            problem(said, 403, "forbidden")
+        done = await served.client.post("/conversation", json=body | {"text": "yes"}, headers=anna)
+        assert done.json()["extra"]["actions"][0]["verified"] is True
+
+
+async def test_a_caller_who_may_only_approve_answers_the_question_and_sends_nothing_else(tmp_path):
+    options = {"allow_actuation": True, "allowlisted_services": ("lock",), "approvers": "owner"}
+    async with serving(tmp_path, model=OfflineModel(), home=demo_home(FakeClock()), **options) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        anna, child = served.token("anna"), served.token("anna", "read", "converse")
+        body = {"text": "Unlock the front door", "conversation_id": "hall"}
+        asked = await served.client.post("/conversation", json=body, headers=anna)
+        other = await served.client.post("/conversation", json=body | {"text": "hello"}, headers=child)
+        problem(other, 403, "forbidden")
+        done = await served.client.post("/conversation", json=body | {"text": "yes"}, headers=child)
+        assert done.json()["extra"]["continuation_id"] == asked.json()["extra"]["continuation_id"]
+        assert done.json()["extra"]["actions"][0]["verified"] is True
+        again = await served.client.post("/conversation", json=body | {"text": "yes"}, headers=child)
+        problem(again, 403, "forbidden")
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", "\x1c", "x" * 257])

@@ -53,7 +53,7 @@ def test_counts_equal_tiktoken_s_own_on_varied_strings(encoding):
 @pytest.mark.parametrize("text", [" " * 990_000, " \t" * 60_000 + "x", "a\n" + " " * 150_000 + "\n\nb!"])
 def test_long_runs_of_white_space_count_as_tiktoken_counts_them(model, text):
     counter = TokenCounter(model)
-    assert counter.count_text(text) == len(counter.load().encode_ordinary(text))
+    assert counter.count_text(text) == len(counter.load().encoding.encode_ordinary(text))
 
 
 def test_a_million_spaces_are_counted():
@@ -297,3 +297,15 @@ def test_importing_sash_loads_no_ranks():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.stdout == "False\n", done.stderr
+
+
+def test_the_encoding_of_every_model_that_tiktoken_knows_is_found():
+    names = {**tiktoken.model.MODEL_TO_ENCODING, **tiktoken.model.MODEL_PREFIX_TO_ENCODING}
+    known = {name: encoding.replace("harmony", "base") for name, encoding in names.items()}
+    known = {name: encoding for name, encoding in known.items() if encoding in ("cl100k_base", "o200k_base")}
+    assert {name: find_encoding(name) for name in known} == known
+    assert not any(map(find_encoding, names.keys() - known.keys()))
+    assert find_encoding("openai/GPT-5.2-mini:nitro") == "o200k_base"
+    assert find_encoding("ft:gpt-4o-mini:home::1") == "o200k_base"
+    assert find_encoding("gpt-4-turbo") == "cl100k_base"
+    assert [find_encoding(name) for name in ("gpt-45", "gpt-4.7", "o11", "llama-gpt-4")] == [None] * 4

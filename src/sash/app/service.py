@@ -17,6 +17,7 @@ from sash.app.schemas import MAX_PAGE_CHARS, count_chars
 from sash.engine.prompt_record import SentPrompt
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
+from sash.engine.turn.caller import find_place
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import Forbidden, HomeUnavailable
 from sash.ports.store import Artifact, Page, StoredMessage
@@ -165,6 +166,21 @@ class AgentService:
         await self._check_act(caller, session_id)
         return await self.runtime.send(session_id, sent, owner=caller.owner)
 
+    async def reply(self, caller: Caller, session_id: str, sent: SendMessage) -> Continuation:
+        """Send a message, or let it answer an approval question, as `Runtime.reply` does.
+
+        An answer needs the right to approve, and a message in a session that allows actions the scope `act`.
+        """
+        caller.need("converse")
+
+        async def check(answered: Continuation | None) -> None:
+            if answered is None:
+                await self._check_act(caller, session_id)
+            else:
+                await self._check_approver(caller, answered.id)
+
+        return await self.runtime.reply(session_id, sent, owner=caller.owner, check=check)
+
     async def record_turn(
         self,
         caller: Caller,
@@ -258,10 +274,11 @@ class AgentService:
         if turn.status not in UNDER_WAY:
             return None
         session = await self.runtime.get_session(turn.continuation.session_id, owner=caller.owner)
-        languages = [turn.continuation.request.language, session.preferences.get("language")]
+        _, language = find_place(session, turn.continuation.request)
+        of_home = None
         with suppress(HomeUnavailable):
-            languages += [self.runtime.home.index.language] if self.runtime.home else []
-        return write_early_answer(turn.status, *languages)
+            of_home = self.runtime.home.index.language if self.runtime.home else None
+        return write_early_answer(turn.status, language, of_home)
 
     async def put_question(
         self, caller: Caller, question: Ask, *, preferences: dict[str, Any] | None = None

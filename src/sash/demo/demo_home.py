@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, tzinfo
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -13,6 +13,7 @@ from sash.demo.simulated_home import SimulatedCall, SimulatedHome
 from sash.ports.home import NO_STATE, Area, Dependent, Device, Entity, Floor, Layout, State
 from sash.values.clock import Clock, SystemClock
 
+_DATA = Path(__file__).parents[1] / "data" / "demo_home.toml"
 _BRIDGE = "zigbee_bridge"
 _AUTOMATIONS = {
     "automation.evening_lights": "light.garden_path",
@@ -23,7 +24,7 @@ _AUTOMATIONS = {
 def demo_home(clock: Clock | None = None, zone: tzinfo = UTC) -> SimulatedHome:
     """Return a new demo home that starts now. `zone` is its time zone."""
     clock = clock or SystemClock()
-    data = tomllib.loads(files("sash").joinpath("data/demo_home.toml").read_text("utf-8"))
+    data = tomllib.loads(_DATA.read_text("utf-8"))
     layout = _read_layout(data, zone.key if isinstance(zone, ZoneInfo) else None)
     now = clock.now()
     states = [_read_state(entity_id, entity, now) for entity_id, entity in data["entities"].items()]

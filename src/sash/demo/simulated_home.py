@@ -49,6 +49,7 @@ class SimulatedCall:
     data: dict[str, Any] = field(default_factory=dict)
     entity_ids: tuple[str, ...] = ()
     caller: TurnCaller | None = None
+    turn_id: str | None = None
 
 
 class SimulatedHome:
@@ -168,12 +169,14 @@ class SimulatedHome:
         entity_ids: Collection[str] = (),
         *,
         caller: TurnCaller | None = None,
+        turn_id: str | None = None,
         return_response: bool = False,
     ) -> dict[str, Any] | None:
         self._require_connection()
         named = data.get("entity_id", ())
         targets = (*entity_ids, *([named] if isinstance(named, str) else named))
-        action = SimulatedCall(service, {k: v for k, v in data.items() if k != "entity_id"}, targets, caller)
+        data = {name: value for name, value in data.items() if name != "entity_id"}
+        action = SimulatedCall(service, data, targets, caller, turn_id)
         self.calls.append(action)
         response = self._execute(action, f"action {service}")
         return (response or {}) if return_response else None

@@ -1,4 +1,4 @@
-"""Money: the price of model calls, an owner's spending of the day, and the budget of a turn."""
+"""Money: the price of model calls, the spending of the day, and the budget of a turn."""
 
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -54,7 +54,10 @@ class SpendingTurn:
 
 @dataclass(slots=True)
 class Spending:
-    """The spending of a runtime. `running` has the running turns and other paid work, by id."""
+    """The spending of a runtime. `running` has the running turns and other paid work, by id.
+
+    With `is_shared`, all owners share the budget of the day, as the persons of a household do.
+    """
 
     store: Store
     catalog: Catalog
@@ -62,6 +65,7 @@ class Spending:
     today: Callable[[], datetime]
     default_model: str | None = None
     operator: OperatorLimits = UNLIMITED
+    is_shared: bool = False
     running: dict[str, SpendingTurn] = field(default_factory=dict)
     _reads: dict[int, dict[str, SpendingTurn]] = field(default_factory=dict)
 
@@ -104,19 +108,20 @@ class Spending:
         return self.catalog.price(usage, name, name.rpartition("/")[0]) or 0.0
 
     async def spent_today(self, owner: str, without: Progress | None = None) -> float:
-        """Return the dollars that an owner has spent today, with the maximum cost of running calls.
+        """Return the dollars that count for an owner today, with the maximum cost of running calls.
 
-        `without` is the progress of a turn that does not count.
+        Those are the dollars of the owner, or of all owners that share the budget. `without` is the progress
+        of a turn that does not count.
         """
-        seen, today = dict(self.running), self.today()
+        seen, today, payer = dict(self.running), self.today(), None if self.is_shared else owner
         # The read may lack a turn that ends during the read, so that turn still counts as running.
         self._reads[id(seen)] = seen
         try:
-            usd = sum(stats.cost_usd for _, stats in await self.store.turn_stats(owner, today))
+            usd = sum(stats.cost_usd for _, stats in await self.store.turn_stats(payer, today))
         finally:
             del self._reads[id(seen)]
         for turn in seen.values():
-            if turn.owner == owner:
+            if payer in (None, turn.owner):
                 usd -= turn.count_stored(today)
                 usd += 0.0 if turn.progress is without else turn.progress.claimed_usd
         return max(0.0, usd)
@@ -125,7 +130,7 @@ class Spending:
     async def reserve(self, owner: str, usd: float, limit: float | None) -> AsyncIterator[bool]:
         """Reserve dollars for paid work outside of any turn, until the block ends.
 
-        The block gets False if the owner would then spend more than `limit` today. None means no limit.
+        The block gets False if more than `limit` would then be spent today. None means no limit.
         """
         if limit is not None and await self.spent_today(owner) + usd > limit:
             yield False
@@ -176,7 +181,7 @@ class TurnBudget:
 
         The returned configuration limits the output if the money is short. The estimate ignores the
         provider's cache and corrects our count by the provider's earlier counts. The money stays reserved
-        until the call ends, so parallel turns of one owner do not spend it twice.
+        until the call ends, so parallel turns do not spend it twice.
         """
         if self._progress.total_tokens + counted > self._budgets.max_tokens_per_turn:
             raise BudgetReached("max_tokens_per_turn")

@@ -43,12 +43,13 @@ class PartialText:
     """The text of one model call. `written` is the whole text so far.
 
     `is_complete` is True if the model has ended its last word. Otherwise that word is not shown, because it
-    may be the beginning of a secret.
+    may be the beginning of a secret. `is_provisional` is True if the answer may still be corrected.
     """
 
     session_id: str
     continuation_id: str
     place: Place
+    is_provisional: bool = False
     written: str = ""
     is_ended: bool = False
     is_complete: bool = False
@@ -136,7 +137,7 @@ class Subscriber:
         new = text[_count_equal(unread.shown, text) :]
         unread.shown = text
         if new:
-            yield PartialEvent(item.session_id, item.continuation_id, new)
+            yield PartialEvent(item.session_id, item.continuation_id, new, item.is_provisional)
 
 
 class EventHub:
@@ -146,7 +147,7 @@ class EventHub:
         self._interval_s = interval_s
         self._subscribers: defaultdict[str, set[Subscriber]] = defaultdict(set)
         self._texts: dict[str, dict[str, PartialText]] = {}
-        self._due: set[str] = set()
+        self._due: dict[str, asyncio.TimerHandle] = {}
 
     @contextmanager
     def subscribe(self, session_id: str, *, reads_store_only: bool = False) -> Iterator[Subscriber]:
@@ -177,6 +178,13 @@ class EventHub:
         for session_id in self._subscribers:
             self.wake(session_id)
 
+    def close(self) -> None:
+        """Wake all subscribers, so that they end, and leave no timer behind."""
+        self.wake_all()
+        for timer in self._due.values():
+            timer.cancel()
+        self._due.clear()
+
     def progress(self, session_id: str, continuation_id: str, message: str, place: Place) -> None:
         """Send a progress message to the current subscribers of a session. Later ones do not get it."""
         if session_id not in self._subscribers:
@@ -197,8 +205,9 @@ class EventHub:
                 subscriber.add(text, text.place)
         text.written, text.is_new = written, True
         if session_id not in self._due and session_id in self._subscribers:
-            self._due.add(session_id)
-            asyncio.get_running_loop().call_later(self._interval_s, self._flush, session_id)
+            self._due[session_id] = asyncio.get_running_loop().call_later(
+                self._interval_s, self._flush, session_id
+            )
 
     def end_text(self, text: PartialText, *, is_complete: bool = False) -> None:
         """End the text of a model call. A second call changes nothing."""
@@ -222,7 +231,7 @@ class EventHub:
         return continuation_id in self._texts.get(session_id, {})
 
     def _flush(self, session_id: str) -> None:
-        self._due.discard(session_id)
+        self._due.pop(session_id, None)
         self.wake(session_id)
 
 

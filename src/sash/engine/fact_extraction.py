@@ -3,17 +3,19 @@
 import re
 from typing import Any
 
-from sash.engine.notes import MAX_NOTES, Notes, read_owner_notes
+from sash.engine.notes import MAX_NOTES, Notes
 from sash.engine.redaction import redact
 from sash.errors import InvalidInput
-from sash.memory.words import extract_stems, normalize, split_words
-from sash.ports.store import Store
+from sash.memory.words import extract_stems, has_stems, normalize, split_words
+from sash.values.continuations import Continuation
 from sash.values.requests import Note
 from sash.values.sessions import Session
 
 MAX_FACTS_PER_TURN = 3
 MAX_FACT_CHARS = 200
 FACT_TOKENS = 200
+# The facts of the owner, of the household and of the session.
+MAX_KNOWN_FACTS = 3 * MAX_NOTES
 NOTHING = "NONE"
 EXTRACT = (
     "The user of an assistant has sent the message below. List the lasting facts that the user states in it "
@@ -34,27 +36,32 @@ _NAMES_SECRET = re.compile(
 class FactExtractor:
     """Adds the facts that a model has found to the notes of an owner."""
 
-    def __init__(self, store: Store, notes: Notes) -> None:
-        self._store = store
+    def __init__(self, notes: Notes) -> None:
         self._notes = notes
 
     async def list_known(self, session: Session) -> list[str]:
-        """Return the texts of the facts that the owner or the session has."""
-        notes = await read_owner_notes(self._store, session.owner)
+        """Return the texts of the facts that the owner or the session knows."""
+        notes = await self._notes.read_known(session.owner)
         return [fact.text for fact in (*notes.facts, *session.memory.facts)]
 
-    async def add(self, session: Session, written: str, known: list[str]) -> None:
-        """Add the facts in a model's answer. Leave out known facts, secrets, and facts without room."""
+    async def add(self, turn: Continuation, written: str, known: list[str]) -> None:
+        """Add the facts in a model's answer about the message of a turn.
+
+        Leave out known facts, secrets, and facts without room.
+        """
         for text in choose_facts(written, known):
+            note = Note(text=text)
             try:
-                await self._notes.remember(session.owner, None, Note(text=text), asked_in=session.id)
+                await self._notes.remember(
+                    turn.owner, None, note, asked_in=turn.session_id, continuation_id=turn.id
+                )
             except InvalidInput:
                 return  # The owner has the maximum number of facts.
 
 
 def ask_for_facts(message: str, known: list[str]) -> list[dict[str, Any]]:
     """Return the prompt that asks a model for the facts in a message."""
-    lines = "\n".join(known[-2 * MAX_NOTES :]) or NOTHING
+    lines = "\n".join(known[-MAX_KNOWN_FACTS:]) or NOTHING
     text = f"Known facts:\n{lines}\n\nThe message:\n{message}"
     return [{"role": "system", "content": EXTRACT}, {"role": "user", "content": text}]
 
@@ -76,5 +83,4 @@ def _has_secret(text: str) -> bool:
 
 def _is_same(text: str, known: str) -> bool:
     """Return True if a known fact has all important words of a text."""
-    words, stems = split_words(known), extract_stems(text) or split_words(text)
-    return all(any(word.startswith(stem) for word in words) for stem in stems)
+    return has_stems(known, extract_stems(text) or split_words(text))

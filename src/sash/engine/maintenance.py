@@ -24,6 +24,7 @@ from sash.ports.embedder import Embedder, pack_vector
 from sash.ports.model import Answer, Model, ModelRequest, Usage, collect
 from sash.ports.session_rules import change_session
 from sash.ports.store import Store, StoredMessage, Vector
+from sash.values.continuations import Continuation
 from sash.values.messages import MessageEntry
 from sash.values.sessions import OperatorLimits, Session
 from sash.values.stats import Stats, sum_bills
@@ -96,12 +97,10 @@ class Maintenance:
         if self._summaries and evicted:
             self._spawn("summary", session, partial(self._summarise, session, evicted))
 
-    def after_turn(self, session: Session, message: str) -> None:
-        """Start to look for lasting facts in a user's message, in the background."""
+    def after_turn(self, session: Session, turn: Continuation) -> None:
+        """Start to look for lasting facts in the user's message of a turn, in the background."""
         if self._fact_extractor is not None:
-            self._spawn(
-                "facts", session, partial(self._extract_facts, self._fact_extractor, session, message)
-            )
+            self._spawn("facts", session, partial(self._extract_facts, self._fact_extractor, turn))
 
     async def close(self) -> None:
         """Cancel the running jobs and wait for their end."""
@@ -178,9 +177,9 @@ class Maintenance:
         if written is not None:
             await self._save(session, redact(written.text), written.spent)
 
-    async def _extract_facts(self, extractor: FactExtractor, stale: Session, message: str) -> None:
-        """Note the lasting facts of a message for the owner. The session pays for the call."""
-        session = await self._store.get_session(stale.owner, stale.id)
+    async def _extract_facts(self, extractor: FactExtractor, turn: Continuation) -> None:
+        """Note the lasting facts of a turn's message for the owner. The session pays for the call."""
+        session, message = await self._store.get_session(turn.owner, turn.session_id), turn.request.message
         known = await extractor.list_known(session)
         written = await self._write(session, ask_for_facts(message[:MAX_CHARS], known), FACT_TOKENS)
         if written is None:
@@ -190,7 +189,7 @@ class Maintenance:
             return replace(latest, stats=latest.stats + written.spent)
 
         self._on_session(await change_session(self._store, session.owner, session.id, pay))
-        await extractor.add(session, written.text, known)
+        await extractor.add(turn, written.text, known)
 
     async def _write(
         self, session: Session, messages: list[dict[str, Any]], max_tokens: int

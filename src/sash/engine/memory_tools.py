@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, tzinfo
 from typing import Any
 
-from sash.engine.notes import Notes, read_owner_notes
+from sash.engine.notes import Notes
 from sash.engine.recall import RecalledTurn, recall
 from sash.memory.words import extract_stems, normalize
 from sash.ports.embedder import Embedder
@@ -28,24 +28,26 @@ def memory_tools(
 
     async def remember(arguments: dict[str, Any], context: ToolContext) -> dict[str, str]:
         note, session = Note(text=arguments["text"]), context.session
-        fact = await notes.remember(session.owner, None, note, asked_in=session.id)
+        fact = await notes.remember(
+            session.owner, None, note, asked_in=session.id, continuation_id=context.continuation_id
+        )
         return {"fact": fact.text, "id": fact.id}
 
     async def forget(arguments: dict[str, Any], context: ToolContext) -> dict[str, list[str]]:
         about, session = Note(text=arguments["about"]), context.session
-        gone = [
-            fact
+        texts = [
+            fact.text
             for session_id in (None, session.id)
             for fact in await notes.forget(session.owner, session_id, about)
         ]
-        return {"forgotten": [fact.text for fact in gone]}
+        return {"forgotten": list(dict.fromkeys(texts))}
 
     async def look_back(arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
         query = arguments["query"]
         stems = extract_stems(query)
         session = await store.get_session(context.session.owner, context.session.id)
         found = await recall(store, session.owner, session.id, query, embedder)
-        known = (*(await read_owner_notes(store, session.owner)).facts, *session.memory.facts)
+        known = (*(await notes.read_known(session.owner)).facts, *session.memory.facts)
         facts = [text for text in dict.fromkeys(f.text for f in known) if _matches_any(text, stems)]
         turns = sorted(found[:MAX_TURNS], key=lambda turn: turn.key)
         return {"facts": facts, "turns": [_describe_turn(turn, zone) for turn in turns]}

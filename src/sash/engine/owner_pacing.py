@@ -23,6 +23,7 @@ class OwnerPacing:
         self._now = now
         # An owner is here for a round after each start. The work in the queue waits.
         self._queues: dict[str, deque[asyncio.Future[None]]] = {}
+        self._pauses: dict[str, asyncio.TimerHandle] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._last_owner: str | None = None
         self._shared_until = float("-inf")
@@ -36,7 +37,8 @@ class OwnerPacing:
             return
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
-            self._loop, self._queues = loop, {}  # The rounds of a loop that has ended go on no more.
+            # The rounds of a loop that has ended go on no more.
+            self._loop, self._queues, self._pauses = loop, {}, {}
         queue = self._queues.get(owner)
         if queue is None:
             self._queues[owner] = deque()
@@ -46,18 +48,32 @@ class OwnerPacing:
         queue.append(start)
         await start
 
+    def close(self) -> None:
+        """Let all work go on, and leave no timer behind."""
+        for pause in self._pauses.values():
+            pause.cancel()
+        for queue in self._queues.values():
+            for start in queue:
+                if not start.done():
+                    start.set_result(None)
+        self._pauses, self._queues = {}, {}
+
     def _watch_round(self, owner: str) -> None:
         """Start the next piece of work after this round, and after a pause if the round was long."""
         asyncio.get_running_loop().call_soon(self._end_round, owner, self._now())
 
     def _end_round(self, owner: str, started_at: float) -> None:
         round_s = self._now() - started_at
+        if owner not in self._queues:
+            return
         if round_s > SHORT_ROUND_S:
-            asyncio.get_running_loop().call_later(round_s, self._start_next, owner)
+            loop = asyncio.get_running_loop()
+            self._pauses[owner] = loop.call_later(round_s, self._start_next, owner)
         else:
             self._start_next(owner)
 
     def _start_next(self, owner: str) -> None:
+        self._pauses.pop(owner, None)
         queue = self._queues[owner]
         while queue:
             start = queue.popleft()

@@ -10,10 +10,12 @@ from sash.engine.event_hub import EventHub
 from sash.engine.local_time import LocalTime
 from sash.engine.long_work import LongWork
 from sash.engine.maintenance import Maintenance
+from sash.engine.notes import Notes
 from sash.engine.owner_pacing import OwnerPacing
 from sash.engine.policy import ActionRateLimiter
 from sash.engine.redaction import measure_result, redact_json, redact_result
 from sash.engine.rendering import MessageRenderer
+from sash.engine.turn_tools import ToolFinder, TurnTools
 from sash.engine.window_cache import CachedWindow, WindowCache
 from sash.errors import HomeUnavailable
 from sash.home.briefing import MAX_TOKENS, HomeBriefing, describe_pinned, write_briefing
@@ -28,6 +30,7 @@ from sash.ports.model import Model, check_options
 from sash.ports.store import Store
 from sash.ports.tools import ToolRegistry
 from sash.values.clock import Clock
+from sash.values.continuations import ContinuationRequest
 from sash.values.ids import Ulids
 from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import ModelConfig, OperatorLimits, Session
@@ -40,6 +43,7 @@ class Parts:
     store: Store
     model: Model
     tools: ToolRegistry
+    tool_finder: ToolFinder | None
     intents: tuple[Intents, ...]
     catalog: Catalog
     embedder: Embedder | None
@@ -57,12 +61,18 @@ class Parts:
     spending: Spending
     rate_limiter: ActionRateLimiter
     maintenance: Maintenance
+    notes: Notes
+    household: str | None
     operator: OperatorLimits
     digest_tokens: int
     max_open_turns: int
 
     def new_id(self) -> str:
         return self.ids.new(self.clock.now())
+
+    def turn_tools(self, session: Session, request: ContinuationRequest) -> TurnTools:
+        """Return the tools of a turn, which are not loaded yet."""
+        return TurnTools(self.tools, self.tool_finder, session, request)
 
     async def read_window(self, session: Session) -> CachedWindow:
         """Read the window of a session from the store."""
@@ -81,7 +91,7 @@ class Parts:
         return write_briefing(self.home.index, message, now, self.counter.count_text, max_tokens)
 
     def describe_pinned(self, session: Session, notes: OwnerNotes) -> str:
-        """Return the present states of the entities that a session or its owner has pinned.
+        """Return the present states of the entities that `notes` or the notes of a session have pinned.
 
         The text is empty without such a pin, without a home, or while the home is unavailable.
         """

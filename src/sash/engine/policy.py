@@ -65,6 +65,12 @@ def covers(allowlist: tuple[str, ...], pattern: str) -> bool:
     return _matches(service, allowlist)
 
 
+def find_entry(uses: Iterable[ServiceUse], policy: SessionPolicy) -> str | None:
+    """Return the entry of the allowlist that allows the first service of an action, or None."""
+    service = next((use.service for use in uses if not use.within), "")
+    return next((entry for entry in policy.allowlisted_services if _matches(service, (entry,))), None)
+
+
 def _judge(service: str, within: bool, policy: SessionPolicy, place: str) -> Verdict:
     if _may_match(service, policy.denylisted_services):
         return Verdict("deny", _describe(service, "is on the denylist", "some services are on the denylist"))

@@ -7,16 +7,17 @@ from datetime import timedelta
 from typing import Any
 
 from sash.engine.context import prefix_share, report
-from sash.engine.notes import read_owner_notes
+from sash.engine.past_actions import explain_newest
 from sash.engine.prompt_record import PromptReader, SentPrompt
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
+from sash.values.action_explanation import ActionExplanation
 from sash.values.prompts import split_ids
 from sash.values.sessions import DEFAULT_OWNER, Session
 from sash.values.stats import Stats, summary
-from sash.values.validation import check_limit
+from sash.values.validation import check_label, check_limit
 from sash.values.window_stats import WindowStats, WindowTotals
 
 STATISTICS_DAYS = 7
@@ -33,7 +34,7 @@ class ReportVerbs(SessionVerbs):
 
         `prefix_share` is the share of these tokens that equal the beginning of the last call: a provider can
         serve them from its cache. It is None if this process did not make the last call. `with_messages` adds
-        the messages and the tools themselves.
+        the messages and the tools themselves. Tools that `turn_tools` finds for a turn are not among them.
         """
         parts = self._parts
         session = await parts.store.get_session(owner, session_id)
@@ -46,7 +47,7 @@ class ReportVerbs(SessionVerbs):
         rendered = (
             [*cached.rendered.values()] if cached else list(map(parts.renderer.render, window.messages))
         )
-        notes = await read_owner_notes(parts.store, owner)
+        notes = await parts.notes.read_known(owner)
         tail = [("pinned", parts.describe_pinned(session, notes))]
         context = parts.contexts.build(
             session, notes, Window.restore(window), rendered, parts.tools.schemas, tail, home=briefing
@@ -80,6 +81,23 @@ class ReportVerbs(SessionVerbs):
             )
 
         return await asyncio.to_thread(restore)
+
+    async def explain_action(
+        self, *, owner: str = DEFAULT_OWNER, entity_id: str | None = None, session_id: str | None = None
+    ) -> ActionExplanation | None:
+        """Explain the newest action of the owner: its sentence, its speaker, and the rule that allowed it.
+
+        With `entity_id` it is the newest action on that entity, with `session_id` the newest one of that
+        session. An owner also finds the actions of the household. Return None if none of the newest 200 turns
+        of either has such an action. Actions that were denied or only previewed do not count.
+        """
+        parts = self._parts
+        if entity_id is not None:
+            check_label("entity_id", entity_id)
+        if session_id is not None:
+            check_label("session_id", session_id)
+        owners = [owner] if parts.household in (None, owner) else [owner, parts.household]
+        return await explain_newest(parts.store, owners, entity_id, session_id)
 
     async def window_stats(self, session: Session) -> WindowStats:
         """Return the counts of a session's window: messages, tokens, evictions and tags."""

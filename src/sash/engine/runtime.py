@@ -24,9 +24,10 @@ from sash.engine.policy import ActionRateLimiter
 from sash.engine.readiness import Readiness
 from sash.engine.redaction import redact
 from sash.engine.rendering import MessageRenderer
+from sash.engine.reply_verbs import ReplyVerbs
 from sash.engine.report_verbs import ReportVerbs
 from sash.engine.turn.continuation_result import ContinuationResult
-from sash.engine.turn_verbs import TurnVerbs
+from sash.engine.turn_tools import ToolFinder
 from sash.engine.window_cache import WindowCache
 from sash.engine.worker import Worker
 from sash.errors import InvalidConfig
@@ -43,7 +44,7 @@ from sash.ports.home import Home
 from sash.ports.intents import Intents
 from sash.ports.model import Model, complete_model
 from sash.ports.store import Store, SweepCounts
-from sash.ports.tools import ToolRegistry, ToolSpec
+from sash.ports.tools import FindTools, ToolRegistry, ToolSpec
 from sash.ports.turns import LEASE_S
 from sash.values.clock import Clock, SystemClock
 from sash.values.continuations import Continuation
@@ -54,7 +55,7 @@ from sash.values.sessions import (
     OperatorLimits,
     Retention,
 )
-from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords, check_limit
+from sash.values.validation import MAX_MESSAGE_BYTES, check_keywords, check_label, check_limit
 
 if TYPE_CHECKING:
     from sash.intents.home_intents import HomeIntents
@@ -70,8 +71,12 @@ class RuntimeOptions(TypedDict, total=False):
 
     intents: Iterable[Intents]
     """They answer sentences without a model, and are asked in this order. Default: memory, undo, home."""
+    more_intents: Iterable[Intents]
+    """They are asked after those of `intents`, or after the default ones."""
     memory_tools: bool
     """Whether the agent has tools for its memory, such as `remember` and `recall`. Default: True."""
+    turn_tools: FindTools | None
+    """Finds more tools for each turn, by its session and its request. They join the other tools for it."""
     system_prompt: str
     catalog: Catalog
     """Prices and context windows of models."""
@@ -89,12 +94,19 @@ class RuntimeOptions(TypedDict, total=False):
     """The maximum tokens of the digest of evicted turns, and of a summary. Default: 2000."""
     retention: Retention
     """How long sessions and the steps of turns are kept."""
+    household: str | None
+    """An owner whose notes all owners know, in addition to their own. Default: None, no such owner.
+
+    With a household, `max_cost_per_day_usd` limits what all owners of the store spend together.
+    """
     defaults: Defaults | None
     """Budgets, policy and window of a session that is started without them."""
     operator: OperatorLimits | None
     """The most that any session may do and spend, whatever its own policy and budgets say. Default: none."""
     on_turn: Callable[[ContinuationResult], None] | None
     """Called for every turn that this process has ended."""
+    on_turn_change: Callable[[ContinuationResult], None] | None
+    """Called for every turn of this process when it begins or continues to run, pauses, and ends."""
     time_zone: tzinfo | None
     """The zone in which a day begins and times are shown. Default: the zone of the machine."""
     clock: Clock | None
@@ -109,7 +121,7 @@ class RuntimeOptions(TypedDict, total=False):
     """Whether a message may have images by public `http:` and `https:` URLs. Default: only `data:` images."""
 
 
-class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
+class Runtime(ReplyVerbs, ReportVerbs, NoteVerbs):
     """Sessions and their turns, on one store, with one model and a set of tools.
 
     Without a `model` the offline model answers: it needs no network and understands little. `RuntimeOptions`
@@ -134,17 +146,21 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         self._home_intents: HomeIntents | None = None
         ids = Ulids()
         windows = WindowCache()
-        self._notes = Notes(store, clock, lambda: ids.new(clock.now()), windows.follow)
+        household = options.get("household")
+        if household is not None:
+            check_label("household", household)
+        notes = Notes(store, clock, lambda: ids.new(clock.now()), windows.follow, household)
         all_tools = [*tools]
         if options.get("memory_tools", True):
-            all_tools += make_memory_tools(store, self._notes, options.get("embedder"), zone, clock)
+            all_tools += make_memory_tools(store, notes, options.get("embedder"), zone, clock)
         if live_home is not None:
             self._home_intents, home_tools = _load_home(live_home, options.get("vocabulary"), clock, zone)
             all_tools += home_tools
         intents = options.get("intents")
         intents = self._default_intents() if intents is None else tuple(intents)
+        intents = (*intents, *options.get("more_intents", ()))
         has_extraction = options.get("fact_extraction", False) and not isinstance(self.model, OfflineModel)
-        extractor = FactExtractor(store, self._notes) if has_extraction else None
+        extractor = FactExtractor(notes) if has_extraction else None
         self._parts = _make_parts(
             store,
             model,
@@ -154,6 +170,7 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             clock,
             ids,
             windows,
+            notes,
             extractor,
             options,
         )
@@ -163,7 +180,9 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         self._lease_s = options.get("lease_s", LEASE_S)
         self._allow_image_urls = options.get("allow_image_urls", False)
         self._max_message_bytes = options.get("max_message_bytes", MAX_MESSAGE_BYTES)
-        self._worker = Worker(self._parts, self._lease_s, options.get("on_turn"))
+        self._worker = Worker(
+            self._parts, self._lease_s, options.get("on_turn"), options.get("on_turn_change")
+        )
         self._readiness = Readiness(store, clock)
         self._feeds = EventFeeds(store, self._parts.hub)
         self._warmed_up = asyncio.Event()
@@ -185,11 +204,12 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
     async def __aexit__(self, *_: object) -> None:
         await self.close()
 
-    async def open(self, *, recover: bool = True) -> None:
+    async def open(self, *, recover: bool = True, warm_up: bool = True) -> None:
         """Open the store, recover the turns of dead processes and start the background jobs.
 
         Without `recover` such turns are only marked as interrupted. A short-lived process, or one with
-        another model or home, must not take them over.
+        another model or home, must not take them over. Without `warm_up` the caller calls it later, when the
+        machine has less to do.
         """
         recover_turns = self.recover if recover else self.store.interrupt_lost
         home = self._parts.home
@@ -209,10 +229,34 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             raise
         self._background = [
             asyncio.create_task(self._repeat(self._lease_s / 10, self.heartbeat)),
-            asyncio.create_task(self._warm_up()),
             asyncio.create_task(self._repeat(self._lease_s, recover_turns)),
             asyncio.create_task(self._repeat(SWEEP_INTERVAL_S, self.sweep)),
         ]
+        if warm_up:
+            self._background.append(asyncio.create_task(self.warm_up()))
+
+    async def warm_up(self) -> None:
+        """Prepare the model and the sentences. Without this, the first turn that needs them does it."""
+        await self.warm_up_model()
+        await self.warm_up_sentences()
+
+    async def warm_up_model(self) -> None:
+        """Prepare the first request to the model."""
+        try:
+            await self._parts.model.open()
+        except Exception as error:
+            _logger.warning("could not prepare the model in advance: %s", redact(str(error)))
+
+    async def warm_up_sentences(self) -> None:
+        """Load the grammar of the home's sentences when the home is connected."""
+        if self._parts.home is None or self._home_intents is None:
+            return
+        await self._parts.home.wait_until_ready()
+        try:
+            await self._home_intents.warm_up()
+        except Exception as error:
+            _logger.warning("could not load the sentences about the home in advance: %s", error)
+        self._warmed_up.set()
 
     async def close(self) -> None:
         """Stop. Running turns are marked as interrupted; another process can resume them."""
@@ -222,13 +266,14 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
         await self._worker.close()
         await self._parts.maintenance.close()
         await self._readiness.close()
-        self._parts.hub.wake_all()
+        self._parts.hub.close()
         if self._parts.home is not None:
             await self._parts.home.close()
         await self._parts.model.close()
         if close := getattr(self._parts.embedder, "close", None):
             await close()
         await self.store.close()
+        self._parts.pacing.close()
 
     async def drain(self, *, grace_s: float = 0.0) -> None:
         """Accept no more turns, wait at most `grace_s` for running ones, and mark the rest as interrupted."""
@@ -320,21 +365,6 @@ class Runtime(TurnVerbs, ReportVerbs, NoteVerbs):
             )
         return swept
 
-    async def _warm_up(self) -> None:
-        """Prepare the model, and load the grammar of the home's sentences when the home is connected."""
-        try:
-            await self._parts.model.open()
-        except Exception as error:
-            _logger.warning("could not prepare the model in advance: %s", redact(str(error)))
-        if self._parts.home is None or self._home_intents is None:
-            return
-        await self._parts.home.wait_until_ready()
-        try:
-            await self._home_intents.warm_up()
-        except Exception as error:
-            _logger.warning("could not load the sentences about the home in advance: %s", error)
-        self._warmed_up.set()
-
     async def _repeat(self, interval_s: float, job: Callable[[], Awaitable[Any]]) -> None:
         while True:
             await asyncio.sleep(interval_s)
@@ -353,19 +383,22 @@ def _make_parts(
     clock: Clock,
     ids: Ulids,
     windows: WindowCache,
+    notes: Notes,
     fact_extractor: FactExtractor | None,
     options: RuntimeOptions,
 ) -> Parts:
     catalog, embedder, zone = options.get("catalog"), options.get("embedder"), options.get("time_zone")
     catalog = Catalog() if catalog is None else catalog
     counter, local_time = TokenCounter(model.name), LocalTime(clock, zone)
-    operator = options.get("operator") or UNLIMITED
+    operator, find_tools = options.get("operator") or UNLIMITED, options.get("turn_tools")
     summary_tokens = options.get("summary_tokens", DIGEST_TOKENS)
-    spending = Spending(store, catalog, counter, local_time.today, model.name, operator)
+    has_household = options.get("household") is not None
+    spending = Spending(store, catalog, counter, local_time.today, model.name, operator, has_household)
     return Parts(
         store=store,
         model=model,
         tools=tools,
+        tool_finder=None if find_tools is None else ToolFinder(find_tools, tools),
         intents=intents,
         catalog=catalog,
         embedder=embedder,
@@ -393,6 +426,8 @@ def _make_parts(
             fact_extractor=fact_extractor,
             on_session=windows.follow,
         ),
+        notes=notes,
+        household=options.get("household"),
         operator=operator,
         digest_tokens=summary_tokens,
         max_open_turns=check_limit("max_open_turns", options.get("max_open_turns", 1)),

@@ -40,7 +40,7 @@ from sash.values.messages import (
     refuse_reserved,
 )
 from sash.values.requests import TagFilter
-from sash.values.sessions import Fact, Pin, Session
+from sash.values.sessions import MAX_INSTRUCTIONS_CHARS, Fact, Pin, Session
 from sash.values.steps import Plan, Step, bill_steps
 from sash.values.validation import (
     MAX_DOLLARS,
@@ -151,18 +151,19 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     _check_artifacts(bundle)
     _check_counts(bundle)
     _check_times(bundle, rules.now + MAX_CLOCK_DIFFERENCE)
-    _check_memory(bundle.session)
+    _check_texts(bundle.session)
     for config in (bundle.session.model, *(c.request.model for c in bundle.continuations)):
         check_options(config.options if config else (), rules.reserved_options)
     for stored in bundle.messages:
         # A message may have a text and attachments of the maximum size.
         check_size(stored.message.size, 2 * REDACTION_FACTOR * rules.max_message_bytes)
     bundle, memory = _limit_window(bundle), bundle.session.memory
+    turn_ids = {turn.id for turn in bundle.continuations}
     session = replace(
         bundle.session,
         memory=replace(
             memory,
-            facts=tuple(replace(fact, scope="session") for fact in memory.facts),
+            facts=tuple(_clean_fact(fact, turn_ids) for fact in memory.facts),
             pins=tuple(replace(pin, scope="session") for pin in memory.pins),
         ),
         owner=rules.owner,
@@ -179,6 +180,12 @@ def _clean(bundle: Bundle, rules: ImportRules) -> Bundle:
     )
     _check_journals(cleaned)
     return cleaned
+
+
+def _clean_fact(fact: Fact, turn_ids: set[str]) -> Fact:
+    """Return a fact of the session. It names its turn only if the turn is imported, too."""
+    turn_id = fact.continuation_id if fact.continuation_id in turn_ids else None
+    return replace(fact, scope="session", continuation_id=turn_id)
 
 
 def _clean_continuation(continuation: Continuation, rules: ImportRules) -> Continuation:
@@ -295,7 +302,8 @@ def _list_times(bundle: Bundle) -> Iterator[datetime]:
     yield from (stored.message.timestamp for stored in bundle.messages)
 
 
-def _check_memory(session: Session) -> None:
+def _check_texts(session: Session) -> None:
+    """Raise `InvalidExport` for a memory or instructions that would make every prompt too long."""
     memory = session.memory
     notes: list[Fact | Pin] = [*memory.facts, *memory.pins]
     if max(len(memory.facts), len(memory.pins)) > MAX_NOTES:
@@ -304,6 +312,8 @@ def _check_memory(session: Session) -> None:
         raise InvalidExport(f"a fact or pin is longer than {MAX_NOTE_CHARS} characters")
     if max(len(memory.digest), len(memory.summary)) > MAX_MEMORY_CHARS:
         raise InvalidExport("the digest or the summary is too long")
+    if len(session.instructions or "") > REDACTION_FACTOR * MAX_INSTRUCTIONS_CHARS:
+        raise InvalidExport(f"the instructions are longer than {MAX_INSTRUCTIONS_CHARS:,} characters")
 
 
 def _limit_window(bundle: Bundle) -> Bundle:

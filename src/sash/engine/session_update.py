@@ -1,11 +1,11 @@
-"""Changes of a session by its owner: name, model, budgets, policy, window and preferences."""
+"""Changes of a session by its owner: name, instructions, model, budgets, policy, window and preferences."""
 
 from dataclasses import asdict, replace
 from typing import Any, TypedDict, TypeVar
 
 from sash.engine.ceiling import check_request, restrict
-from sash.engine.notes import clean_preferences
-from sash.engine.redaction import clean_label
+from sash.engine.notes import merge_preferences
+from sash.engine.redaction import clean_label, redact
 from sash.values.requests import UpdateSession
 from sash.values.sessions import Budgets, ModelConfig, OperatorLimits, Session, SessionPolicy, WindowLimits
 
@@ -21,6 +21,7 @@ class SessionChanges(TypedDict, total=False):
     window: WindowLimits | dict[str, Any] | None
     preferences: dict[str, Any] | None
     name: str | None
+    instructions: str | None
 
 
 def apply_update(session: Session, request: UpdateSession, operator: OperatorLimits) -> Session:
@@ -42,10 +43,11 @@ def apply_update(session: Session, request: UpdateSession, operator: OperatorLim
         changed = restrict(changed, operator)
     if request.has_name:
         changed = replace(changed, name=request.name and clean_label("name", request.name))
+    if request.has_instructions:
+        changed = replace(changed, instructions=request.instructions and redact(request.instructions))
     if request.preferences is not None:
-        merged = session.preferences | request.preferences
-        kept = {key: value for key, value in merged.items() if value is not None}
-        changed = replace(changed, preferences=clean_preferences(kept))
+        preferences = merge_preferences(session.preferences, request.preferences)
+        changed = replace(changed, preferences=preferences)
     return changed
 
 

@@ -11,10 +11,10 @@ from sash.engine.ceiling import check_request, restrict
 from sash.engine.detached import detached
 from sash.engine.fixed_model import ALLOWED_OPTIONS, check_fixed_model
 from sash.engine.memory_tools import drop_summary
-from sash.engine.notes import clean_preferences, read_owner_notes
+from sash.engine.notes import clean_preferences
 from sash.engine.parts import Parts
 from sash.engine.recall import MAX_REPEATED_QUESTIONS, repeats_query
-from sash.engine.redaction import clean_label, clean_object
+from sash.engine.redaction import clean_label, clean_object, redact
 from sash.engine.session_export import write_export
 from sash.engine.session_fork import DigestRules, copy_bundle
 from sash.engine.session_import import ImportRules, read_export
@@ -75,6 +75,7 @@ class SessionVerbs:
         preferences: dict[str, Any] | None = None,
         area: str | None = None,
         name: str | None = None,
+        instructions: str | None = None,
         context: dict[str, Any] | None = None,
     ) -> Session:
         """Start a session; `StartSession` describes the fields. `context` is stored for the caller."""
@@ -86,6 +87,7 @@ class SessionVerbs:
             preferences=preferences,
             area=area,
             name=name,
+            instructions=instructions,
         )
         return await self.start(request, owner=owner, context=context)
 
@@ -96,13 +98,20 @@ class SessionVerbs:
         owner: str = DEFAULT_OWNER,
         context: dict[str, Any] | None = None,
         is_one_question: bool = False,
+        is_task: bool = False,
     ) -> Session:
-        """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit."""
+        """Start the session that a request describes, and return it. Raise `TooManySessions` at the limit.
+
+        `Session` describes `is_one_question` and `is_task`.
+        """
         session = replace(
-            await self._make_session(request, owner),
+            self._describe_session(request, owner),
             context={} if context is None else clean_object(check_json(context)),
             is_one_question=is_one_question,
+            is_task=is_task,
         )
+        if not is_task:
+            session = await self._add_preferences(session)
         await self._check_room(owner)
         await self._parts.store.create_session(session)
         return session
@@ -115,36 +124,51 @@ class SessionVerbs:
         With `reopen`, an expired session of that name becomes active again instead. This is one atomic write:
         callers that open the same name at the same time get the same session.
         """
-        session = await self._make_session(request, owner)
-        named = None if session.name is None else await self._parts.store.find_session(owner, session.name)
-        if named is None or named.status != "active":
-            await self._check_room(owner)
+        check_request(request.policy, request.budgets, self._parts.operator)
+        if request.name is not None:
+            name = clean_label("name", request.name)
+            named = await self._parts.store.find_session(check_label("owner", owner), name)
+            if named is not None and named.status == "active":
+                return named
+        session = await self._add_preferences(self._describe_session(request, owner))
+        await self._check_room(owner)
         return await self._parts.store.open_session(session, reopen=reopen)
 
-    async def _make_session(self, request: StartSession, owner: str) -> Session:
-        """Return the session that a request describes, with the preferences of its owner as defaults."""
+    def default_window(self, model: ModelConfig) -> WindowLimits:
+        """Return the window of a new session with this model, if its request does not say another one."""
+        defaults, catalog = self.defaults, self._parts.catalog
+        if defaults.window is not None:
+            return defaults.window
+        by_model = window_for(catalog.context_window(self._parts.model_name(model)))
+        return replace(by_model, preserve_system=defaults.preserve_system)
+
+    async def _add_preferences(self, session: Session) -> Session:
+        """Return a new session with the preferences of its owner, which its own ones may replace."""
+        known = (await self._parts.notes.read_known(session.owner)).preferences
+        return replace(session, preferences=clean_preferences(known | session.preferences))
+
+    def _describe_session(self, request: StartSession, owner: str) -> Session:
+        """Return the session that a request describes. Raise if the operator or the model do not allow it."""
         parts, defaults = self._parts, self.defaults
         check_request(request.policy, request.budgets, parts.operator)
         model = parts.clean_model(request.model or ModelConfig())
         self._check_own_model(model)
         context_window = parts.catalog.context_window(parts.model_name(model))
-        preferences = (await read_owner_notes(parts.store, check_label("owner", owner))).preferences
         now = parts.clock.now()
         session = Session(
             parts.new_id(),
-            owner,
+            check_label("owner", owner),
             now,
             now,
             model=model,
             budgets=request.budgets or defaults.budgets,
             policy=request.policy or defaults.policy,
-            window=request.window
-            or defaults.window
-            or replace(window_for(context_window), preserve_system=defaults.preserve_system),
+            window=request.window or self.default_window(model),
             memory=SessionMemory(last_k=defaults.last_k or last_k_for(context_window)),
-            preferences=clean_preferences(preferences | (request.preferences or {})),
+            preferences=clean_preferences(request.preferences or {}),
             area=None if request.area is None else clean_label("area", request.area),
             name=None if request.name is None else clean_label("name", request.name),
+            instructions=None if request.instructions is None else redact(request.instructions),
         )
         return restrict(session, parts.operator)
 

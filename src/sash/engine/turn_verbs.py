@@ -27,6 +27,7 @@ from sash.errors import (
     NotAwaitingApproval,
     SashError,
     SessionNotFound,
+    ShuttingDown,
     StoreUnavailable,
 )
 from sash.ports.session_rules import check_active
@@ -34,7 +35,7 @@ from sash.ports.tools import ToolSpec
 from sash.values.continuations import FINAL, Continuation, ContinuationRequest, TurnCaller
 from sash.values.events import Event, FinalEvent, StepEvent, SweptEvent
 from sash.values.media import check_media
-from sash.values.requests import Ask, BusyPolicy, SendMessage, StartSession
+from sash.values.requests import Ask, BusyPolicy, NameCaller, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven, ApprovalRequested, Interrupted
 from sash.values.validation import check_count, check_flag, check_label, check_size, check_text
@@ -90,35 +91,48 @@ class TurnVerbs(SessionVerbs):
 
     async def send(self, session_id: str, sent: SendMessage, *, owner: str = DEFAULT_OWNER) -> Continuation:
         """Start the turn that a request describes. The turn is in the store when this returns."""
+        request = await self._make_request(owner, check_label("session_id", session_id), sent)
+        return await self._begin(session_id, owner, request, sent.busy)
+
+    async def _make_request(self, owner: str, session_id: str, sent: SendMessage) -> ContinuationRequest:
+        """Return a message as it is stored. Raise if it is too large, or if the session refuses its model."""
         check_media(sent.attachments, allow_remote=self._allow_image_urls)
         request = await self._clean(owner, sent)
-        return await self._begin(check_label("session_id", session_id), owner, request, sent.busy)
+        await self._check_model(owner, session_id, request.model)
+        return request
 
     async def _clean(self, owner: str, sent: SendMessage) -> ContinuationRequest:
         """Return a request as it is stored, without secrets. Raise `MessageTooLarge` if it is too large."""
-        has_only_text = not (sent.attachments or sent.metadata or sent.planner_hints or sent.model)
-        size = len(sent.message) if has_only_text else MAX_INLINE_CHARS + 1
+        size = len(sent.message)
+        for values in (sent.metadata or {}, sent.planner_hints or {}):
+            # The size of other values than texts would take long to find out.
+            size += sum(
+                len(name) + (len(value) if isinstance(value, str) else MAX_INLINE_CHARS)
+                for name, value in values.items()
+            )
+        if sent.attachments or sent.model:
+            size = MAX_INLINE_CHARS + 1
         return await self._parts.long_work.run(owner, size, self._redact, sent)
 
     def _redact(self, sent: SendMessage) -> ContinuationRequest:
         check_size(len(sent.message.encode()), self._max_message_bytes)
         if sent.attachments:
             check_size(len(json.dumps(sent.attachments)), self._max_message_bytes)
-        key, model = sent.idempotency_key, sent.model
+        model, caller = sent.model, sent.caller
         return ContinuationRequest(
             message=redact(sent.message),
             allow_tools=sent.allow_tools,
             max_steps=sent.max_steps,
             time_budget_ms=sent.time_budget_ms,
             planner_hints=clean_object(sent.planner_hints or {}),
-            idempotency_key=None if key is None else clean_label("idempotency_key", key),
+            idempotency_key=_clean_label("idempotency_key", sent.idempotency_key),
             model=None if model is None else self._parts.clean_model(model),
             attachments=tuple(map(redact_attachment, sent.attachments)),
             metadata=clean_object(sent.metadata or {}),
             tags=tuple(clean_label("tag", tag) for tag in sent.tags),
-            area=None if sent.area is None else clean_label("area", sent.area),
-            language=None if sent.language is None else clean_label("language", sent.language),
-            caller=sent.caller,
+            area=_clean_label("area", sent.area),
+            language=_clean_label("language", sent.language),
+            caller=None if caller is None else _clean_caller(caller),
         )
 
     async def _begin(
@@ -129,8 +143,6 @@ class TurnVerbs(SessionVerbs):
         busy: BusyPolicy = "reject",
         retry_of: Continuation | None = None,
     ) -> Continuation:
-        if request.model is not None:
-            await self._check_model(owner, session_id, request.model)
         if retry_of is not None and retry_of.status == "interrupted":
             # First, because a client repeats a retry that fails, and the message must not run twice.
             await self._cancel_interrupted(retry_of)
@@ -149,11 +161,13 @@ class TurnVerbs(SessionVerbs):
             self._parts.new_id(), session_id, owner, "running", now, now, request, retry_of=old_id
         )
 
-    async def _check_model(self, owner: str, session_id: str, model: ModelConfig) -> None:
-        """Raise `ModelFixed` if the session has a fixed model and `model` is another one.
+    async def _check_model(self, owner: str, session_id: str, model: ModelConfig | None) -> None:
+        """Raise `ModelFixed` if the session has a fixed model and `model` is another one. None is allowed.
 
         Raise `PolicyExceedsOperator` if the operator limits costs, and the price of the model is unknown.
         """
+        if model is None:
+            return
         self._check_cost(model)
         session = await self._parts.store.get_session(owner, session_id)
         if session.policy.enforce_fixed_model or self._is_model_fixed:
@@ -170,10 +184,26 @@ class TurnVerbs(SessionVerbs):
         metadata: dict[str, Any] | None = None,
         idempotency_key: str | None = None,
         tags: Sequence[str] = (),
+        area: str | None = None,
+        language: str | None = None,
+        caller: TurnCaller | None = None,
+        answered_by: str | None = None,
     ) -> Continuation:
-        """Add a turn that another agent answered. `amend_turn` can set a missing `ai_response` later."""
+        """Add a turn that another agent answered; `SendMessage` describes the fields.
+
+        `answered_by` is the name of that agent. It is stored in the metadata under this key. `amend_turn` can
+        set a missing `ai_response` later.
+        """
+        if answered_by is not None:
+            metadata = {**(metadata or {}), "answered_by": check_label("answered_by", answered_by)}
         sent = SendMessage(
-            message=user_message, metadata=metadata, idempotency_key=idempotency_key, tags=tuple(tags)
+            message=user_message,
+            metadata=metadata,
+            idempotency_key=idempotency_key,
+            tags=tuple(tags),
+            area=area,
+            language=language,
+            caller=caller,
         )
         request = await self._clean(owner, sent)
         answer = None if ai_response is None else await self._clean_answer(owner, ai_response)
@@ -185,6 +215,19 @@ class TurnVerbs(SessionVerbs):
     ) -> Continuation:
         """Set or replace the answer of a completed turn, in the window and in the transcript."""
         return await amend(self._parts, owner, continuation_id, await self._clean_answer(owner, ai_response))
+
+    async def name_caller(
+        self, continuation_id: str, caller: TurnCaller, *, owner: str = DEFAULT_OWNER
+    ) -> Continuation:
+        """Record the speaker of a turn later, and return the turn. Its caller gets the certainty "named".
+
+        The device of the turn stays if `caller` has none. `move_facts` moves what the turn stated.
+        """
+        named = replace(_clean_caller(NameCaller(caller=caller).caller), certainty="named")
+        known = (await self._parts.store.get_continuation(owner, continuation_id)).request.caller
+        if known is not None and named.device_id is None:
+            named = replace(named, device_id=known.device_id)
+        return await self._parts.store.set_caller(owner, continuation_id, named)
 
     async def _clean_answer(self, owner: str, answer: Any) -> str:
         if not isinstance(answer, str):
@@ -250,6 +293,7 @@ class TurnVerbs(SessionVerbs):
             raise ContinuationOpen(f"continuation {continuation_id} is {old.status}: cancel it first")
         request = replace(old.request, idempotency_key=None)
         check_media(request.attachments, allow_remote=self._allow_image_urls)
+        await self._check_model(owner, old.session_id, request.model)
         return await self._begin(old.session_id, owner, request, retry_of=old)
 
     async def _cancel_interrupted(self, old: Continuation) -> None:
@@ -404,7 +448,7 @@ class TurnVerbs(SessionVerbs):
             return False
         try:
             turn = await self._worker.result(owner, event.continuation_id)
-        except StoreUnavailable:
+        except (StoreUnavailable, ShuttingDown):
             if not self._worker.closing:
                 raise
             return True
@@ -449,6 +493,19 @@ class TurnVerbs(SessionVerbs):
             except StoreUnavailable:
                 if not self._worker.closing:
                     raise
+
+
+def _clean_label(name: str, label: str | None) -> str | None:
+    return None if label is None else clean_label(name, label)
+
+
+def _clean_caller(caller: TurnCaller) -> TurnCaller:
+    return replace(
+        caller,
+        user_id=_clean_label("user_id", caller.user_id),
+        user_name=_clean_label("user_name", caller.user_name),
+        device_id=_clean_label("device_id", caller.device_id),
+    )
 
 
 def _check_key(new: Continuation, stored: Continuation) -> Continuation:

@@ -39,6 +39,7 @@ from sash.values.steps import Cancelled, Interrupted, StepBody, bill_steps
 
 STOP_WAIT_S = 5.0
 SESSION_ENDED = "the session was ended"
+SHUTTING_DOWN = "Sash is shutting down: try again in a moment"
 MAX_AUTO_RESUMES = 10
 NEEDS_OPERATOR = frozenset({ModelKeyRefused.code, ModelUnknown.code})
 SETTLED = FINAL | {"interrupted", "awaiting_approval"}
@@ -64,10 +65,15 @@ class Worker:
     """Runs turns under leases, which it renews."""
 
     def __init__(
-        self, parts: Parts, lease_s: float, on_turn: Callable[[ContinuationResult], None] | None = None
+        self,
+        parts: Parts,
+        lease_s: float,
+        on_turn: Callable[[ContinuationResult], None] | None = None,
+        on_turn_change: Callable[[ContinuationResult], None] | None = None,
     ) -> None:
         self._parts = parts
         self._on_turn = on_turn
+        self._on_turn_change = on_turn_change
         self._store = parts.store
         self._hub = parts.hub
         self._lease_s = lease_s
@@ -253,12 +259,25 @@ class Worker:
 
         return await retry_on_change(continuation_id, attempt)
 
+    async def drop(self, owner: str, continuation_id: str, reason: str, step_count: int) -> Continuation:
+        """Cancel a turn that waits for an approval, and whose `step_count` steps the caller has read.
+
+        Raise `SessionChanged` if the turn has gone on since, and `ContinuationFinal` if it has ended.
+        """
+        return await self._cancel(owner, continuation_id, reason, None, step_count)
+
     async def _cancel(
-        self, owner: str, continuation_id: str, reason: str, running: _Running | None
+        self,
+        owner: str,
+        continuation_id: str,
+        reason: str,
+        running: _Running | None,
+        step_count: int | None = None,
     ) -> Continuation:
         reason = redact(reason)
         if running is None or running.runner.is_settled:
-            end, step_count = await read_cut_off(self._parts, owner, continuation_id)
+            end, steps_read = await read_cut_off(self._parts, owner, continuation_id)
+            step_count = steps_read if step_count is None else step_count
             cancelled = await self._store.cancel(
                 owner, continuation_id, reason, end=end, step_count=step_count
             )
@@ -290,13 +309,9 @@ class Worker:
             raise
 
     def _report(self, result: ContinuationResult) -> None:
-        """Report an ended turn to `on_turn`. Errors of `on_turn` are logged."""
-        if self._on_turn is None:
-            return
-        try:
-            self._on_turn(result)
-        except Exception as error:
-            _logger.warning("on_turn failed for turn %s: %s", result.continuation.id, error)
+        """Report an ended turn to `on_turn` and `on_turn_change`."""
+        _call(self._on_turn, result)
+        _call(self._on_turn_change, result)
 
     async def cancel_all(
         self, owner: str, session_id: str, reason: str, *, interrupted_too: bool = False
@@ -314,7 +329,7 @@ class Worker:
     def check_open(self) -> None:
         """Raise `ShuttingDown` if no more turns are accepted."""
         if self._draining:
-            raise ShuttingDown("Sash is shutting down: try again in a moment")
+            raise ShuttingDown(SHUTTING_DOWN)
 
     def _claim_request(self, session_id: str) -> ClaimRequest:
         known, max_open = self._parts.windows.session(session_id), self._parts.max_open_turns
@@ -333,6 +348,7 @@ class Worker:
     def _register(self, turn: Turn, task: asyncio.Task[None] | None) -> _Running:
         running = _Running(TurnRunner(self._parts, turn), turn, task)
         self._running[turn.continuation.id] = running
+        _call(self._on_turn_change, ContinuationResult(turn.continuation, tuple(turn.steps)))
         # A subscriber reads what other processes wrote before this turn before it gets the turn's text.
         self._hub.wake(turn.session.id)
         return running
@@ -368,6 +384,9 @@ class Worker:
             self._unregister(running, result)
         if result is not None:
             self._report(result)
+        elif runner.journal.paused_as is not None:
+            paused = replace(continuation, status=runner.journal.paused_as)
+            _call(self._on_turn_change, ContinuationResult(paused, tuple(runner.journal.steps)))
         if runner.has_next:
             # A cancellation of this task must not hit the next turn between its claim and its start.
             await self.detach(self.serve_next(continuation.session_id))
@@ -375,7 +394,8 @@ class Worker:
     async def settled(self, owner: str, continuation_id: str) -> ContinuationResult:
         """Wait until a turn has ended, was interrupted or waits for an approval, and return its state.
 
-        A turn of another process is polled. If the worker closes, return the current state.
+        A turn of another process is polled. If the worker closes, return the current state, or raise
+        `ShuttingDown` if the store is closed already.
         """
         running = self._running.get(continuation_id)
         if running is not None and running.turn.continuation.owner == owner:
@@ -384,7 +404,7 @@ class Worker:
                 return running.result
         if continuation_id in self._unwritten:
             await self.detach(self._write_end(continuation_id))
-        session_id = (await self._store.get_continuation(owner, continuation_id)).session_id
+        session_id = (await self.result(owner, continuation_id)).continuation.session_id
         with self._hub.subscribe(session_id, reads_store_only=True) as subscriber:
             while True:
                 subscriber.news.clear()
@@ -399,7 +419,13 @@ class Worker:
                         await subscriber.news.wait()
 
     async def result(self, owner: str, continuation_id: str) -> ContinuationResult:
-        continuation, steps = await self._store.journal(owner, continuation_id)
+        """Return the state of a turn. Raise `ShuttingDown` if the store was closed with the worker."""
+        try:
+            continuation, steps = await self._store.journal(owner, continuation_id)
+        except StoreUnavailable as error:
+            if self.closed:
+                raise ShuttingDown(SHUTTING_DOWN) from error
+            raise
         if continuation.status == "running" and self._hub.is_writing(
             continuation.session_id, continuation.id
         ):
@@ -465,6 +491,17 @@ class Worker:
         for error in await asyncio.gather(*writes, return_exceptions=True):
             if error is not None:
                 raise error
+
+
+def _call(listener: Callable[[ContinuationResult], None] | None, result: ContinuationResult) -> None:
+    """Call a listener of the application, if there is one. Its errors are logged."""
+    if listener is None:
+        return
+    try:
+        listener(result)
+    except Exception as error:
+        name = getattr(listener, "__name__", listener)
+        _logger.warning("%s failed for turn %s: %s", name, result.continuation.id, error)
 
 
 def _fail_begin(accepted: asyncio.Future[Continuation], task: asyncio.Task[None]) -> None:

@@ -8,7 +8,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, InvalidInput, OutcomeUnknown, ServiceFailed
-from sash.home.expected_effects import ExpectedEffect, find_expected_effect, is_repeatable
+from sash.home.expected_effects import (
+    ExpectedEffect,
+    find_expected_effect,
+    is_already_so,
+    is_repeatable,
+)
 from sash.home.live_home import LiveHome
 from sash.home.restore import SavedState
 from sash.home.service_call import ServiceCall, parse_service_call
@@ -90,6 +95,25 @@ class HomeActions:
         calls = [UNKNOWN_CALLS if name == ANY_SERVICE else name for name in sorted(call.member_services)]
         return preview | ({"calls": calls} if calls else {})
 
+    async def find_already_so(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any] | None:
+        """Return the states if every entity already has the state that the call would give it, else None.
+
+        The members of groups, scenes and scripts are not read: a call that reaches them may change something.
+        """
+        call = self._parse(arguments)
+        if not call.entities or call.member_ids or call.member_services or call.data_entities:
+            return None
+        now = await self.read_states(call.entity_ids)
+        entities = []
+        for entity in call.entities:
+            state = now[entity.id]
+            if state is None or not is_already_so(call.service, call.data, state):
+                return None
+            entities.append({"entity_id": entity.id, "name": entity.name, "now": state.state})
+        note = "nothing was done, because it is already so"
+        result = {"service": call.service, "entities": entities[:MAX_SHOWN], "already_so": True, "note": note}
+        return result | ({"more": more} if (more := len(entities) - MAX_SHOWN) > 0 else {})
+
     async def call(self, arguments: dict[str, Any], context: ToolContext) -> ActionOutcome:
         """Make the call and return its result, with the states before and after it."""
         call = self._parse(arguments)
@@ -139,6 +163,7 @@ class HomeActions:
                 call.data,
                 call.entity_ids,
                 caller=context.caller if context else None,
+                turn_id=context.continuation_id if context else None,
                 return_response=call.response == "optional",
             )
         except HomeUnavailable as error:

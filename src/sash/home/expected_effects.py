@@ -82,6 +82,19 @@ def find_expected_effect(service: str, data: dict[str, Any], before: State) -> E
     return replace(effect, is_conclusive=False) if effect and "transition" in data else effect
 
 
+def is_already_so(service: str, data: dict[str, Any], state: State) -> bool:
+    """Return True if a service would certainly change nothing in an entity with this state.
+
+    An entity that moves, or that does not report its state, is not certain. Neither is an open entity without
+    a position: it may be half open.
+    """
+    verb, effect = service.rpartition(".")[2], find_expected_effect(service, data, state)
+    if effect is None or not is_repeatable(service) or state.attributes.get("assumed_state"):
+        return False
+    is_half_open = verb in ("open_cover", "open_valve") and "current_position" not in state.attributes
+    return not is_half_open and state.state not in TRANSITIONAL_STATES and effect.is_met(state) is True
+
+
 def is_repeatable(service: str) -> bool:
     """Return False if a second call of the service would undo the first one."""
     return service.rpartition(".")[2] != "toggle"

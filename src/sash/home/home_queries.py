@@ -33,7 +33,7 @@ from sash.home.json_schema import (
 from sash.home.live_home import LiveHome
 from sash.home.query_sandbox import MAX_SQL_CHARS
 from sash.home.service_call import parse_service_call
-from sash.ports.home import Entity
+from sash.ports.home import Entity, Service
 from sash.ports.tools import ToolContext
 from sash.values.clock import Clock
 
@@ -378,9 +378,9 @@ class HomeQueries:
 
     @_query_tool(
         "Ask a service that only answers and changes nothing: weather.get_forecasts, calendar.get_events, "
-        "todo.get_items and others.",
+        "todo.get_items and others, or a script that only answers. A script takes no entity_ids.",
         arguments_of(
-            ("service", "entity_ids"),
+            ("service",),
             service={"type": "string", "description": "weather.get_forecasts, calendar.get_events, …"},
             entity_ids=entity_ids(MAX_HISTORIES),
             data={"type": "object", "description": 'Arguments of the service: {"type": "daily"}.'},
@@ -388,18 +388,35 @@ class HomeQueries:
         object_of(service=TEXT, response={"type": "object"}),
     )
     async def query_service(self, arguments: dict[str, Any], context: ToolContext) -> dict[str, Any]:
-        """Call a service that only returns data about exposed entities."""
-        # A service without a target, such as recorder.get_statistics, could read entities that are hidden.
-        services = {
-            name: service
-            for name, service in self._live_home.services.items()
-            if service.response == "only" and service.target is not None
-        }
-        call = parse_service_call(arguments, self._live_home.index, services)
+        """Call a service that only returns data about exposed entities, or a script of such services."""
+        call = parse_service_call(arguments, self._live_home.index, self._list_answering_services())
         response = await self._live_home.home.call_service(
-            call.service, call.data, call.entity_ids, caller=context.caller, return_response=True
+            call.service,
+            call.data,
+            call.entity_ids,
+            caller=context.caller,
+            turn_id=context.continuation_id,
+            return_response=True,
         )
         return {"service": call.service, "response": response or {}}
+
+    def _list_answering_services(self) -> dict[str, Service]:
+        services, index = self._live_home.services, self._live_home.index
+        # A service without a target, such as recorder.get_statistics, could read entities that are hidden.
+        answering = {
+            name: service
+            for name, service in services.items()
+            if service.response == "only" and service.target is not None
+        }
+        scripts = {
+            name: service
+            for name, service in services.items()
+            if service.response == "optional"
+            and name.startswith("script.")
+            and name in index.entities
+            and index.list_contents(name)[1] <= answering.keys()
+        }
+        return answering | scripts
 
     def _describe_with_attributes(self, index: HomeIndex, entity: Entity) -> dict[str, Any]:
         description = _describe_entity(index, entity)

@@ -49,6 +49,7 @@ def build_home_tools(live_home: LiveHome, clock: Clock, zone: tzinfo | None = No
         verify=actions.verify,
         uses=actions.list_uses,
         preview=actions.preview,
+        already_so=actions.find_already_so,
     )
     yield ToolSpec(
         "undo_last_action",

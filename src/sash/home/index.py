@@ -48,7 +48,7 @@ class HomeIndex:
                 self._device_entities[entity.device_id].append(entity)
             if entity.area_id:
                 self._area_entities[entity.area_id].append(entity)
-        self._containers = {d.entity_id: d for d in layout.dependents if d.kind != "template"}
+        self._containers = {d.entity_id: d for d in layout.dependents}
         self._dependents: dict[str, list[Dependent]] = defaultdict(list)
         for dependent in layout.dependents:
             for entity_id in dependent.uses:
@@ -104,10 +104,12 @@ class HomeIndex:
     def list_contents(self, entity_id: str) -> tuple[frozenset[str], frozenset[str]]:
         """Return the ids of all nested members of a group, scene, script or automation, and its services.
 
-        The members include entities that are not exposed.
+        The members include entities that are not exposed. A template has no members, but the services that
+        its actions call, and the contents of the scripts and scenes that they start.
         """
         members: set[str] = set()
         services: set[str] = set()
+        read: set[str] = set()
         pending = [entity_id]
         while pending:
             current = pending.pop()
@@ -115,9 +117,13 @@ class HomeIndex:
             listed = state.attributes.get("entity_id") if state else None
             found = set(map(str, listed)) if isinstance(listed, list | tuple) else set()
             if container is not None:
-                found |= container.uses
                 services |= container.services
-            pending += found - members
+            if container is not None and container.kind == "template":
+                pending += container.acts_on - read
+            elif container is not None:
+                found |= container.uses
+            read |= {current}
+            pending += found - read
             members |= found
         return frozenset(members), frozenset(services)
 

@@ -57,10 +57,11 @@ class ActionUndo:
         """
         action_key, calls = await self._plan(context)
         context.on_cut_off(lambda: ActionOutcome(None, undoes=action_key))
+        context_of_calls = replace(context, on_cut_off=lambda observe: None)
         outcome = CallOutcome({}, {}, True)
         for call in calls:
             try:
-                outcome = outcome.merge(await self._actions.execute(call))
+                outcome = outcome.merge(await self._actions.execute(call, context_of_calls))
             except HomeError as error:
                 if not outcome.before:
                     raise

@@ -14,8 +14,14 @@ _YES_WORDS = (
 )
 _NO_WORDS = (
     r"n|no|nope|nah|do not|don['’]t(?: do it)?|better not|never|stop|cancel(?: it| that)?"
-    r"|nein|nee|nö|(?:lieber |bitte )?nicht|niemals|abbrechen|lass (?:das|es)|non|annule|nunca|cancela"
-    r"|annulla|não|nej(?: tak)?|nei|ei|nie|ne|nem|нет|ні|hayır|όχι|不|不要|不用|いいえ|いや|だめ|아니|아니요"
+    r"|never ?mind|forget (?:about )?(?:it|that)|(?:leave|skip|drop) (?:it|that)"
+    r"|nein|nee|nö|(?:lieber |bitte )?nicht|niemals|abbrechen|lass (?:das|es|mal)(?: sein)?"
+    r"|vergiss (?:das|es)|(?:ist |schon )?egal|schon gut"
+    r"|non|annule|laissez?(?: tomber)?|oubliez?(?: [cç]a)?|tant pis"
+    r"|nunca|cancela|d[ée]jalo|olv[íi]dalo|da igual|no importa"
+    r"|annulla|lascia (?:stare|perdere)|non importa|laat maar(?: zitten)?|vergeet (?:het|dat)(?: maar)?"
+    r"|não|deixa(?: pra lá)?|esquece|nej(?: tak)?|nei|glem det|glöm det"
+    r"|ei|nie|ne|nem|нет|ні|hayır|όχι|不|不要|不用|いいえ|いや|だめ|아니|아니요"
 )
 _POLITE_WORDS = r"please|bitte|thanks|thank you|danke|merci|gracias|grazie|obrigado|dank je|sash"
 

@@ -3,7 +3,6 @@
 hassil reads the grammar from home-assistant-intents. The names of a home are passed to it as lists.
 """
 
-import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -19,6 +18,8 @@ from hassil.sample import sample_expression
 from hassil.string_matcher import MatchContext, MatchSettings, match_expression
 from hassil.util import CJK_WHITESPACE, is_template, normalize_for_matching, remove_skip_words_tracked
 from home_assistant_intents import get_intents, get_languages
+
+from sash.values.garbage import pause_collection
 
 # Other codes of a language, and the default variant of a language.
 _LANGUAGE_ALIASES = {
@@ -101,19 +102,12 @@ def find_language(code: str) -> str | None:
 @cache
 def load_grammar(language: str) -> "Grammar":
     """Load and cache the grammar of a language. Call it in a thread: it takes up to half a second."""
-    is_collecting = gc.isenabled()
-    gc.disable()
-    try:
+    # A grammar has some 70,000 objects and is never dropped.
+    with pause_collection():
         data = get_intents(language)
         if data is None:
             raise ValueError(f"home-assistant-intents has no language {language!r}")
         return Grammar(data)
-    finally:
-        # A grammar has some 70,000 objects and is never dropped. Full collections skip frozen objects: with
-        # five grammars they would stop the event loop for a third of a second.
-        gc.freeze()
-        if is_collecting:
-            gc.enable()
 
 
 class Grammar:

@@ -32,6 +32,7 @@ MAX_LANGUAGES = 8
 MAX_LANGUAGES_PER_OWNER = 3
 # Sentences up to this length take only milliseconds, so they need no thread.
 MAX_INLINE_CHARS = 80
+MAX_RECENT = 64
 TOOL = "call_service"
 MAX_UNAVAILABLE_NAMES = 5
 _COMMAND_DOMAINS = {intent: rule.domains for intent, rule in COMMANDS.items()}
@@ -72,6 +73,9 @@ class HomeIntents:
         self._writers: dict[str, ReplyWriter] = {}
         self._loads_by_owner: Counter[str] = Counter()
         self._names: HomeNames | None = None
+        # Interpretations of recent sentences, by language, text and area; and the names that they depend on.
+        self._recent: dict[tuple[str, str, Any], list[Interpretation]] = {}
+        self._recent_names: HomeNames | None = None
         self._load_lock = asyncio.Lock()
         self._owner_locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -191,10 +195,22 @@ class HomeIntents:
     async def _interpret(
         self, owner: str, grammar: Grammar, text: str, names: HomeNames, speaker_area: Slot | None
     ) -> list[Interpretation]:
+        """Interpret a sentence. Recent results are kept: a command is interpreted again for its answer."""
+        if self._recent_names is not names:
+            self._recent_names, self._recent = names, {}
+        key = (grammar.language, text, speaker_area and speaker_area.value)
+        if (found := self._recent.get(key)) is not None:
+            return found
         if len(text) <= MAX_INLINE_CHARS:
-            return grammar.interpret(text, names.find_in, speaker_area)
-        async with self._lock_of(owner):
-            return await asyncio.to_thread(grammar.interpret, text, names.find_in, speaker_area)
+            found = grammar.interpret(text, names.find_in, speaker_area)
+        else:
+            async with self._lock_of(owner):
+                found = await asyncio.to_thread(grammar.interpret, text, names.find_in, speaker_area)
+        if self._recent_names is names:
+            if len(self._recent) >= MAX_RECENT:
+                self._recent.clear()
+            self._recent[key] = found
+        return found
 
     async def load_names(self, index: HomeIndex) -> HomeNames:
         """Return the names of an index. They are built again only if the index is a new one."""
@@ -259,13 +275,19 @@ def _report_results(
 
     Return None if a call was refused, failed or could not be verified. Then the model explains the result.
     """
+    if all(result.is_denied_by_user for result in results):
+        return make_local_answer(writer.write_denied())
     changed: dict[str, SpokenState] = {}
+    is_already_so = True
     for result in results:
         content = result.parse_object()
         is_call = result.name == TOOL and isinstance(content.get("entities"), list)
-        if not is_call or content.get("verified", False) is False:
+        is_already_so = is_already_so and content.get("already_so") is True
+        if not is_call or not (content.get("already_so") or content.get("verified", False) is not False):
             return None
         changed.update((state.entity_id, state) for state in _read_states(content, index, writer))
+    if is_already_so:
+        return make_local_answer(writer.write_already_so(changed.values()))
     named = (
         each
         for each in best

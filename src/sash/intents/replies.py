@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from jinja2 import Template, TemplateError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
@@ -14,6 +14,40 @@ from sash.intents.grammar import Grammar, Interpretation
 # The answer if a language has no template.
 DEFAULT_REPLY = "OK."
 _MAX_DECIMALS = 2
+
+
+class _AlreadySo(NamedTuple):
+    """Sentences about entities that already have the requested state.
+
+    `one` and `several` name the state, for languages whose word for it is the same for all nouns.
+    """
+
+    without_state: str
+    one: str = ""
+    several: str = ""
+
+
+_ALREADY_SO = {
+    "en": _AlreadySo(
+        "That is already so: {names}.", "{names} is already {state}.", "{names} are already {state}."
+    ),
+    "de": _AlreadySo(
+        "Das ist schon so: {names}.", "{names} ist bereits {state}.", "{names} sind bereits {state}."
+    ),
+    "nl": _AlreadySo("Dat is al zo: {names}.", "{names} is al {state}.", "{names} zijn al {state}."),
+    "fr": _AlreadySo("C'est déjà le cas : {names}."),
+    "es": _AlreadySo("Ya está así: {names}."),
+    "it": _AlreadySo("È già così: {names}."),
+}
+# The answer to a "no", if an action needed an approval.
+_DENIED = {
+    "en": "OK, I will not do that.",
+    "de": "Gut, ich mache es nicht.",
+    "nl": "Goed, ik doe het niet.",
+    "fr": "D'accord, je ne le fais pas.",
+    "es": "De acuerdo, no lo hago.",
+    "it": "Va bene, non lo faccio.",
+}
 _NO_WORDS: Mapping[str, str] = {}
 
 # The output of a template with a missing value.
@@ -100,10 +134,22 @@ class ReplyWriter:
                 text = " ".join(text.split())
                 if text and not _NONE_PATTERN.search(text):
                     return text
-        return (
-            ", ".join(f"{state.name}: {state.state_with_unit}" for state in (*matched, *unmatched))
-            or DEFAULT_REPLY
-        )
+        return _list_states((*matched, *unmatched))
+
+    def write_already_so(self, states: Iterable[SpokenState]) -> str:
+        """Return a sentence that the entities already have these states. Other languages list the states."""
+        states = list(states)
+        sentences = _ALREADY_SO.get(self.grammar.language.partition("-")[0])
+        if sentences is None:
+            return _list_states(states)
+        names, words = ", ".join(state.name for state in states), {state.word for state in states}
+        word = words.pop() if len(words) == 1 else ""
+        sentence = sentences.one if len(states) == 1 else sentences.several
+        return (sentence if word and sentence else sentences.without_state).format(names=names, state=word)
+
+    def write_denied(self) -> str:
+        """Return a sentence that an action will not be done, because the user denied it."""
+        return _DENIED.get(self.grammar.language.partition("-")[0], DEFAULT_REPLY)
 
     def get_template(self, intent: str, response: str) -> Template | None:
         """Return the compiled template of a response; None if there is none, or it is invalid."""
@@ -117,6 +163,10 @@ class ReplyWriter:
                 _logger.debug("response template %s %s is invalid: %s", self.grammar.language, intent, error)
                 self._templates[key] = None
         return self._templates[key]
+
+
+def _list_states(states: Iterable[SpokenState]) -> str:
+    return ", ".join(f"{state.name}: {state.state_with_unit}" for state in states) or DEFAULT_REPLY
 
 
 def _round_number(state: str) -> str:

@@ -55,6 +55,12 @@ def extract_stems(text: str) -> list[str]:
     return list(dict.fromkeys(map(stem, extract_keywords(text))))[:MAX_KEYWORDS]
 
 
+def has_stems(text: str, stems: list[str]) -> bool:
+    """Return True if a text has a word with each of these stems. False without stems."""
+    words = split_words(text)
+    return bool(stems) and all(any(word.startswith(stem) for word in words) for stem in stems)
+
+
 def stem(word: str) -> str:
     """Remove 1 or 2 letters from the end of a word of more than 4. A word with digits is not changed."""
     return word[: max(4, len(word) - 2)] if word.isalpha() else word

@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from sash.ports.model import Usage
+from sash.values.garbage import pause_collection
 from sash.values.validation import check_amount, check_limit
 
 OFFLINE = "offline"
@@ -62,7 +63,8 @@ class Catalog:
 
     def load(self) -> None:
         """Load the prices of `genai-prices`. This takes a moment the first time."""
-        _find_listed("gpt-4o")
+        with pause_collection():
+            _find_listed("gpt-4o")
 
     def price(self, usage: Usage, *models: str | None) -> float | None:
         """Return the price of a call in US dollars, or None if it is unknown.

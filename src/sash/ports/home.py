@@ -108,8 +108,9 @@ class Floor:
 class Dependent:
     """An automation, script, scene, group or template that uses other entities.
 
-    `uses` holds the ids of those entities. `services` holds the services that an automation or script calls,
-    and `ANY_SERVICE` if they cannot be told.
+    `uses` holds the ids of those entities. `services` holds the services that an automation, a script or the
+    actions of a template call, and `ANY_SERVICE` if they cannot be told. `acts_on` holds the entities that
+    the actions of a template use: it may only read the others.
     """
 
     entity_id: str
@@ -117,6 +118,7 @@ class Dependent:
     kind: Literal["automation", "script", "scene", "group", "template"]
     uses: frozenset[str]
     services: frozenset[str] = frozenset()
+    acts_on: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,12 +292,15 @@ class Home(Protocol):
         entity_ids: Collection[str] = (),
         *,
         caller: TurnCaller | None = None,
+        turn_id: str | None = None,
         return_response: bool = False,
     ) -> dict[str, Any] | None:
         """Call a service and wait until it has finished. Return its response if it is asked for.
 
-        `caller` is who asked for the call. A home that records it shows it in its logbook. Raises
-        `ServiceFailed` with the home's own message, or `HomeUnavailable`.
+        `caller` is the user who asked for the call, and `turn_id` the turn in which it is made. A home that
+        records them shows the caller in its logbook, and finds the turn of a change. Raises `ServiceFailed`
+        with the home's own message, or `HomeUnavailable`. If the caller of this method is cancelled, the call
+        may run on in the home.
         """
 
     async def get_history(

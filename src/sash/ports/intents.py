@@ -6,8 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from sash.ports.model import Answer
+from sash.ports.tools import DENIED_BY_USER
 from sash.values.citations import Citation
+from sash.values.continuations import TurnCaller
 from sash.values.sessions import Session
+
+# The result of a tool that found no meaning in the sentence after all. The model then answers it.
+NOT_UNDERSTOOD = {"understood": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +21,11 @@ class LocalCallResult:
 
     name: str
     content: str
+
+    @property
+    def is_denied_by_user(self) -> bool:
+        """Whether the user was asked for an approval, and said no."""
+        return self.content == f"not done: {DENIED_BY_USER}"
 
     def parse_object(self) -> dict[str, Any]:
         """Return the content as a JSON object. Empty if it is not one, as for an error message."""
@@ -30,7 +40,8 @@ class LocalCallResult:
 class Utterance:
     """A sentence of the user, the names of the allowed tools, and the results of the calls made for it.
 
-    `area` is where the user is, and `language` what the user speaks; None is unknown.
+    `area` is the place of the user in the home, `language` the language of the sentence, and `caller` the
+    user; None is unknown.
     """
 
     text: str
@@ -39,6 +50,7 @@ class Utterance:
     results: tuple[LocalCallResult, ...] = ()
     area: str | None = None
     language: str | None = None
+    caller: TurnCaller | None = None
 
 
 class Intents(Protocol):

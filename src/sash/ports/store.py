@@ -33,7 +33,7 @@ from sash.ports.turns import (
     WaitingStatus,
 )
 from sash.values.bounds import Natural
-from sash.values.continuations import ArtifactRef, Continuation
+from sash.values.continuations import ArtifactRef, Continuation, TurnCaller
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import NO_PROMPTS, SentPrompts
@@ -279,6 +279,12 @@ class Store(Protocol):
         The amendment is a step of the turn. The session gets a new version, and the turn loses its vectors.
         """
 
+    async def set_caller(self, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
+        """Replace the caller in the request of a continuation, whatever its status, and return it.
+
+        The time of its last change stays as it is, and so do its lease and its session.
+        """
+
     async def cancel(
         self,
         owner: str,
@@ -314,6 +320,14 @@ class Store(Protocol):
         self, owner: str, session_id: str, *, open_only: bool = False
     ) -> list[Continuation]:
         """List a session's continuations, oldest first. With `open_only`, omit those with a final status."""
+
+    async def recent_continuations(
+        self, owner: str, *, session_id: str | None = None, limit: int = 50
+    ) -> list[Continuation]:
+        """Return the newest continuations of an owner or of one session, newest first, at most `limit`.
+
+        Damaged ones are left out.
+        """
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         """Return a continuation with its steps, in the order in which they were written."""
@@ -379,10 +393,11 @@ class Store(Protocol):
     async def vectors(self, owner: str, session_id: str) -> list[Vector]:
         """Return a session's vectors by position. An export omits them: they can be computed again."""
 
-    async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+    async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         """Return the end and the stats of each turn of the owner that ended at `since` or later.
 
-        Costs without a turn follow, by quarter of an hour: of deleted turns and of `spend`.
+        Costs without a turn follow, by quarter of an hour: of deleted turns and of `spend`. None returns
+        those of all owners, because a household shares one budget.
         """
 
     async def spend(self, owner: str, usd: float) -> None:

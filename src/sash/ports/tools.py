@@ -4,14 +4,15 @@ import json
 import logging
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, get_args
 
 import fastjsonschema
 
 from sash.errors import InvalidInput, InvalidText, SashError
-from sash.values.continuations import Action, ArtifactRef, TurnCaller
+from sash.values.continuations import Action, ArtifactRef, ContinuationRequest, TurnCaller
 from sash.values.sessions import Session
 from sash.values.validation import check_amount, check_label, check_text
 
@@ -19,8 +20,12 @@ Safety = Literal["idempotent", "verify", "unsafe"]
 
 _logger = logging.getLogger(__name__)
 
+# The reason why a call was not made, if the user has denied it.
+DENIED_BY_USER = "the user said no"
 MAX_RESULT_BYTES = 8 << 10
 EXTRACT_CHARS = 1000
+# The tools of a turn are made anew for each turn, mostly with the same schemas.
+MAX_COMPILED = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +87,11 @@ class ToolSpec:
     `safety` decides about a call whose outcome is unknown after a crash: `idempotent` runs it again, `verify`
     calls the tool's `verify` (which returns the result, or None if the call did not happen), `unsafe` never
     runs it again. `action` is True for a tool that changes the home: the policy judges the services that
-    `uses` returns, or the tool's name if there are none. In a dry run `preview` describes the effect. An
-    action may return an `ActionOutcome`. `direct` allows calls outside of a turn. `cost` is the price of a
-    call in US dollars.
+    `uses` returns, or the tool's name if there are none. In a dry run `preview` describes the effect. Before
+    an approval is requested, `already_so` returns the result of a call that would change nothing, or None:
+    such a call needs no approval, and is not made. An action may return an `ActionOutcome`. `direct` allows
+    calls outside of a turn. `cost` is the price of a call in US dollars. A tool with `is_local` is called by
+    intents only: no model sees it or can call it.
     """
 
     name: str
@@ -99,6 +106,8 @@ class ToolSpec:
     uses: Uses | None = None
     preview: Invoke | None = None
     direct: bool = False
+    is_local: bool = False
+    already_so: Invoke | None = None
 
     def __post_init__(self) -> None:
         check_label("a tool's name", self.name)
@@ -112,11 +121,15 @@ class ToolSpec:
             raise InvalidInput(f"tool {self.name} has safety 'verify' and needs a verify function")
 
 
+# Finds the tools of one turn that depend on its session or its caller.
+FindTools = Callable[[Session, ContinuationRequest], Awaitable[Iterable[ToolSpec]]]
+
+
 @dataclass(slots=True)
 class ToolRegistry:
-    """The tools by name, with compiled schemas. `schemas` is the tool list in OpenAI form.
+    """The tools by name, with compiled schemas. `schemas` is the tool list for a model, in OpenAI form.
 
-    `can_act` is True if at least one tool is an action.
+    `can_act` is True if a model can call at least one action.
     """
 
     specs: dict[str, ToolSpec] = field(default_factory=dict)
@@ -133,15 +146,28 @@ class ToolRegistry:
             registry.register(spec)
         return registry
 
+    def copy(self) -> "ToolRegistry":
+        """Return a registry with the same tools, to which others can be added."""
+        return replace(
+            self,
+            specs=dict(self.specs),
+            schemas=list(self.schemas),
+            _check_input=dict(self._check_input),
+            _check_output=dict(self._check_output),
+        )
+
     def register(self, spec: ToolSpec) -> None:
         """Add a tool. Raise `InvalidInput` if its name is taken or a schema is invalid."""
         if spec.name in self.specs:
             raise InvalidInput(f"there is already a tool {spec.name}: use another name")
-        self._check_input[spec.name] = _compile(spec.name, "input", spec.input_schema)
+        check_input = _compile(spec.name, "input", spec.input_schema)
         if spec.output_schema is not None:
             self._check_output[spec.name] = _compile(spec.name, "output", spec.output_schema)
+        self._check_input[spec.name] = check_input
         self.specs[spec.name] = spec
         self.names |= {spec.name}
+        if spec.is_local:
+            return
         self.can_act = self.can_act or spec.action
         function = {
             "name": spec.name,
@@ -185,9 +211,14 @@ class ToolRegistry:
 
 def _compile(name: str, which: str, schema: dict[str, Any]) -> Callable[[Any], Any]:
     try:
-        check: Callable[[Any], Any] = fastjsonschema.compile(schema)
+        return _compile_text(json.dumps(schema))
     except (fastjsonschema.JsonSchemaDefinitionException, re.error, TypeError, AttributeError) as error:
         raise InvalidInput(f"the {which} schema of tool {name} is invalid: {error}") from error
+
+
+@lru_cache(MAX_COMPILED)
+def _compile_text(schema: str) -> Callable[[Any], Any]:
+    check: Callable[[Any], Any] = fastjsonschema.compile(json.loads(schema))
     return check
 
 

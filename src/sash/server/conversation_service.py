@@ -24,7 +24,6 @@ from sash.errors import (
     SessionEnded,
     SessionNotFound,
 )
-from sash.intents.approval_words import parse_approval
 from sash.memory.conversation import (
     PastTurn,
     check_max_turns,
@@ -35,7 +34,7 @@ from sash.memory.conversation import (
 )
 from sash.server.conversation_replies import describe_turn, write_reply
 from sash.values.continuations import Continuation
-from sash.values.requests import Approve, Ask, SendMessage, StartSession
+from sash.values.requests import Ask, SendMessage, StartSession
 from sash.values.sessions import Session, WindowLimits
 
 ANSWER_S = 50.0
@@ -232,8 +231,9 @@ class ConversationService:
     async def send_to_agent(self, caller: Caller, message: UserMessage) -> dict[str, Any]:
         """Send a message to the agent and wait for the answer. Earlier turns of the session end first.
 
-        If a turn waits for an approval, a "yes" or "no" answers it. Any other text repeats the question. If
-        the answer takes too long, the reply says that the agent still works.
+        If a turn waits for an approval, a "yes" or "no" within a minute answers it. Any other text, and a
+        later one, drops the question and is answered. If the answer takes too long, the reply says that the
+        agent still works.
         """
         begun = await self.begin_answer(caller, message)
         with _explain_clearing(begun.conversation_id):
@@ -259,12 +259,8 @@ class ConversationService:
                 return BegunAnswer(None, await self._answer_once(caller, message))
             conversation_id = _make_conversation_id(message.idempotency_key)
         with _explain_clearing(conversation_id):
-            waiting = await self._find_waiting_turn(caller, conversation_id)
-            if waiting is not None:
-                await self._answer_approvals(caller, waiting, parse_approval(message.text))
-                return BegunAnswer(conversation_id, waiting.continuation_id)
-            sent = await self._send_message(caller, conversation_id, message)
-            return BegunAnswer(conversation_id, sent.id)
+            turn = await self._reply(caller, conversation_id, message)
+            return BegunAnswer(conversation_id, turn.id)
 
     async def _answer_once(self, caller: Caller, message: UserMessage) -> str:
         """Start a turn without a conversation, and return its id."""
@@ -276,39 +272,33 @@ class ConversationService:
         question = Ask(message=message.text)
         return (await self._service.put_question(caller, question, preferences=preferences)).id
 
-    async def _find_waiting_turn(self, caller: Caller, conversation_id: str) -> ContinuationShown | None:
-        """Return the turn that waits for an approval, or None."""
-        found = await self.runtime.find_session(conversation_id, owner=caller.owner)
-        with suppress(SessionNotFound, ContinuationNotFound):
-            for turn in await self._service.open_continuations(caller, found.id) if found else ():
-                if turn.status == "awaiting_approval":
-                    return ContinuationShown.of(await self._await_turn(caller, turn.id, self._answer_s))
-        return None
-
-    async def _answer_approvals(
-        self, caller: Caller, waiting: ContinuationShown, is_approved: bool | None
-    ) -> None:
-        """Approve or deny every waiting call of a turn. None changes nothing."""
-        turn = waiting
-        for call in waiting.waiting_calls if is_approved is not None else ():
-            if call is not waiting.waiting_calls[0]:
-                shown = await self._await_turn(caller, waiting.continuation_id, self._answer_s)
-                turn = ContinuationShown.of(shown)
-            if call in turn.waiting_calls:
-                answer = Approve(call_id=call.call_id, approved=bool(is_approved))
-                await self._service.approve(caller, waiting.continuation_id, answer)
-
     async def _await_turn(self, caller: Caller, continuation_id: str, timeout_s: float) -> ContinuationResult:
         return await self._service.await_continuation(caller, continuation_id, timeout_s=timeout_s)
 
-    async def _send_message(self, caller: Caller, conversation_id: str, message: UserMessage) -> Continuation:
+    async def _reply(self, caller: Caller, conversation_id: str, message: UserMessage) -> Continuation:
+        """Start the turn that answers a message, or let the message answer an approval question."""
         sent = message.to_request()
 
-        async def send() -> Continuation:
-            session = await self.open_session(caller, conversation_id)
-            return await self._service.send_message(caller, session.id, sent)
+        async def reply() -> Continuation:
+            session_id = None
+            if "act" not in caller.scopes:
+                session_id = await self._find_waiting_session(caller, conversation_id)
+            if session_id is None:
+                session_id = (await self.open_session(caller, conversation_id)).id
+            return await self._service.reply(caller, session_id, sent)
 
-        return await self._retry(conversation_id, send)
+        return await self._retry(conversation_id, reply)
+
+    async def _find_waiting_session(self, caller: Caller, conversation_id: str) -> str | None:
+        """Return the session of a conversation if one of its turns waits for an approval, else None.
+
+        For callers without the scope `act`: they cannot open the session, but may be allowed to approve.
+        """
+        found = await self.runtime.find_session(conversation_id, owner=caller.owner)
+        if found is None or found.status != "active":
+            return None
+        turns = await self._service.open_continuations(caller, found.id)
+        return found.id if any(turn.status == "awaiting_approval" for turn in turns) else None
 
     async def _replace_session(self, caller: Caller, name: str) -> Session | None:
         """End the newest session of a conversation and open a new one. Return None if it has no session.

@@ -9,6 +9,7 @@ from sash.values.bounds import Natural, Time
 from sash.values.citations import MAX_CITATIONS, MAX_FOLLOW_UPS, Citation, Text
 from sash.values.sessions import Label, ModelConfig
 from sash.values.stats import Stats
+from sash.values.validated import validated
 
 Status = Literal[
     "pending",
@@ -21,6 +22,7 @@ Status = Literal[
     "cancelled",
     "expired",
 ]
+Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
 FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
 UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
 # A continuation with one of these statuses holds its session: no other one can start there.
@@ -37,11 +39,12 @@ class ArtifactRef:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@validated()
 class TurnCaller:
-    """Who spoke a message: a user of the home, by a device such as a satellite.
+    """The user who sent a message, and the device that the user spoke to, such as a satellite.
 
-    `certainty` says how the user is known: signed in, named later ("that was Anna"), or not at all.
+    `certainty` says how Sash knows the user: the user signed in, a person named the user later ("that was
+    Anna"), or Sash does not know the user.
     """
 
     user_id: Label | None = None
@@ -85,16 +88,20 @@ class Action:
     """A tool call that changed the home, or tried to. `verified` is None if its effect cannot be observed.
 
     `before` and `after` are the states by entity. `undoes` is the key of the call that this one reversed.
+    `allowed_by` is the entry of the allowlist that allowed the call. `approved` is the answer of a person who
+    was asked first.
     """
 
     call_id: str
     name: str
     arguments: dict[str, Any]
-    outcome: Literal["done", "failed", "denied", "unknown", "dry_run"]
+    outcome: Outcome
     verified: bool | None = None
     before: dict[str, Any] = field(default_factory=dict)
     after: dict[str, Any] = field(default_factory=dict)
     undoes: str | None = None
+    allowed_by: Label | None = None
+    approved: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

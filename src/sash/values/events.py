@@ -32,7 +32,11 @@ class ProgressEvent:
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class PartialEvent:
-    """Text that the model has written since the last such event. It is not stored."""
+    """Text that the model has written since the last such event. It is not stored.
+
+    `is_provisional` is True if the answer may still be corrected: the model may claim an action that no tool
+    has performed. A client that speaks the text aloud waits for the final answer then.
+    """
 
     type: ClassVar[EventType] = "partial"
     cursor: ClassVar[None] = None
@@ -40,10 +44,12 @@ class PartialEvent:
     session_id: str
     continuation_id: str
     text: str
+    is_provisional: bool = False
 
     @property
     def payload(self) -> dict[str, Any]:
-        return {"partial_response": self.text}
+        provisional = {"is_provisional": True} if self.is_provisional else {}
+        return {"partial_response": self.text, **provisional}
 
 
 @dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)

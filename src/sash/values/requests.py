@@ -23,6 +23,7 @@ from sash.values.codec import adapter
 from sash.values.continuations import TurnCaller
 from sash.values.messages import refuse_reserved
 from sash.values.sessions import (
+    MAX_INSTRUCTIONS_CHARS,
     Budgets,
     Count,
     Flag,
@@ -43,6 +44,7 @@ BusyPolicy = Literal["reject", "enqueue", "interrupt"]
 
 Text = Annotated[str, Strict(), Field(min_length=1)]
 Message = Annotated[Text, AfterValidator(check_message)]
+Instructions = Annotated[str, Strict(), Field(min_length=1, max_length=MAX_INSTRUCTIONS_CHARS)]
 Milliseconds = Annotated[int, Strict(), Field(ge=0, le=86_400_000), BeforeValidator(whole)]
 Wait = Annotated[int, Strict(), Field(ge=0, le=MAX_WAIT_MS), BeforeValidator(whole)]
 NoteText = Annotated[Text, AfterValidator(check_note)]
@@ -121,7 +123,8 @@ class StartSession:
     """A session to start. A field that is left out gets the runtime's default.
 
     `area` is the user's place in the home. An owner has at most one active session of a `name`. Without a
-    `window`, the size of the window depends on the model.
+    `window`, the size of the window depends on the model. `instructions` tell the model who it is, instead of
+    the runtime's own prompt. The rules of every agent follow them.
     """
 
     model: ModelConfig | None = None
@@ -131,6 +134,7 @@ class StartSession:
     preferences: JsonObject | None = None
     area: Label | None = None
     name: Label | None = None
+    instructions: Instructions | None = None
 
 
 class _SomeFieldsOf:
@@ -163,9 +167,9 @@ class _SomeFieldsOf:
 class UpdateSession:
     """Changes of a session. A field that is left out stays as it is, also a field of `policy` for example.
 
-    Null means the same as in a new session: no name, no limit, or the runtime's choice of a model. An object
-    that is null stays as it is. A preference with the value null is deleted. A change of the policy needs
-    the scope `act`. A smaller window evicts messages when the next turn ends.
+    Null means the same as in a new session: no name, no limit, or the runtime's own model or prompt. An
+    object that is null stays as it is. A preference with the value null is deleted. A change of the policy
+    needs the scope `act`. A smaller window evicts messages when the next turn ends.
     """
 
     model: Annotated[dict[str, Any], _SomeFieldsOf(ModelConfig)] | None = None
@@ -174,11 +178,17 @@ class UpdateSession:
     window: Annotated[dict[str, Any], _SomeFieldsOf(WindowLimits)] | None = None
     preferences: JsonObject | None = None
     name: Label | None = field(default_factory=str)
+    instructions: Instructions | None = field(default_factory=str)
 
     @property
     def has_name(self) -> bool:
         """Return True if the name changes. A name that is left out is the empty string."""
         return self.name != ""
+
+    @property
+    def has_instructions(self) -> bool:
+        """Return True if the instructions change. Those that are left out are the empty string."""
+        return self.instructions != ""
 
 
 @validated(
@@ -239,6 +249,17 @@ class Approve:
 
     call_id: Label
     approved: Flag
+
+
+@validated(kw_only=True, example={"caller": {"user_id": "anna", "user_name": "Anna"}})
+class NameCaller:
+    """The speaker of a turn, who is named after the turn: "that was Anna"."""
+
+    caller: TurnCaller
+
+    def __post_init__(self) -> None:
+        if self.caller.user_id is None and self.caller.user_name is None:
+            raise InvalidInput("a caller needs a user_id or a user_name")
 
 
 @validated(kw_only=True, example={})

@@ -1,6 +1,7 @@
 """A session: a conversation that lives for weeks, with its model, budgets, policy and memory."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from annotated_types import Ge, Gt, Le, MaxLen, MinLen
@@ -29,7 +30,10 @@ SessionStatus = Literal["active", "ended", "expired"]
 
 DEFAULT_OWNER = "local"
 LAST_K = 6
-# Services that stop the home, or run code that no policy can judge.
+# Every prompt of a session starts with its instructions.
+MAX_INSTRUCTIONS_CHARS = 20_000
+# Services that stop the home, run code that no policy can judge, or talk to an agent: an agent that may call
+# `sash.approve` could approve its own actions.
 DENYLIST = (
     "homeassistant.restart",
     "homeassistant.stop",
@@ -40,6 +44,7 @@ DENYLIST = (
     "rest_command",
     "python_script",
     "conversation",
+    "sash",
     "mqtt",
     "group.set",
     "group.remove",
@@ -114,9 +119,10 @@ class SessionPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """Something to remember. `updated_at` is the time of the last edit.
+    """Something to remember. `updated_at` is the time of the last edit or move.
 
-    A fact with the scope "owner" is known in all sessions of the owner.
+    A fact with the scope "owner" is known in all sessions of the owner. `continuation_id` is the turn in
+    which the fact was stated. It is None for a fact that was set by hand, or by an older version.
     """
 
     id: str
@@ -124,6 +130,12 @@ class Fact:
     created_at: Time
     updated_at: Time | None = None
     scope: Scope = "session"
+    continuation_id: Label | None = None
+
+    @property
+    def changed_at(self) -> datetime:
+        """The time of the last edit or move, or of the creation."""
+        return self.updated_at or self.created_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,8 +263,12 @@ class Session:
 
     An owner has at most one active session of a `name`. `area` is the user's place in the home. A session
     with `is_one_question` ends after its first turn, is not listed then, and is deleted with the steps of
-    the turn. `turns_before` counts the turns of earlier sessions of
-    this name that were cleared. `context` is the caller's own data: Sash stores it and does not use it.
+    the turn. `turns_before` counts the turns of earlier sessions of this name that were cleared. `context` is
+    the caller's own data: Sash stores it and does not use it. `instructions` tell the model who it is; None
+    means the runtime's own prompt.
+
+    A session with `is_task` works for a program. Its model gets the instructions, the message and the tools
+    of this turn only: no notes, nothing about the home, and no tool of the runtime. No intent answers there.
     """
 
     id: str
@@ -273,6 +289,8 @@ class Session:
     area: Label | None = None
     is_one_question: bool = False
     turns_before: Natural = 0
+    instructions: str | None = None
+    is_task: bool = False
 
     @property
     def total_turns(self) -> int:

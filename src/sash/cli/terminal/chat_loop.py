@@ -11,7 +11,7 @@ from sash.app.schemas import ContextShown, ContinuationShown, MessageShown, Wait
 from sash.app.service import AgentService
 from sash.app.settings import Settings
 from sash.cli.session_choice import SessionChoice
-from sash.cli.terminal.approval_question import ask_for_approval, describe_call
+from sash.cli.terminal.approval_question import ask_for_approval, describe_waiting_call
 from sash.cli.terminal.console import make_console, one_line, print_text
 from sash.cli.terminal.line_input import LineInput
 from sash.cli.terminal.note_commands import NoteCommands
@@ -154,7 +154,7 @@ class ChatLoop:
             answer = (
                 "approved by --yes" if self._approve_all else "refused: no terminal to ask in, and no --yes"
             )
-            self._print(describe_call(waiting), "yellow")
+            self._print(describe_waiting_call(waiting), "yellow")
             self._print(f"  {answer}", "dim")
             return self._approve_all
         return ask_for_approval(self._lines, self._console, waiting)

@@ -120,6 +120,7 @@ def _describe_session(session: Session) -> Iterator[tuple[str, Any]]:
     yield "started", f"{session.created_at.astimezone():%Y-%m-%d %H:%M}"
     yield "last used", f"{session.updated_at.astimezone():%Y-%m-%d %H:%M}"
     yield "area", session.area
+    yield "instructions", session.instructions and one_line(session.instructions, MAX_MESSAGE_CHARS)
     yield "model", session.model.name
     yield "may use", describe_allowed_services(session.policy) or "nothing"
     yield "turns", f"{stats.turns}, {stats.local_turns} of them without a model"

@@ -9,7 +9,6 @@ from sash.home.follow_ups import suggest_follow_ups
 from sash.home.index import HomeIndex
 from sash.ports.model import Answer
 from sash.values.citations import MAX_CITATIONS, Citation, EntityCitation, TurnCitation, shorten
-from sash.values.sessions import Session
 
 # If the answer mentions no source, as "Yes" does, this many of the last ones are cited.
 MAX_UNMENTIONED = 3
@@ -23,10 +22,12 @@ class AnswerNotes:
     follow_ups: tuple[str, ...] = ()
 
 
-def write_notes(answer: Answer, progress: Progress, session: Session, index: HomeIndex | None) -> AnswerNotes:
+def write_notes(
+    answer: Answer, progress: Progress, language: str | None, index: HomeIndex | None
+) -> AnswerNotes:
     """Return the notes for the answer that ends a turn. `index` is None without a home.
 
-    The follow-ups are in the language that the session prefers, or else in that of the home.
+    The follow-ups are in the user's `language`, or in that of the home if it is None.
     """
     results = [
         (message["name"], str(message["content"]))
@@ -40,8 +41,7 @@ def write_notes(answer: Answer, progress: Progress, session: Session, index: Hom
     denials = [
         str(m["content"]) for m in progress.messages if m["role"] == "tool" and m["tool_call_id"] in denied
     ]
-    preferred = session.preferences.get("language")
-    language = preferred if isinstance(preferred, str) else index.language if index is not None else "en"
+    language = language or (index.language if index is not None else "en")
     follow_ups = suggest_follow_ups(language, parsed, progress.actions, chosen, denials)
     return AnswerNotes(tuple(map(_redact, chosen)), tuple(map(redact, follow_ups)))
 

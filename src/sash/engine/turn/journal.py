@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from sash.engine.event_hub import PartialText, Place
 from sash.engine.parts import Parts
+from sash.engine.past_actions import list_past_actions
 from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.progress import Progress
 from sash.errors import LeaseLost
@@ -20,17 +21,14 @@ from sash.values.continuations import Action, ArtifactRef
 from sash.values.prompts import NO_PROMPTS
 from sash.values.sessions import Session
 from sash.values.stats import NO_STATS, Stats
-from sash.values.steps import Step, StepBody, list_actions
-
-# `past_actions` looks at this many turns.
-MAX_TURNS = 50
+from sash.values.steps import Step, StepBody
 
 
 class Journal:
     """Writes the steps of one turn to the store and applies them to the turn's progress.
 
     Events that are not stored get their place after the last step that was written or queued. `prompts` are
-    model calls that the next write stores.
+    model calls that the next write stores. `paused_as` is the status of a turn that was handed back.
     """
 
     def __init__(self, parts: Parts, turn: Turn, progress: Progress) -> None:
@@ -46,6 +44,7 @@ class Journal:
         self._flushing: asyncio.Task[None] | None = None
         self._is_closed = False
         self.prompts = NO_PROMPTS
+        self.paused_as: WaitingStatus | None = None
 
     @property
     def step_count(self) -> int:
@@ -99,6 +98,7 @@ class Journal:
             await self.flush()
         self._queue(_redact_steps(steps))
         await self._append(status, stats)
+        self.paused_as = status
 
     async def take_unwritten(self) -> list[StepBody]:
         """Remove and return the unwritten steps. The caller writes them with the end of the turn."""
@@ -136,26 +136,17 @@ class Journal:
         session = self._turn.session
         return await keep_artifact(self._parts, session.owner, session.id, data, media_type, name)
 
-    async def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
+    def past_actions(self) -> AsyncIterator[tuple[str, Action]]:
         """Yield the actions of the session, newest first, each with the key of its tool call."""
-        session = self._turn.session
-        continuations = await self._store.list_continuations(session.owner, session.id)
-        for continuation in reversed(continuations[-MAX_TURNS:]):
-            if continuation.is_final and continuation.response is not None:
-                actions = continuation.response.actions  # A sweep drops the steps, and keeps the response.
-            else:
-                _, steps = await self._store.journal(session.owner, continuation.id)
-                actions = list_actions(step.body for step in steps)
-            for action in reversed(actions):
-                yield f"{continuation.id}:{action.call_id}", action
+        return list_past_actions(self._store, self._turn.session.owner, self._turn.session.id)
 
     def report_progress(self, message: str) -> None:
         """Send a progress message to subscribers. It is not stored."""
         self._hub.progress(self._turn.session.id, self._turn.continuation.id, message, self._place)
 
-    def begin_text(self) -> PartialText:
+    def begin_text(self, *, is_provisional: bool) -> PartialText:
         """Return the text of a new model call, for `EventHub.write`."""
-        return PartialText(self._turn.session.id, self._turn.continuation.id, self._place)
+        return PartialText(self._turn.session.id, self._turn.continuation.id, self._place, is_provisional)
 
     def _queue(self, steps: Sequence[StepBody]) -> None:
         self._check_open()

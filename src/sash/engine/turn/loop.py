@@ -17,11 +17,13 @@ from sash.engine.foreign_code import run_foreign
 from sash.engine.grounding import asks_for_text, claim, is_question
 from sash.engine.parts import Parts
 from sash.engine.redaction import redact, redact_json
+from sash.engine.turn.budget_sentences import describe_stop
 from sash.engine.turn.caller import find_place
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
 from sash.engine.turn.tool_calls import ToolCalls
 from sash.engine.turn.turn_context import TurnContext
+from sash.engine.turn_tools import TurnTools
 from sash.engine.window_cache import CachedWindow
 from sash.errors import AnswerCutOff, ModelError
 from sash.home.reported_states import reports_present_state
@@ -39,10 +41,6 @@ MAX_SENTENCE_CHARS = 1000
 # An answer that was cut off is requested this many times more.
 MAX_RETRIES = 1
 EMPTY_ANSWER = "The model has said nothing."
-DAILY_BUDGET_SPENT = (
-    "Today's budget for the language model is used up (max_cost_per_day_usd). I still answer what I "
-    "understand without it."
-)
 
 _logger = logging.getLogger(__name__)
 
@@ -69,6 +67,7 @@ class Loop:
         journal: Journal,
         budget: TurnBudget,
         tool_calls: ToolCalls,
+        tools: TurnTools,
     ) -> None:
         self._parts = parts
         self._session = turn.session
@@ -79,7 +78,8 @@ class Loop:
         self._journal = journal
         self._budget = budget
         self._limits = limits
-        self._turn_context = TurnContext(parts, turn, window, progress, journal, limits.model)
+        self._tools = tools
+        self._turn_context = TurnContext(parts, turn, window, progress, journal, limits.model, tools)
         self._tool_calls = tool_calls
         self._context: Context | None = None
         self._recorded: Context | None = None
@@ -98,6 +98,7 @@ class Loop:
             return self._stop("max_duration_ms")
 
     async def _run(self) -> Answered | None:
+        await self._tools.load()
         while True:
             if self._progress.open_calls and not await self._tool_calls.run():
                 return None
@@ -161,8 +162,10 @@ class Loop:
     async def _ask_model(self, request: ModelRequest, counted: int) -> Answer:
         """Ask the model. An answer that is cut off is requested once more."""
         hub, retries = self._parts.hub, 0
+        # Nothing can act while the model writes, so this holds for the whole text.
+        is_provisional = self._may_correct()
         while True:
-            text = self._journal.begin_text()
+            text = self._journal.begin_text(is_provisional=is_provisional)
             try:
                 stream = self._parts.model.stream(request)
                 answer: Answer = await run_foreign(collect(stream, partial(hub.write, text)))
@@ -188,13 +191,16 @@ class Loop:
 
         Intents understand short sentences, so a long message goes to the model.
         """
-        if self._request.attachments or len(self._request.message) > MAX_SENTENCE_CHARS:
+        is_sentence = not self._request.attachments and len(self._request.message) <= MAX_SENTENCE_CHARS
+        if self._session.is_task or not is_sentence:
             return None
         messages = self._progress.transcript() if self._progress.tool_calls else ()
         results = tuple(LocalCallResult(m["name"], m["content"]) for m in messages if m["role"] == "tool")
-        tools = self._parts.tools.names if self._request.allow_tools else frozenset()
+        tools = self._tools.registry.names if self._request.allow_tools else frozenset()
         area, language = find_place(self._session, self._request)
-        utterance = Utterance(self._request.message, self._session, tools, results, area, language)
+        utterance = Utterance(
+            self._request.message, self._session, tools, results, area, language, self._request.caller
+        )
         for intents in self._parts.intents:
             try:
                 if answer := await run_foreign(intents.understand(utterance)):
@@ -238,14 +244,18 @@ class Loop:
             return "max_tokens_per_turn"
         return None
 
-    def _correct(self, answer: Answer) -> str | None:
-        """Return a true sentence if the answer claims an action that no tool performed, else None.
+    def _may_correct(self) -> bool:
+        """Return True if an answer of the model is checked for claims of actions that no tool performed.
 
-        If the runtime has no tool that acts, no answer is corrected.
+        If the turn has no tool that acts, no answer is corrected.
         """
-        is_checked = self._limits.policy.grounded_answers and self._parts.tools.can_act and not answer.local
+        is_checked = self._limits.policy.grounded_answers and self._tools.registry.can_act
         message = self._request.message
-        if not is_checked or self._progress.has_acted or is_question(message) or asks_for_text(message):
+        return is_checked and not (self._progress.has_acted or is_question(message) or asks_for_text(message))
+
+    def _correct(self, answer: Answer) -> str | None:
+        """Return a true sentence if the answer claims an action that no tool performed, else None."""
+        if answer.local or not self._may_correct():
             return None
         looked = self._progress.tool_calls > 0
         correction = claim(answer.content, looked=looked, is_so=self._is_so)
@@ -263,12 +273,8 @@ class Loop:
     def _stop(self, budget: str) -> Answered:
         """Return a final answer that names the reached budget, with what the model has said so far."""
         known = [m["content"] for m in self._progress.messages if m["role"] == "assistant" and m["content"]]
-        text = f"I stopped because this turn reached its budget ({budget})."
-        if budget == "max_cost_per_day_usd":
-            text = DAILY_BUDGET_SPENT
-        if known:
-            text += f" What I know so far: {known[-1]}"
-        return Answered(Answer(text), stopped_by=budget)
+        _, language = find_place(self._session, self._request)
+        return Answered(Answer(describe_stop(budget, known[-1:], language)), stopped_by=budget)
 
 
 def _redact_parts(parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:

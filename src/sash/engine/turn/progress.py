@@ -39,7 +39,7 @@ class OpenCall:
 
     `is_suspect` is True if a process died while the call may have been running. `is_begun` is True if this
     process has started the call. `approval` is the request that a person has to answer. `observe` returns
-    what is known about the call while it runs.
+    what is known about the call while it runs. `allowed_by` is the entry of the allowlist that allows it.
     """
 
     id: str
@@ -54,6 +54,7 @@ class OpenCall:
     cost_usd: float = 0.0
     planned_at: datetime | None = None
     observe: Callable[[], ActionOutcome] | None = None
+    allowed_by: str | None = None
 
     @property
     def awaits_approval(self) -> bool:
@@ -202,9 +203,9 @@ class Progress:
                     if not call.awaits_approval:
                         call.is_suspect, call.approval = True, None
                 for action in begun:
-                    self.open_calls[action.call_id].observe = partial(
-                        ActionOutcome, None, before=action.before, undoes=action.undoes
-                    )
+                    call = self.open_calls[action.call_id]
+                    call.allowed_by = action.allowed_by
+                    call.observe = partial(ActionOutcome, None, before=action.before, undoes=action.undoes)
             case AnswerSentBack(content, bill):
                 self.add_bill(bill)
                 self.sent_back, self.sent_back_index = content, len(self.messages)
@@ -213,6 +214,10 @@ class Progress:
                 call.approval, call.is_approval_written = body, True
             case ApprovalGiven(call_id, approved):
                 self.open_calls[call_id].approved = approved
+
+    def list_under_way(self) -> list[str]:
+        """Return the names of the tools whose calls have begun, or may have begun before a crash."""
+        return [call.name for call in self.open_calls.values() if call.is_begun or call.is_suspect]
 
     def mark_begun(self) -> None:
         """Mark the open calls as begun, except those that wait for an approval or were denied."""

@@ -13,8 +13,9 @@ from sash.engine.budget import SpendingTurn, TurnBudget
 from sash.engine.ceiling import find_limits
 from sash.engine.fixed_model import keep_fixed_model
 from sash.engine.parts import Parts
-from sash.engine.redaction import redact
+from sash.engine.redaction import redact, redact_step
 from sash.engine.turn.answer_notes import write_notes
+from sash.engine.turn.caller import find_place
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.loop import Answered, Loop
 from sash.engine.turn.progress import Progress
@@ -67,7 +68,10 @@ class TurnRunner:
         names = (parts.model_name(self._limits.model), *parts.model.names[1:])
         self._budget = TurnBudget(parts.spending, turn, self._limits.budgets, self._progress, names)
         self.journal = Journal(parts, turn, self._progress)
-        self._tool_calls = ToolCalls(parts, turn, self._limits, self._progress, self.journal, self._budget)
+        self._tools = parts.turn_tools(turn.session, continuation.request)
+        self._tool_calls = ToolCalls(
+            parts, turn, self._tools, self._limits, self._progress, self.journal, self._budget
+        )
         self.unwritten: TurnEnd | None = None
         self.ended: Continuation | None = None
         self.has_next = False
@@ -104,10 +108,16 @@ class TurnRunner:
         The result of an action that is under way is among the steps. The stats include the running model
         call.
         """
-        self._tool_calls.cut_off()
+        steps: list[StepBody] = []
+        if self._tools.lacks(self._progress.list_under_way()):
+            steps += await self.journal.close()  # The turn must not go on while its tools are found.
+            await self._tools.load()
+        results = [redact_step(result) for result in list_cut_off(self._tools.registry, self._progress)]
+        for result in results:
+            self._progress.apply(result)
         stats = self._stats(cancelled_turns=1) + self._budget.running_stats()
-        end = _end_cut_off(self._progress, await self.journal.close(), stats)
-        return replace(end, prompts=self.journal.prompts)
+        steps += (*await self.journal.close(), *results)
+        return replace(_end_cut_off(self._progress, steps, stats), prompts=self.journal.prompts)
 
     async def spend_unwritten(self) -> None:
         """Write the money that no stored step has. The turn was deleted or taken over."""
@@ -150,7 +160,15 @@ class TurnRunner:
         # The cached window may have been dropped since the turn was claimed.
         window = parts.windows.take(turn, parts.renderer.render) or await parts.read_window(turn.session)
         loop = Loop(
-            parts, turn, self._limits, window, self._progress, self.journal, self._budget, self._tool_calls
+            parts,
+            turn,
+            self._limits,
+            window,
+            self._progress,
+            self.journal,
+            self._budget,
+            self._tool_calls,
+            self._tools,
         )
         answered = await loop.run()
         if answered is None:
@@ -171,7 +189,8 @@ class TurnRunner:
         session, add = turn.session, partial(add_messages, parts, is_reset=progress.has_reset)
         change = await add(session, window, turn.continuation, messages, tags)
         steps = await self.journal.take_unwritten()
-        notes = write_notes(replace(answer, content=text), progress, session, parts.find_index())
+        _, language = find_place(session, turn.continuation.request)
+        notes = write_notes(replace(answer, content=text), progress, language, parts.find_index())
         end = TurnEnd(
             "completed",
             (*steps, Finished(text, answered.stopped_by, answered.bill)),
@@ -203,8 +222,8 @@ class TurnRunner:
         if progress.home_changes and window.briefing:
             window.briefing.changed_tokens += parts.counter.count_text(progress.home_changes)
         cache_window(parts, end.apply_to_session(session, ended_at), window, change)
-        if progress.has_model_call:
-            parts.maintenance.after_turn(session, turn.continuation.request.message)
+        if progress.has_model_call and not session.is_task:
+            parts.maintenance.after_turn(session, turn.continuation)
 
     async def _give_up(self, error: SashError) -> None:
         """End the turn with an error.
@@ -228,6 +247,8 @@ class TurnRunner:
         """End the turn with an error; the window stays as it was."""
         message = redact(message)
         await self.journal.stop()
+        if self._tools.lacks(self._progress.list_under_way()):
+            await self._tools.load()
         self._tool_calls.cut_off()
         steps = await self.journal.take_unwritten()
         actions = tuple(self._progress.actions)
@@ -277,7 +298,14 @@ async def read_cut_off(parts: Parts, owner: str, continuation_id: str) -> tuple[
     progress = Progress.from_steps(continuation.request.message, steps)
     if continuation.status in ("running", "interrupted"):
         progress.mark_begun()
-    results = list_cut_off(parts.tools, progress)
+    tools = parts.tools
+    if parts.tool_finder is not None and (names := progress.list_under_way()):
+        session = await parts.store.get_session(owner, continuation.session_id)
+        turn_tools = parts.turn_tools(session, continuation.request)
+        if turn_tools.lacks(names):
+            await turn_tools.load()
+        tools = turn_tools.registry
+    results = list_cut_off(tools, progress)
     for result in results:
         progress.apply(result)
     return _end_cut_off(progress, results, progress.stats(turns=1, cancelled_turns=1)), len(steps)

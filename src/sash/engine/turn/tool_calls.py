@@ -9,20 +9,30 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import asdict, dataclass, field, is_dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 from sash.engine.budget import TurnBudget
 from sash.engine.ceiling import LimitsInForce
 from sash.engine.foreign_code import run_foreign
+from sash.engine.nested_turns import calling
 from sash.engine.parts import Parts
-from sash.engine.policy import Verdict, judge
+from sash.engine.policy import Verdict, find_entry, judge
 from sash.engine.redaction import MARK, redact
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import OpenCall, Progress
+from sash.engine.turn_tools import TurnTools
 from sash.errors import InvalidInput, OutcomeUnknown, SashError
-from sash.ports.tools import ActionOutcome, ServiceUse, ToolContext, ToolRegistry, ToolSpec, as_text
+from sash.ports.tools import (
+    DENIED_BY_USER,
+    ActionOutcome,
+    ServiceUse,
+    ToolContext,
+    ToolRegistry,
+    ToolSpec,
+    as_text,
+)
 from sash.ports.turns import Turn
-from sash.values.continuations import Action, ArtifactRef
+from sash.values.continuations import Action, ArtifactRef, Outcome
 from sash.values.steps import ApprovalRequested, ToolResult
 
 OUTCOME_UNKNOWN = (
@@ -37,8 +47,6 @@ CUT_OFF = "outcome unknown: the turn was stopped while this call was under way."
 CUT_OFF_DONE = "done: the turn was stopped while this call was under way, and the house shows its effect."
 SECRET_LOST = f"an argument reads {MARK}, because secrets are not kept: ask the user for it"
 
-Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
-
 _logger = logging.getLogger(__name__)
 
 
@@ -49,13 +57,14 @@ class ToolCalls:
         self,
         parts: Parts,
         turn: Turn,
+        turn_tools: TurnTools,
         limits: LimitsInForce,
         progress: Progress,
         journal: Journal,
         budget: TurnBudget,
     ) -> None:
         self._parts = parts
-        self._tools = parts.tools
+        self._turn_tools = turn_tools
         self._rate_limiter = parts.rate_limiter
         self._operator = parts.operator.policy
         self._limits = limits
@@ -64,6 +73,10 @@ class ToolCalls:
         self._progress = progress
         self._journal = journal
         self._budget = budget
+
+    @property
+    def _tools(self) -> ToolRegistry:
+        return self._turn_tools.registry
 
     async def run(self) -> bool:
         """Run the open calls; return False if some of them wait for an approval.
@@ -112,9 +125,11 @@ class ToolCalls:
     async def _run_call(self, call: OpenCall) -> None:
         """End one call with a result, or prepare its approval request."""
         spec = self._tools.specs.get(call.name)
+        if spec is not None and spec.is_local and self._progress.has_model_call:
+            spec = None  # Intents plan their calls before the first model call.
         try:
             if spec is None:
-                known = ", ".join(self._tools.specs) or "none"
+                known = ", ".join(s.name for s in self._tools.specs.values() if not s.is_local) or "none"
                 raise InvalidInput(f"there is no tool {call.name}; the tools are: {known}")
             arguments = self._tools.arguments(spec, call.arguments)
         except InvalidInput as error:
@@ -134,7 +149,7 @@ class ToolCalls:
             await self._preview(checked)
         elif verdict.what == "allow" or call.approved:
             await self._invoke(checked)
-        else:
+        elif not await self._answer_already_so(checked):
             await self._request_approval(checked, verdict.reason)
 
     def _refuse(self, checked: "_CheckedCall", verdict: Verdict) -> None:
@@ -153,6 +168,23 @@ class ToolCalls:
         """End a call that may have been made before a crash, with the states that were seen before it."""
         action = _make_action(spec, call, arguments or {}, "unknown", _observe(call)) if spec else None
         self._write_result(call, OUTCOME_UNKNOWN, action, cost_usd=call.cost_usd)
+
+    async def _answer_already_so(self, checked: "_CheckedCall") -> bool:
+        """End a call that would change nothing, and return True. Nothing is done, so it is no action."""
+        already_so = checked.spec.already_so
+        if already_so is None or checked.call.is_suspect:
+            return False
+        try:
+            result = await run_foreign(already_so(checked.arguments, checked.context))
+        except Exception as error:
+            reason = redact(_describe(error))
+            _logger.warning("it is unknown whether %s would change anything: %s", checked.spec.name, reason)
+            return False
+        if result is None:
+            return False
+        text = await as_text(await self._clean_result(result), checked.context)
+        self._write_result(checked.call, text)
+        return True
 
     async def _request_approval(self, checked: "_CheckedCall", reason: str) -> None:
         """Prepare the approval request of a call. If its effect cannot be described, the call fails."""
@@ -212,7 +244,7 @@ class ToolCalls:
         if not self._continuation.request.allow_tools:
             return Verdict("deny", "tools are off in this turn (allow_tools is false)")
         if call.approved is False:
-            return Verdict("deny", "the user said no")
+            return Verdict("deny", DENIED_BY_USER)
         if call.n > self._limits.budgets.max_tool_calls:
             return Verdict("deny", "this turn has used up its tool calls (max_tool_calls)")
         if MARK in call.arguments:
@@ -232,7 +264,8 @@ class ToolCalls:
                 uses = tuple(await run_foreign(spec.uses(checked.arguments, checked.context)))
         except Exception as error:
             return Verdict("fail", redact(_describe(error)))
-        verdict = judge(uses or (ServiceUse(spec.name),), self._session.policy, self._operator)
+        uses = uses or (ServiceUse(spec.name),)
+        verdict = judge(uses, self._session.policy, self._operator)
         runs = verdict.what == "allow" or (verdict.what == "confirm" and call.approved)
         limit = self._limits.policy.max_actions_per_minute
         if runs and not await self._is_as_approved(checked):
@@ -246,6 +279,8 @@ class ToolCalls:
                 f"there were {limit} actions within the last minute, and no more are "
                 "allowed (max_actions_per_minute): wait, and ask the user whether this is really wanted",
             )
+        if runs:
+            call.allowed_by = find_entry(uses, self._session.policy)
         return verdict
 
     async def _invoke(self, checked: "_CheckedCall") -> None:
@@ -278,7 +313,8 @@ class ToolCalls:
         try:
             call.is_begun = True
             if result is None:
-                result = await run_foreign(spec.invoke(checked.arguments, context))
+                with calling(self._session.id):
+                    result = await run_foreign(spec.invoke(checked.arguments, context))
         except Exception as error:
             text = await as_text(redact(f"failed: {_describe(error)}"), context)
             is_unknown = isinstance(error, OutcomeUnknown)
@@ -370,7 +406,18 @@ def _make_action(
     if not spec.action:
         return None
     arguments, before, after = _copy_as_json([arguments, known.before, known.after])
-    return Action(call.id, call.name, arguments, outcome, known.verified, before, after, known.undoes)
+    return Action(
+        call.id,
+        call.name,
+        arguments,
+        outcome,
+        known.verified,
+        before,
+        after,
+        known.undoes,
+        call.allowed_by,
+        call.approved,
+    )
 
 
 def _observe(call: OpenCall) -> ActionOutcome:

@@ -4,12 +4,12 @@ import logging
 from datetime import timedelta
 
 from sash.engine.context import Context, hints_text
-from sash.engine.notes import read_owner_notes
 from sash.engine.parts import Parts
 from sash.engine.recall import RecalledTurn, find_missing, recall_rare, render
 from sash.engine.turn.caller import describe_caller
 from sash.engine.turn.journal import Journal
 from sash.engine.turn.progress import Progress
+from sash.engine.turn_tools import TurnTools
 from sash.engine.window_cache import CachedWindow
 from sash.errors import HomeUnavailable, SashError
 from sash.home.briefing import MAX_CHANGED_TOKENS, describe_changes
@@ -17,6 +17,7 @@ from sash.memory.digest import DIGEST_TOKENS
 from sash.memory.words import extract_stems
 from sash.ports.turns import Turn
 from sash.values.citations import MAX_TEXT_CHARS, TurnCitation, shorten
+from sash.values.owner_notes import OwnerNotes
 from sash.values.sessions import ModelConfig, last_k_for
 from sash.values.steps import HomeChanged, Recalled
 
@@ -42,8 +43,10 @@ class TurnContext:
         progress: Progress,
         journal: Journal,
         config: ModelConfig,
+        tools: TurnTools,
     ) -> None:
         self._parts = parts
+        self._tools = tools
         self._session = turn.session
         self._continuation = turn.continuation
         self._window = window
@@ -60,8 +63,10 @@ class TurnContext:
     async def build(self) -> Context:
         """Build the context. The turn's own messages are not part of it."""
         parts, session, request = self._parts, self._session, self._continuation.request
+        if session.is_task:
+            return self._build_task()
         await self._recall()
-        notes = await read_owner_notes(parts.store, session.owner)
+        notes = await parts.notes.read_known(session.owner)
         tail = [
             ("recalled", self._progress.recalled or ""),
             ("home", self._describe_home()),
@@ -79,10 +84,23 @@ class TurnContext:
             notes,
             self._window.window,
             tuple(self._window.rendered.values()),
-            parts.tools.schemas if request.allow_tools else [],
+            self._tools.registry.schemas if request.allow_tools else [],
             tail,
             home=self._window.briefing,
             last_k=last_k,
+        )
+
+    def _build_task(self) -> Context:
+        """Build the context of a task: its instructions, its earlier messages, and the tools of this turn."""
+        request = self._continuation.request
+        tail = [("hints", hints_text(request.planner_hints))]
+        return self._parts.contexts.build(
+            self._session,
+            OwnerNotes(self._session.owner),
+            self._window.window,
+            tuple(self._window.rendered.values()),
+            self._tools.registry.schemas if request.allow_tools else [],
+            tail,
         )
 
     def _describe_home(self) -> str:

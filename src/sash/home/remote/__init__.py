@@ -1,4 +1,4 @@
-"""A Home Assistant on the network, by its WebSocket and REST APIs. It imports no other module of `home`."""
+"""Home Assistant on the network, by its WebSocket and REST API. Of `home` it imports `home_assistant`."""
 
 from sash.home.remote.remote_home import RemoteHome
 from sash.home.remote.websocket import Timing

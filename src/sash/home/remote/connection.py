@@ -10,8 +10,9 @@ from typing import Any, NoReturn
 import aiohttp
 
 from sash.errors import HomeUnauthorized, HomeUnavailable
-from sash.home.remote.exposure import ASSISTANT
-from sash.home.remote.home_assistant_json import apply_changes, changes_layout
+from sash.home.home_assistant.exposure import ASSISTANT
+from sash.home.home_assistant.home_assistant_json import apply_changes, changes_layout
+from sash.home.home_assistant.home_listeners import HomeListeners
 from sash.home.remote.websocket import (
     HomeAssistantSocket,
     RequestRefused,
@@ -65,7 +66,7 @@ class HomeConnection:
         self._token = token
         self._timing = timing
         self._sleep = sleep
-        self._listeners: list[Listener] = []
+        self._listeners = HomeListeners()
         self._problem = Disconnected(_NOT_OPENED)
         self._reported_reason = ""
         self._failures = 0
@@ -91,15 +92,7 @@ class HomeConnection:
         self._problem = Disconnected(_CLOSED)
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
-        self._listeners.append(listener)
-        if self._socket is not None:
-            self._notify(listener, Connected())
-
-        def unsubscribe() -> None:
-            if listener in self._listeners:
-                self._listeners.remove(listener)
-
-        return unsubscribe
+        return self._listeners.add(listener, is_connected=self._socket is not None)
 
     @property
     def socket(self) -> HomeAssistantSocket:
@@ -176,7 +169,7 @@ class HomeConnection:
             await self._start(socket)
             self._socket, self._reported_reason = socket, ""
             _logger.info("connected to %s", self._name)
-            self._emit(Connected())
+            self._listeners.emit(Connected())
             tasks += [
                 asyncio.create_task(self._watch_exposure()),
                 asyncio.create_task(self._reset_failures_when_stable()),
@@ -240,7 +233,9 @@ class HomeConnection:
     def _on_states_event(self, event: Any) -> None:
         is_layout_changed = False
         for old, change in apply_changes(self.states, event):
-            is_layout_changed |= changes_layout(old, change.state)
+            is_layout_changed |= changes_layout(
+                old.attributes if old else None, change.state.attributes if change.state else None
+            )
             self._emit_if_connected(change)
         if is_layout_changed:
             self._emit_if_connected(LayoutChanged())
@@ -251,20 +246,9 @@ class HomeConnection:
         if problem.reason != self._reported_reason:
             self._reported_reason = problem.reason
             _logger.warning("%s cannot be reached: %s", self._name, problem.reason)
-            self._emit(problem)
+            self._listeners.emit(problem)
 
     def _emit_if_connected(self, event: HomeEvent) -> None:
         """Emit an event if the socket is open. Earlier events are dropped: the first read includes them."""
         if self._socket is not None:
-            self._emit(event)
-
-    def _emit(self, event: HomeEvent) -> None:
-        for listener in tuple(self._listeners):
-            self._notify(listener, event)
-
-    @staticmethod
-    def _notify(listener: Listener, event: HomeEvent) -> None:
-        try:
-            listener(event)
-        except Exception:
-            _logger.exception("a listener failed")
+            self._listeners.emit(event)

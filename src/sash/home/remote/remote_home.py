@@ -11,9 +11,8 @@ from datetime import datetime
 from typing import Any
 
 from sash.errors import HomeError, HomeUnavailable, ServiceFailed
-from sash.home.remote.connection import NO_ADMIN, HomeConnection
-from sash.home.remote.exposure import ASSISTANT
-from sash.home.remote.home_assistant_json import (
+from sash.home.home_assistant.exposure import ASSISTANT
+from sash.home.home_assistant.home_assistant_json import (
     Registries,
     read_history,
     read_layout,
@@ -23,6 +22,8 @@ from sash.home.remote.home_assistant_json import (
     read_state,
     read_statistics,
 )
+from sash.home.home_assistant.missing_integrations import MISSING_INTEGRATIONS
+from sash.home.remote.connection import NO_ADMIN, HomeConnection
 from sash.home.remote.websocket import RequestRefused, Timing, check_address, check_token
 from sash.ports.home import (
     ID_PATTERN,
@@ -36,14 +37,6 @@ from sash.ports.home import (
     State,
 )
 from sash.values.continuations import TurnCaller
-
-# The errors for requests whose integration is missing in Home Assistant.
-_MISSING_INTEGRATIONS = {
-    "history": "Home Assistant's history is not set up: add history to its configuration",
-    "recorder": "Home Assistant's recorder is not set up: add recorder to its configuration",
-    "logbook": "Home Assistant's logbook is not set up: add logbook to its configuration",
-    "system_log": "Home Assistant's system log is not set up: add system_log to its configuration",
-}
 
 
 class RemoteHome:
@@ -121,6 +114,7 @@ class RemoteHome:
         entity_ids: Collection[str] = (),
         *,
         caller: TurnCaller | None = None,  # Home Assistant records the user of the token.
+        turn_id: str | None = None,
         return_response: bool = False,
     ) -> dict[str, Any] | None:
         socket = self._connection.socket
@@ -211,7 +205,7 @@ class RemoteHome:
             return await self._connection.socket.request(kind, timeout_s=timeout_s, **fields)
         except RequestRefused as error:
             if error.code == "unknown_command" and (
-                message := _MISSING_INTEGRATIONS.get(kind.partition("/")[0])
+                message := MISSING_INTEGRATIONS.get(kind.partition("/")[0])
             ):
                 raise HomeError(message) from error
             if error.code == "unauthorized":

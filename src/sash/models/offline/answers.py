@@ -78,7 +78,7 @@ def compose_answer(given: AnswerInput, phrases: Phrases) -> str:
     text = compose(sentence, outputs, phrases) if outputs and compose else ""
     if not text and sentence.kind == "question" and is_about_speaker(sentence.text):
         text = quote_user(sentence, given.earlier, phrases)
-    return text or _refuse(outputs, phrases)
+    return text or _refuse(sentence, outputs, phrases)
 
 
 def _quote_recalled(given: AnswerInput, phrases: Phrases) -> str:
@@ -92,9 +92,11 @@ def _has_found(sentence: Sentence, outputs: list[ToolOutput]) -> bool:
     return bool(get_found_entities(outputs)) and not find_missing_names(sentence, outputs[0].value)
 
 
-def _refuse(outputs: list[ToolOutput], phrases: Phrases) -> str:
+def _refuse(sentence: Sentence, outputs: list[ToolOutput], phrases: Phrases) -> str:
     """Return a refusal: this needs a language model and, after a search, nothing was found."""
     has_searched = any(o.tool == "search_index" and "entities" in o.value for o in outputs if _is_object(o))
+    if phrases.is_brief:
+        return phrases.nothing_found if has_searched and sentence.kind == "order" else phrases.cannot_answer
     return f"{phrases.nothing_found} {phrases.cannot_answer}" if has_searched else phrases.cannot_answer
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from sash.models.catalog import OFFLINE
 from sash.models.offline.answers import AnswerInput, compose_answer
 from sash.models.offline.entity_matching import find_missing_names, select_entities
-from sash.models.offline.phrases import UNAVAILABLE, choose_phrases
+from sash.models.offline.phrases import UNAVAILABLE, WRITTEN_PHRASES, choose_phrases
 from sash.models.offline.recollections import is_answered_by_fact
 from sash.models.offline.sentence import (
     PUNCTUATION,
@@ -22,7 +22,9 @@ from sash.models.offline.sentence import (
     parse_sentence,
     read_hours,
 )
+from sash.models.offline.spoken_phrases import SPOKEN_PHRASES
 from sash.models.offline.tool_output import ToolOutput, get_entities, get_found_entities, read_outputs
+from sash.ports.intents import NOT_UNDERSTOOD
 from sash.ports.model import (
     Delta,
     Model,
@@ -52,14 +54,21 @@ class _ToolCall(NamedTuple):
 
 
 class OfflineModel(Model):
-    """A model without a network. It parses plain sentences and calls reading tools to answer them."""
+    """A model without a network. It parses plain sentences and calls reading tools to answer them.
+
+    `is_spoken` gives short answers for a voice, and names settings as Home Assistant shows them.
+    """
 
     name = OFFLINE
+
+    def __init__(self, *, is_spoken: bool = False) -> None:
+        self._phrases = SPOKEN_PHRASES if is_spoken else WRITTEN_PHRASES
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         turn = _get_turn(request.messages)
         time, text = split_time(extract_text(turn[0]))
         sentence, outputs = parse_sentence(text[:MAX_SENTENCE_CHARS]), read_outputs(turn)
+        outputs = [output for output in outputs if output.value != NOT_UNDERSTOOD]
         tools = frozenset(tool["function"]["name"] for tool in request.tools)
         call = _plan_call(sentence, outputs, tools)
         if call is not None and call.name in tools:
@@ -69,7 +78,7 @@ class OfflineModel(Model):
             return
         earlier = [m for m in request.messages[: -len(turn)] if m["role"] in ("user", "assistant")]
         given = AnswerInput(sentence, outputs, turn[0]["content"], time, earlier, tools)
-        yield TextDelta(compose_answer(given, choose_phrases(request.messages)))
+        yield TextDelta(compose_answer(given, choose_phrases(request.messages, self._phrases)))
         yield Usage(model=OFFLINE)
         yield Stop("stop")
 

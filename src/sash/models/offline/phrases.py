@@ -1,6 +1,7 @@
 """The sentences of the offline model and the names of states, in English and in German."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,8 @@ class Phrases:
     """All sentences of the offline model in one language.
 
     `on_off_names` are the names of the states on and off, by the device class of a sensor. `reason_rules`
-    translate the reason why a tool did nothing: a pattern, and the sentence that replaces it.
+    translate the reason why a tool did nothing: a pattern, and the sentence that replaces it. `is_brief`
+    phrases say one sentence where others say two.
     """
 
     cannot_answer: str
@@ -59,6 +61,7 @@ class Phrases:
     state_names: dict[str, str] = field(default_factory=dict)
     on_off_names: dict[str, tuple[str, str]] = field(default_factory=dict)
     reason_rules: tuple[tuple[re.Pattern[str], str], ...] = ()
+    is_brief: bool = False
 
     def name_state(self, state: Any, device_class: str = "") -> str:
         """Return the name of a state in this language. A state without a name is returned as it is."""
@@ -152,7 +155,14 @@ ENGLISH = Phrases(
         "tamper": ("tampering detected", "clear"),
         "update": ("update available", "up to date"),
     },
-    reason_rules=((re.compile(r"^not done: (I am not allowed .*)", re.S), r"\1"),),
+    reason_rules=(
+        (re.compile(r"^not done: the user said no$"), "OK, I will not do that."),
+        (
+            re.compile(r"^failed: the last action was (.{1,300}), which cannot be undone"),
+            r"The last action was \1. It cannot be undone.",
+        ),
+        (re.compile(r"^not done: (I am not allowed .*)", re.S), r"\1"),
+    ),
 )
 
 GERMAN = Phrases(
@@ -278,6 +288,7 @@ GERMAN = Phrases(
             re.compile(r"not done: I am not allowed to control devices"),
             "Ich darf keine Geräte steuern. Schalte dafür `allow_actuation` ein.",
         ),
+        (re.compile(r"^not done: the user said no$"), "Gut, ich mache es nicht."),
         (re.compile(r"not done: (\S+) is on the denylist"), r"Nicht getan: \1 ist gesperrt."),
         (
             re.compile(r"not done: I am not allowed to use (\S+)\. "),
@@ -293,15 +304,18 @@ _language = re.compile(
 )
 
 
-def choose_phrases(messages: list[dict[str, Any]]) -> Phrases:
+WRITTEN_PHRASES = {"en": ENGLISH, "de": GERMAN}
+
+
+def choose_phrases(messages: list[dict[str, Any]], known: Mapping[str, Phrases]) -> Phrases:
     """Return the phrases in the user's language, which the last such system message names.
 
     The default is English.
     """
     for message in reversed(messages):
         if message["role"] == "system" and (found := _language.search(str(message["content"]))):
-            return GERMAN if found[1].lower() == "de" else ENGLISH
-    return ENGLISH
+            return known.get(found[1].lower(), known["en"])
+    return known["en"]
 
 
 def limit_list(items: list[str], limit: int, phrases: Phrases) -> list[str]:

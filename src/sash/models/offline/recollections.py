@@ -4,8 +4,9 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from sash.memory.words import extract_stems, normalize
-from sash.models.offline.phrases import ENGLISH, GERMAN, Phrases, limit_list
+from sash.models.offline.phrases import WRITTEN_PHRASES, Phrases, limit_list
 from sash.models.offline.sentence import Sentence
+from sash.models.offline.spoken_phrases import SPOKEN_PHRASES
 from sash.models.offline.tool_output import ToolOutput
 from sash.ports.model import extract_text
 from sash.ports.prompt import split_time
@@ -13,7 +14,7 @@ from sash.ports.prompt import split_time
 MAX_QUOTES = 10
 MAX_QUOTE_LENGTH = 300
 # Earlier refusals of this model contain search words but no information.
-_REFUSALS = (ENGLISH.cannot_answer, GERMAN.cannot_answer)
+_REFUSALS = tuple(phrases.cannot_answer for phrases in (*WRITTEN_PHRASES.values(), *SPOKEN_PHRASES.values()))
 
 
 class _Statement(NamedTuple):

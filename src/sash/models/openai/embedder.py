@@ -43,7 +43,8 @@ class OpenAIEmbedder(Embedder):
             )
             vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
         except _CAUGHT as error:
-            raise_model_error(error, model)
+            with self._endpoint.hide_key():
+                raise_model_error(error, model)
         if len(vectors) != len(texts):
             raise ModelError(f"model {model} returned {len(vectors)} vectors for {len(texts)} texts")
         return vectors

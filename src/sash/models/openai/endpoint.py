@@ -1,12 +1,15 @@
 """The connection to one model: its address, its key and its client of the official SDK."""
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from openai import AsyncAzureOpenAI, AsyncOpenAI
 
-from sash.errors import InvalidInput
+from sash.errors import InvalidInput, ModelError
+from sash.values.garbage import pause_collection
 from sash.values.validation import check_count, check_label
 
 TIMEOUT_S = 60.0
@@ -15,6 +18,9 @@ RETRIES = 2
 OPENAI_URL = "https://api.openai.com/v1"
 # The SDK insists on a key, local servers need none.
 NO_KEY = "none"
+# A shorter key may be a part of an ordinary word.
+MIN_KEY_CHARS = 6
+KEY_MARK = "[redacted]"
 
 
 class EndpointOptions(TypedDict, total=False):
@@ -79,6 +85,17 @@ class Endpoint:
             self._client = self._client or created
         return self._client
 
+    @contextmanager
+    def hide_key(self) -> Iterator[None]:
+        """Remove the key from the message of a `ModelError` in this block: some servers repeat it."""
+        try:
+            yield
+        except ModelError as error:
+            if len(self.api_key) >= MIN_KEY_CHARS:
+                error.message = error.message.replace(self.api_key, KEY_MARK)
+                error.args = (error.message,)
+            raise
+
     async def close(self) -> None:
         """Close the client's connections. `connect` creates a new client."""
         if self._client is not None:
@@ -88,8 +105,10 @@ class Endpoint:
 
     def _create_client(self) -> AsyncOpenAI:
         """Create a client whose first request imports nothing more and asks the system for nothing."""
-        client = self._make_client()
-        _ = client.chat.completions, client.responses, client.embeddings, client.platform_headers()
+        with pause_collection():
+            client = self._make_client()
+            _ = client.chat.completions, client.responses, client.embeddings, client.models
+            client.platform_headers()
         return client
 
     def _make_client(self) -> AsyncOpenAI:

@@ -131,7 +131,7 @@ def raise_model_error(error: Exception, model: str) -> NoReturn:
         if isinstance(error, rule.caught) and (not rule.codes or code in rule.codes):
             raise rule.raised(f"model {model} {rule.text}") from error
     if isinstance(error, openai.APIStatusError):
-        reason = error.message if isinstance(error.body, dict) else error.response.text
+        reason = _read_reason(error)
         raise_provider_error(
             model, code, f"HTTP {error.status_code}: {reason:.{MAX_REASON_LENGTH}}", cause=error
         )
@@ -141,6 +141,12 @@ def raise_model_error(error: Exception, model: str) -> NoReturn:
         raise_cut_off(model, cause=error)
     reason = str(error) or type(error).__name__
     raise ModelError(f"the request to model {model} failed: {reason:.{MAX_REASON_LENGTH}}") from error
+
+
+def _read_reason(error: openai.APIStatusError) -> str:
+    """Return the provider's own message. Without one, return all that the provider sent."""
+    message = error.body.get("message") if isinstance(error.body, dict) else None
+    return message if message and isinstance(message, str) else error.response.text
 
 
 def raise_provider_error(model: str, code: str, reason: str, *, cause: Exception | None = None) -> NoReturn:

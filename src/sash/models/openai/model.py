@@ -38,6 +38,9 @@ OPENAI_RESERVED_OPTIONS = RESERVED_OPTIONS | {
     "timeout",
 }
 
+# A server with another format causes the last two.
+_LIST_ERRORS: tuple[type[Exception], ...] = (*SDK_ERRORS, TypeError, AttributeError)
+
 _WIRE_FORMATS: dict[str, WireFormat] = {"chat": ChatCompletionsFormat(), "responses": ResponsesFormat()}
 
 
@@ -97,30 +100,47 @@ class OpenAIModel(Model):
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Answer a request. Raise `AnswerCutOff` if the answer ends without a `Stop`."""
-        # A session that was started with another model may have options that are reserved here.
-        check_options(request.config.options, self.reserved_options)
-        model = request.config.name or self._endpoint.azure_deployment or self._endpoint.model
-        messages = list(merge_system_messages(request.messages, self._accepted_parts))
-        request = replace(request, messages=messages)
-        has_started = has_ended = False
-        try:
-            events = await self._wire_format.start(await self._endpoint.connect(), request, model)
-            async with events:
-                async for event in events:
-                    has_started = True
-                    for delta in self._wire_format.read(event, model):
-                        has_ended = has_ended or isinstance(delta, Stop)
-                        yield delta
-        except SDK_ERRORS as error:
-            if has_started and isinstance(error, openai.APIConnectionError):
-                raise_cut_off(model, cause=error)
-            raise_model_error(error, model)
-        if not has_started and "event-stream" not in events.response.headers.get("content-type", ""):
-            raise ModelError(
-                f"model {model} sent no stream: check the address (api_base), and that the server can stream"
-            )
-        if not has_ended:
-            raise_cut_off(model)
+        with self._endpoint.hide_key():
+            # A session that was started with another model may have options that are reserved here.
+            check_options(request.config.options, self.reserved_options)
+            model = request.config.name or self._endpoint.azure_deployment or self._endpoint.model
+            messages = list(merge_system_messages(request.messages, self._accepted_parts))
+            request = replace(request, messages=messages)
+            has_started = has_ended = False
+            try:
+                events = await self._wire_format.start(await self._endpoint.connect(), request, model)
+                async with events:
+                    async for event in events:
+                        has_started = True
+                        for delta in self._wire_format.read(event, model):
+                            has_ended = has_ended or isinstance(delta, Stop)
+                            yield delta
+            except SDK_ERRORS as error:
+                if has_started and isinstance(error, openai.APIConnectionError):
+                    raise_cut_off(model, cause=error)
+                raise_model_error(error, model)
+            if not has_started and "event-stream" not in events.response.headers.get("content-type", ""):
+                raise ModelError(
+                    f"model {model} sent no stream: check the address (api_base), "
+                    "and that the server can stream"
+                )
+            if not has_ended:
+                raise_cut_off(model)
+
+    async def list_models(self) -> list[str]:
+        """Return the names of the models that the server offers, sorted. Azure lists no deployments.
+
+        Raises:
+            ModelUnknown: the address is not that of an API, or the server has no list.
+            ModelError: the server cannot be reached, refused the key, or sent no list.
+        """
+        with self._endpoint.hide_key():
+            try:
+                client = await self._endpoint.connect()
+                page = await client.models.list()
+                return sorted({model.id for model in page.data})
+            except _LIST_ERRORS as error:
+                raise_model_error(error, self.name)
 
     async def open(self) -> None:
         await self._endpoint.connect()

@@ -1,6 +1,7 @@
 """The wire format of OpenAI's Responses API."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from openai import AsyncOpenAI
@@ -54,7 +55,31 @@ def _build_arguments(request: ModelRequest, model: str) -> dict[str, Any]:
     }
     if request.tools:
         arguments["tools"] = [{"type": "function", **tool["function"]} for tool in request.tools]
-    return arguments | encode_config(request.config, max_tokens_name="max_output_tokens")
+    config = request.config
+    if config.options:
+        config = replace(config, options=_convert_options(config.options))
+    return arguments | encode_config(config, max_tokens_name="max_output_tokens")
+
+
+def _convert_options(options: dict[str, Any]) -> dict[str, Any]:
+    """Return options that Chat Completions has by other names in the form of this API. Others stay."""
+    converted = dict(options)
+    for name, group, field in (
+        ("response_format", "text", "format"),
+        ("verbosity", "text", "verbosity"),
+        ("reasoning_effort", "reasoning", "effort"),
+    ):
+        value, own = converted.pop(name, None), converted.get(group) or {}
+        if value is not None and isinstance(own, dict):
+            value = _convert_format(value) if field == "format" else value
+            converted[group] = {field: value, **own}
+    return converted
+
+
+def _convert_format(given: Any) -> Any:
+    """Return a `response_format` of Chat Completions without the object around its schema."""
+    schema = given.get("json_schema") if isinstance(given, dict) else None
+    return {"type": "json_schema", **schema} if isinstance(schema, dict) else given
 
 
 def _build_items(messages: Sequence[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -24,18 +24,21 @@ ARGUMENT_DESCRIPTIONS = {
     "call_id": "The call that needs an approval, from waiting_calls.",
     "approved": "The user's answer. Never approve for the user.",
     "reason": "The reason, for the record.",
-    "policy": "What the agent may do in the house. Without a policy it changes nothing.",
+    "policy": "What the agent may do in the house. Without it, the settings of the server decide.",
     "keep": "Keep the session, so that the conversation can continue. Otherwise it is deleted later.",
     "at": "The continuation_id of the last turn of the copy. Without it the whole session is copied.",
     "tags": "Marks for the message, such as important, pinned, ephemeral or context:lights.",
     "tag_filter": "Show only messages that have one of these tags.",
     "message_id": "The id of a message, from ha_agent_list_messages.",
     "name": "A name to find the session by.",
+    "instructions": "Who the agent is and how it speaks, instead of the server's own prompt.",
     "text": "The fact, or the text to pin, in one sentence.",
     "fact_id": "The id of a fact, from ha_agent_list_facts.",
     "pin_id": "The id of a pin, from ha_agent_list_pins.",
     "entity_id": "An entity of the house, whose present state the agent is told in every turn.",
     "area": "The area of the house where the user is.",
+    "language": "The language that the user speaks, such as de.",
+    "caller": "The user who speaks, and the device that the user speaks to.",
 }
 
 

@@ -287,8 +287,8 @@ async def tag_message(context: CallContext, message: TaggedMessage) -> MessageSh
 @agent_tool(
     "ha_agent_update_session",
     "Change a session",
-    "Change the name, model, policy, budgets, window or preferences of a session. Fields that you leave out "
-    "stay as they are. The changes apply from the next message on. "
+    "Change the name, instructions, model, policy, budgets, window or preferences of a session. Fields that "
+    "you leave out stay as they are. The changes apply from the next message on. "
     "ha_agent_get_session shows them.",
     is_idempotent=True,
 )

@@ -12,8 +12,10 @@ _OMITTED_IN_OUTPUT = _OMITTED_KEYS | {
     *("default", "description", "minimum", "maximum", "exclusiveMaximum", "minLength", "maxLength"),
     *("minItems", "maxItems", "pattern", "format"),
 }
-# The fields of a result and the fields of these are described. What is below them would triple the size.
+# The fields of a result and the fields of these are described. All fields would be ten kilobytes more.
 _OUTPUT_DEPTH = 2
+# A maximum without a meaning: almost every number has it.
+_NO_MAXIMUM = ("maximum", MAX_COUNT)
 _NULL = {"type": "null"}
 
 
@@ -56,7 +58,7 @@ def _resolve(node: Any, definitions: dict[str, Any], is_input: bool) -> Any:
         if key == "properties"
         else _resolve(value, definitions, is_input)
         for key, value in node.items()
-        if key not in (_OMITTED_KEYS if is_input else _OMITTED_IN_OUTPUT) and value != MAX_COUNT
+        if key not in (_OMITTED_KEYS if is_input else _OMITTED_IN_OUTPUT) and (key, value) != _NO_MAXIMUM
     }
 
 

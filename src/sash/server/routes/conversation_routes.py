@@ -246,7 +246,8 @@ async def send_to_agent(
 
     Without a `conversation_id` a new conversation starts, and the response has its id. If
     `auto_create_conversation_id` is off, the message is answered without a conversation instead. A message
-    that is sent again with the same `idempotency_key` gets the same answer. With `stream` or
+    that is sent again with the same `idempotency_key` gets the same answer. If the agent has asked for an
+    approval, a yes or no within a minute answers it; any other message drops the question. With `stream` or
     `Accept: text/event-stream` the response is the event stream of the turn, and the header
     `X-Conversation-Id` has the id.
     """

@@ -34,7 +34,7 @@ from sash.stores.rules import record_errors
 from sash.stores.states import Release
 from sash.values.clock import Clock
 from sash.values.codec import decode, encode
-from sash.values.continuations import Continuation
+from sash.values.continuations import Continuation, TurnCaller
 from sash.values.ids import is_ulid
 from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import SentPrompts
@@ -168,6 +168,16 @@ class FileLedgers(Ledgers):
             self._writer.log(ledger, entry, 1, amended=entry.messages[-1], new=was_swept)
             self._writer.try_write_turn(ledger, entry)
             self._writer.try_write_session(ledger)
+        return continuation
+
+    def set_caller(self, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
+        with self._change(self._find_session_id(continuation_id)) as ledger:
+            continuation = super().set_caller(owner, continuation_id, caller)
+            entry = ledger.entry(continuation_id)
+            if continuation.is_final:  # Then its file is the truth, and a sweep may have dropped its log.
+                self._writer.write_turn(ledger, entry, sync=True)
+            else:
+                self._writer.log(ledger, entry, 0)
         return continuation
 
     def tag_message(

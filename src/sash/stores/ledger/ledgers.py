@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
+from heapq import nlargest
 
 from sash.memory.words import split_words
 from sash.ports.store import Artifact, Bundle, Page, StoredMessage, StoredStep, SweepCounts, Vector
@@ -38,7 +39,7 @@ from sash.stores.rules.note_rules import save_owner_notes
 from sash.stores.rules.spent_rules import drop_bundle_prices
 from sash.stores.states import Release
 from sash.values.clock import Clock
-from sash.values.continuations import Continuation
+from sash.values.continuations import Continuation, TurnCaller
 from sash.values.ids import LATEST_ID
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
@@ -227,6 +228,11 @@ class Ledgers:
         ledger, entry = self._entry(owner, continuation_id)
         return ledger.amend(entry, text, token_count, self._clock.now())
 
+    def set_caller(self, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
+        _, entry = self._entry(owner, continuation_id)
+        entry.continuation = turn_rules.set_caller(entry.continuation, caller)
+        return entry.continuation
+
     def cancel(
         self,
         owner: str,
@@ -268,6 +274,16 @@ class Ledgers:
         self, owner: str, session_id: str, *, open_only: bool = False
     ) -> list[Continuation]:
         return self._ledger(owner, session_id).continuations(open_only)
+
+    def recent_continuations(
+        self, owner: str, *, session_id: str | None = None, limit: int = 50
+    ) -> list[Continuation]:
+        if session_id is not None:
+            found: Iterable[Continuation] = self._ledger(owner, session_id).continuations(open_only=False)
+        else:
+            mine = (ledger for ledger in self._all_ledgers() if ledger.session.owner == owner)
+            found = (entry.continuation for ledger in mine for entry in ledger.entries.values())
+        return nlargest(limit, found, key=lambda continuation: continuation.id)
 
     def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         entry = self._entry(owner, continuation_id)[1]
@@ -325,11 +341,11 @@ class Ledgers:
     def vectors(self, owner: str, session_id: str) -> list[Vector]:
         return list(self._ledger(owner, session_id).vectors.values())
 
-    def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+    def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         turns = (
             entry.continuation
             for ledger in self._all_ledgers()
-            if ledger.session.owner == owner
+            if owner in (None, ledger.session.owner)
             for entry in ledger.entries.values()
         )
         found = [(turn.updated_at, turn.stats) for turn in turns if turn.stats and turn.updated_at >= since]

@@ -27,9 +27,9 @@ class SpentMoney:
             if turn.stats is not None:
                 self.add(turn.owner, turn.updated_at, turn.stats.cost_usd)
 
-    def list_since(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-        """Return the owner's dollars at `since` or later, oldest first, as stats."""
-        found = [(at, usd) for (of, at), usd in self.usd.items() if of == owner and at >= since]
+    def list_since(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
+        """Return the owner's dollars at `since` or later, oldest first, as stats. None means all owners."""
+        found = [(at, usd) for (of, at), usd in self.usd.items() if owner in (None, of) and at >= since]
         return [(at, Stats(cost_usd=usd)) for at, usd in sorted(found)]
 
     def drop_before(self, before: datetime) -> None:

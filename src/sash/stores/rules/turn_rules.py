@@ -23,7 +23,7 @@ from sash.stores.states import (
     TurnChange,
     TurnState,
 )
-from sash.values.continuations import Continuation, ContinuationResponse, Status
+from sash.values.continuations import Continuation, ContinuationResponse, Status, TurnCaller
 from sash.values.messages import MessageEntry
 from sash.values.sessions import Session
 from sash.values.stats import Stats
@@ -213,6 +213,11 @@ def amend(
         replace(answer, content=text, token_count=token_count),
         number_steps(turn, (Amended(text),), now),
     )
+
+
+def set_caller(continuation: Continuation, caller: TurnCaller) -> Continuation:
+    """Return a continuation whose request names this caller."""
+    return replace(continuation, request=replace(continuation.request, caller=caller))
 
 
 def cancel(

@@ -192,6 +192,13 @@ def list_continuations(
     return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
 
 
+def list_recent(db: sqlite3.Connection, owner: str, key: int | None, limit: int) -> list[Continuation]:
+    """Return the newest continuations of a session, or of all sessions of the owner without a `key`."""
+    query = "recent_of_owner" if key is None else "recent_of_session"
+    rows = db.execute(SQL[query], {"owner": owner, "session": key, "limit": limit}).fetchall()
+    return read_sound(read_continuation, rows)
+
+
 def list_waiting(db: sqlite3.Connection, max_open: int) -> list[Continuation]:
     found = db.execute(SQL["waiting"])
     rows = [row for holder_count, *row in found if turn_rules.is_claimable(row[1], holder_count, max_open)]
@@ -238,7 +245,9 @@ def list_forgotten(db: sqlite3.Connection, before: datetime) -> list[Continuatio
     return list(filter(None, found))
 
 
-def list_turn_stats(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+def list_turn_stats(
+    db: sqlite3.Connection, owner: str | None, since: datetime
+) -> list[tuple[datetime, Stats]]:
     where = {"owner": owner, "since": since.timestamp(), "first": ulid_before(since - MAX_TURN_AGE)}
     rows = db.execute(SQL["turn_stats"], where)
     return read_sound(lambda row: (read_time(row[0]), decode(Stats, row[1])), rows)
@@ -287,6 +296,12 @@ def insert_continuation(
             ending and encode(ending),
         ),
     )
+
+
+def update_continuation(db: sqlite3.Connection, continuation: Continuation) -> None:
+    """Write the fields that a continuation has from its creation on. The columns of its end stay."""
+    body = replace(continuation, response=None, error=None, artifacts=(), stats=None)
+    db.execute(SQL["update_continuation"], {"id": continuation.id, "body": encode(body)})
 
 
 def claim_continuation(db: sqlite3.Connection, continuation: Continuation, lease: LeaseState) -> None:

@@ -24,10 +24,17 @@ class Deletion:
         self._used_artifacts: set[str] = set()
 
     async def delete_sessions(self, hide: Callable[[sqlite3.Connection], list[int]]) -> int:
-        """Delete the sessions that `hide` hides, and return their number."""
-        keys = await self._database.write(hide)
-        await self.delete_hidden(keys)
-        return len(keys)
+        """Delete the sessions that `hide` hides, and return their number.
+
+        They are deleted even if the caller is cancelled meanwhile. Hidden sessions would stay in the file.
+        """
+
+        async def delete() -> int:
+            keys = await self._database.write(hide)
+            await self.delete_hidden(keys)
+            return len(keys)
+
+        return await run_to_end(delete())
 
     async def delete_inactive(self, owner: str | None, times: DeletionTimes) -> int:
         """Delete inactive sessions, and return their number. `owner` None means all owners.

@@ -32,8 +32,9 @@ def keep_costs(db: sqlite3.Connection, owner: str, session_id: str | None) -> No
         spend(db, owner, usd, at)
 
 
-def list_spent(db: sqlite3.Connection, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
-    rows = db.execute(SQL["spent"], {"owner": owner, "since": since.timestamp()})
+def list_spent(db: sqlite3.Connection, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
+    query = "spent_by_all" if owner is None else "spent"
+    rows = db.execute(SQL[query], {"owner": owner, "since": since.timestamp()})
     found = read_sound(lambda row: read_columns(_CostColumns, row), rows)
     return [(at, Stats(cost_usd=usd)) for at, usd in found]
 

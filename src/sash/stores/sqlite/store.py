@@ -46,7 +46,7 @@ from sash.stores.sqlite.full_text_index import DamagedIndex
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.retention import DeletionTimes
 from sash.values.clock import Clock, SystemClock
-from sash.values.continuations import Continuation
+from sash.values.continuations import Continuation, TurnCaller
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import NO_PROMPTS, SentPrompts
@@ -238,6 +238,9 @@ class SqliteStore:
             lambda db: turns.amend(db, owner, continuation_id, text, token_count, self._clock.now())
         )
 
+    async def set_caller(self, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
+        return await self._write(lambda db: turns.set_caller(db, owner, continuation_id, caller))
+
     async def cancel(
         self,
         owner: str,
@@ -280,6 +283,15 @@ class SqliteStore:
         return await self._read_session(
             owner, session_id, lambda db, key: continuations.list_continuations(db, key, query)
         )
+
+    async def recent_continuations(
+        self, owner: str, *, session_id: str | None = None, limit: int = 50
+    ) -> list[Continuation]:
+        def job(db: sqlite3.Connection) -> list[Continuation]:
+            key = None if session_id is None else sessions.find_key(db, owner, session_id)
+            return continuations.list_recent(db, owner, key, limit)
+
+        return await self._read(job, owner)
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         def job(db: sqlite3.Connection) -> tuple[Continuation, tuple[Step, ...]]:
@@ -380,12 +392,12 @@ class SqliteStore:
     async def vectors(self, owner: str, session_id: str) -> list[Vector]:
         return await self._read_session(owner, session_id, messages.list_vectors)
 
-    async def turn_stats(self, owner: str, since: datetime) -> list[tuple[datetime, Stats]]:
+    async def turn_stats(self, owner: str | None, since: datetime) -> list[tuple[datetime, Stats]]:
         def job(db: sqlite3.Connection) -> list[tuple[datetime, Stats]]:
             turns = continuations.list_turn_stats(db, owner, since)
             return turns + spent_rows.list_spent(db, owner, since)
 
-        return await self._read(job, owner)
+        return await self._read(job, ALL_OWNERS if owner is None else owner)
 
     async def spend(self, owner: str, usd: float) -> None:
         await self._write(lambda db: spent_rows.spend(db, owner, usd, self._clock.now()))

@@ -35,6 +35,7 @@ class DamagedRow(NamedTuple):
 
     name: str
     remedy: str
+    session_id: str | None = None
 
 
 class _SessionRow(NamedTuple):
@@ -217,7 +218,7 @@ def _can_delete(columns: list[Any]) -> bool:
 def _describe(table: str, where: str, session: str | None) -> DamagedRow:
     if session is not None:
         name = f"session {session}" if table == "sessions" else f"{table} of session {session}"
-        return DamagedRow(f"{name} ({where})", f"delete the session {session}")
+        return DamagedRow(f"{name} ({where})", f"delete the session {session}", session)
     if table not in (*_OF_STORE, "sessions"):
         where = "session NOT IN (SELECT key FROM sessions)"
     return DamagedRow(f"{table} ({where})", f"DELETE FROM {table} WHERE {where};")

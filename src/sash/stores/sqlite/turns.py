@@ -18,7 +18,7 @@ from sash.stores.sqlite.damaged_rows import change_sound, read_sound
 from sash.stores.sqlite.queries import SQL
 from sash.stores.states import EndChange, Holders, Release, TurnChange, TurnState
 from sash.values.codec import decode, encode
-from sash.values.continuations import Continuation
+from sash.values.continuations import Continuation, TurnCaller
 from sash.values.messages import MessageEntry
 from sash.values.prompts import SentPrompts
 from sash.values.sessions import Session
@@ -144,6 +144,13 @@ def amend(
     continuations.insert_steps(db, key, continuation_id, change.steps)
     sessions.touch_session(db, key, change.session)
     return change.continuation
+
+
+def set_caller(db: sqlite3.Connection, owner: str, continuation_id: str, caller: TurnCaller) -> Continuation:
+    continuation = continuations.get_continuation(db, owner, continuation_id)
+    changed = turn_rules.set_caller(continuation, caller)
+    continuations.update_continuation(db, changed)
+    return changed
 
 
 def cancel(

@@ -133,6 +133,18 @@ WHERE id = :id AND owner = :owner AND session NOT IN (SELECT key FROM sessions W
 -- name: continuations
 SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id;
 
+-- name: recent_of_session
+SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id DESC LIMIT :limit;
+
+-- name: recent_of_owner
+-- The inner queries read only indexes: the newest ids of each session, and then the newest of those.
+SELECT body, status, updated_at, ending FROM continuations WHERE id IN (
+    SELECT c.id FROM sessions AS s INDEXED BY sessions_of_owner CROSS JOIN continuations AS c
+    WHERE s.owner = :owner AND c.id IN
+        (SELECT id FROM continuations WHERE session = s.key ORDER BY id DESC LIMIT :limit)
+    ORDER BY c.id DESC LIMIT :limit)
+ORDER BY id DESC;
+
 -- name: open_continuations
 SELECT body, status, updated_at, ending FROM (
     SELECT id, body, status, updated_at, ending FROM continuations INDEXED BY holders
@@ -193,6 +205,9 @@ WHERE updated_at < :before AND status IN ('pending', 'running', 'interrupted', '
 INSERT INTO continuations (id, session, owner, status, updated_at, idempotency_key, worker, lease_until, epoch,
     first_cursor, answer_at, body, ending)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?);
+
+-- name: update_continuation
+UPDATE continuations SET body = :body WHERE id = :id;
 
 -- name: claim
 UPDATE continuations SET status = ?, updated_at = ?, worker = ?, lease_until = ?, epoch = ? WHERE id = ?;
@@ -422,8 +437,9 @@ WHERE said MATCH :words AND m.session = :session AND m.position < c.window_from
 ORDER BY said.rowid DESC LIMIT :limit;
 
 -- name: turn_stats
+-- `:owner` may be NULL for all owners.
 SELECT updated_at, json_extract(ending, '$.stats') FROM continuations
-WHERE id >= :first AND owner = :owner AND updated_at >= :since
+WHERE id >= :first AND (:owner IS NULL OR owner = :owner) AND updated_at >= :since
     AND iif(json_valid(ending), json_extract(ending, '$.stats') IS NOT NULL, 0)
     AND session NOT IN (SELECT key FROM sessions WHERE owner = '')
 ORDER BY updated_at;
@@ -446,6 +462,10 @@ INSERT INTO spent (owner, at, usd) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET us
 
 -- name: spent
 SELECT at, usd FROM spent WHERE owner = :owner AND at >= :since ORDER BY at;
+
+-- name: spent_by_all
+-- Apart from `spent`, whose index needs an owner.
+SELECT at, usd FROM spent WHERE at >= :since ORDER BY at;
 
 -- name: drop_spent
 DELETE FROM spent WHERE at < ?;

@@ -1,4 +1,4 @@
-"""Finds the entities that automations, scripts, scenes and groups use, and the services that they call.
+"""Finds the entities that automations, scripts and other entities use, and the services that they call.
 
 A configuration may name entities in lists, texts and templates, or by a device, area, floor or label. What a
 configuration does not tell, such as a service that a template names, counts as any service.
@@ -21,6 +21,10 @@ _OTHER_STEPS = frozenset(
     | {"wait_for_trigger", "variables", "if", "stop", "set_conversation_response"}
 )
 _STEPS = _OTHER_STEPS.union(_SERVICE_KEYS, _NESTED_KEYS)
+# Parts of a template entity that a service does not run: triggers run `actions` by themselves.
+_NO_ACTIONS = frozenset(
+    {"attributes", "variables", "trigger", "triggers", "condition", "conditions", "action", "actions"}
+)
 # The targets of these services may be scripts, scenes and automations.
 _STARTING_DOMAINS = frozenset({"homeassistant", "scene", "automation"})
 _STARTING_SERVICES = frozenset({"script.turn_on", "script.toggle"})
@@ -77,6 +81,22 @@ def find_services(config: Any) -> frozenset[str]:
     if not isinstance(config, dict) or "use_blueprint" in config:
         return frozenset({ANY_SERVICE})
     return frozenset(_find_services([config.get(key) for key in ("sequence", "actions", "action")]))
+
+
+def _find_template_actions(config: Any) -> list[Any]:
+    """Return the sequences that the services of a template entity run, such as `turn_on` of a switch."""
+    if not isinstance(config, dict):
+        return []
+    return [
+        value
+        for key, value in config.items()
+        if key not in _NO_ACTIONS
+        and (_is_step(value) or (isinstance(value, list) and value and all(map(_is_step, value))))
+    ]
+
+
+def _is_step(value: Any) -> bool:
+    return isinstance(value, dict) and not _STEPS.isdisjoint(value)
 
 
 def _find_services(value: Any) -> Iterator[str]:
@@ -156,22 +176,28 @@ def _list_texts(value: Any) -> list[str]:
 def find_dependents(
     entities: Iterable[Entity], states: dict[str, State], configs: dict[str, Any], lookup: EntityLookup
 ) -> Iterator[Dependent]:
-    """Yield the automations, scripts, scenes and groups that use other entities.
+    """Yield the automations, scripts, scenes, groups and templates that use other entities.
 
-    Automations and scripts are examined by their configuration, scenes and groups by their state. If a
-    configuration is missing, the automation or script may call any service.
+    Automations, scripts and templates are examined by their configuration, scenes and groups by their state.
+    If a configuration is missing, the automation or script may call any service.
     """
     for entity in entities:
         state = states.get(entity.id)
         uses = frozenset(_list_texts(state.attributes.get("entity_id"))) if state else frozenset[str]()
-        services = frozenset[str]()
-        kind: Literal["automation", "script", "scene", "group"] = "group"
+        services = acts_on = frozenset[str]()
+        kind: Literal["automation", "script", "scene", "group", "template"] = "group"
         if entity.domain in ("automation", "script"):
             kind = "automation" if entity.domain == "automation" else "script"
             config = configs.get(entity.id)
             uses, services = find_uses(config, lookup), find_services(config)
         elif entity.domain == "scene":
             kind = "scene"
+        elif entity.id in configs:
+            actions = _find_template_actions(configs[entity.id])
+            kind, uses = "template", find_uses(configs[entity.id], lookup)
+            acts_on, services = find_uses(actions, lookup) - {entity.id}, frozenset(_find_services(actions))
+            if any(service.partition(".")[0] in _GENERIC_DOMAINS for service in services):
+                services |= {f"{used.partition('.')[0]}.*" for used in acts_on}
         uses -= {entity.id}
         if uses or services:
-            yield Dependent(entity.id, entity.name, kind, uses, services)
+            yield Dependent(entity.id, entity.name, kind, uses, services, acts_on)

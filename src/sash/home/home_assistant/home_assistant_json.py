@@ -1,13 +1,13 @@
 """Translates the JSON of Home Assistant into the values of the home port."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from sash.home.remote.dependents import EntityLookup, find_dependents
-from sash.home.remote.exposure import is_exposed
+from sash.home.home_assistant.dependents import EntityLookup, find_dependents
+from sash.home.home_assistant.exposure import is_exposed
 from sash.ports.home import (
     Area,
     Device,
@@ -33,12 +33,15 @@ _LEVELS: dict[str, Literal["warning", "error", "critical"]] = {
     "FATAL": "critical",
 }
 # Attributes that are part of the layout: the name, and the members of a group or scene.
-_LAYOUT_ATTRIBUTES = ("friendly_name", "entity_id")
+LAYOUT_ATTRIBUTES = ("friendly_name", "entity_id")
 
 
 @dataclass(frozen=True, slots=True)
 class Registries:
-    """The registries as JSON. `exposed` is None if Home Assistant has no list of exposed entities."""
+    """The registries as JSON. `exposed` is None if Home Assistant has no list of exposed entities.
+
+    `configs` are the configurations of automations, scripts and templates by entity id.
+    """
 
     config: Json
     entities: list[Json]
@@ -99,11 +102,14 @@ def _change_state(old: State, change: Json) -> State:
     )
 
 
-def changes_layout(old: State | None, new: State | None) -> bool:
-    """Return whether a state change adds, removes or renames an entity, or changes the members of a group."""
+def changes_layout(old: Mapping[str, Any] | None, new: Mapping[str, Any] | None) -> bool:
+    """Return whether a state change adds, removes or renames an entity, or changes the members of a group.
+
+    `old` and `new` are the attributes before and after the change; None if there is no state.
+    """
     if old is None or new is None:
         return True
-    return any(old.attributes.get(name) != new.attributes.get(name) for name in _LAYOUT_ATTRIBUTES)
+    return any(old.get(name) != new.get(name) for name in LAYOUT_ATTRIBUTES)
 
 
 def read_layout(raw: Registries, states: dict[str, State]) -> Layout:
@@ -219,11 +225,15 @@ def read_services(raw: Json, translations: dict[str, str]) -> dict[str, Service]
     services = {}
     for domain, items in raw.items():
         for name, item in items.items():
-            key = f"component.{domain}.services.{name}"
+            words = _Words(
+                f"component.{domain}.services.{name}",
+                translations,
+                item.get("description_placeholders") or {},
+            )
             services[f"{domain}.{name}"] = Service(
                 name=f"{domain}.{name}",
-                description=_describe(item, key, translations),
-                fields=dict(_read_fields(item.get("fields") or {}, key, translations)),
+                description=words.describe(item),
+                fields=dict(_read_fields(item.get("fields") or {}, words)),
                 target=item.get("target"),
                 response=_read_response(item.get("response")),
             )
@@ -236,21 +246,35 @@ def _read_response(raw: Json | None) -> Literal["none", "optional", "only"]:
     return "optional" if raw.get("optional") else "only"
 
 
-def _read_fields(raw: Json, key: str, translations: dict[str, str]) -> Iterator[tuple[str, ServiceField]]:
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The descriptions of a service and its fields. `placeholders` are values for names in braces."""
+
+    key: str
+    translations: dict[str, str]
+    placeholders: dict[str, str]
+
+    def describe(self, item: Json, part: str = "") -> str:
+        texts = (
+            item.get("description"),
+            self.translations.get(f"{self.key}{part}.description"),
+            item.get("name"),
+            self.translations.get(f"{self.key}{part}.name"),
+        )
+        description = str(next((text for text in texts if text), ""))
+        for name, value in self.placeholders.items():
+            description = description.replace(f"{{{name}}}", str(value))
+        return description
+
+
+def _read_fields(raw: Json, words: _Words) -> Iterator[tuple[str, ServiceField]]:
     """Yield names and fields. Some fields are nested in sections, which only serve the layout of a form."""
     for name, item in raw.items():
         if isinstance(item.get("fields"), dict):
-            yield from _read_fields(item["fields"], key, translations)
+            yield from _read_fields(item["fields"], words)
         else:
-            description = _describe(item, f"{key}.fields.{name}", translations)
+            description = words.describe(item, f".fields.{name}")
             yield name, ServiceField(description, bool(item.get("required")), item.get("selector") or {})
-
-
-def _describe(item: Json, key: str, translations: dict[str, str]) -> str:
-    for text in (item.get("description"), translations.get(f"{key}.description"), item.get("name")):
-        if text:
-            return str(text)
-    return translations.get(f"{key}.name", "")
 
 
 def read_history(raw: list[Json], start: datetime) -> list[HistoryPoint]:

@@ -1,0 +1,128 @@
+"""The actions of earlier turns: listed for an undo, and explained."""
+
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime
+
+from sash.errors import SessionNotFound
+from sash.ports.store import Store
+from sash.values.action_explanation import ActionExplanation, Way
+from sash.values.continuations import Action, Continuation
+from sash.values.requests import ENTITY_ID
+from sash.values.steps import Plan, Step, ToolResult, list_actions
+
+# An undo looks at this many turns of its session.
+MAX_TURNS_TO_UNDO = 50
+# An explanation looks at this many turns of each owner.
+MAX_TURNS_TO_EXPLAIN = 200
+# The outcomes of actions that were tried. Those that were denied or only previewed did nothing.
+TRIED = frozenset({"done", "failed", "unknown"})
+
+
+async def list_past_actions(store: Store, owner: str, session_id: str) -> AsyncIterator[tuple[str, Action]]:
+    """Yield the actions of a session, newest first, each with the key of its tool call."""
+    turns = await store.recent_continuations(owner, session_id=session_id, limit=MAX_TURNS_TO_UNDO)
+    for turn in turns:
+        for action in reversed(await _list_actions(store, turn)):
+            yield _make_key(turn, action), action
+
+
+async def explain_newest(
+    store: Store, owners: Sequence[str], entity_id: str | None, session_id: str | None
+) -> ActionExplanation | None:
+    """Explain the newest action of these owners, or of one session, or on one entity. None without one.
+
+    Raise `SessionNotFound` if none of the owners has the session.
+    """
+    turns = await _list_turns(store, owners, session_id)
+    found = [(turn, action) for turn in turns for action in reversed(await _list_actions(store, turn))]
+    by_key = {_make_key(turn, action): action for turn, action in found}
+    for turn, action in found:
+        # An undo acts on the entities of the action that it reversed.
+        entity_ids = _list_entities(action) or _list_entities(by_key.get(action.undoes or ""))
+        if action.outcome in TRIED and (entity_id is None or entity_id in entity_ids):
+            return await _explain(store, turn, action, entity_ids)
+    return None
+
+
+async def _list_turns(store: Store, owners: Sequence[str], session_id: str | None) -> list[Continuation]:
+    """Return the newest turns of all these owners, newest first."""
+    turns: list[Continuation] = []
+    missing: list[SessionNotFound] = []
+    for owner in owners:
+        try:
+            turns += await store.recent_continuations(
+                owner, session_id=session_id, limit=MAX_TURNS_TO_EXPLAIN
+            )
+        except SessionNotFound as error:
+            missing.append(error)
+    if len(missing) == len(owners):
+        raise missing[0]
+    return sorted(turns, key=lambda turn: turn.id, reverse=True)
+
+
+async def _list_actions(store: Store, turn: Continuation) -> Sequence[Action]:
+    if turn.is_final and turn.response is not None:
+        return turn.response.actions  # A sweep drops the steps, and keeps the response.
+    _, steps = await store.journal(turn.owner, turn.id)
+    return list_actions(step.body for step in steps)
+
+
+def _make_key(turn: Continuation, action: Action) -> str:
+    return f"{turn.id}:{action.call_id}"
+
+
+def _list_entities(action: Action | None) -> tuple[str, ...]:
+    """Return the ids of the entities that an action names, or whose states it has."""
+    if action is None:
+        return ()
+    named = action.arguments.get("entity_ids")
+    ids = [name for name in named if isinstance(name, str)] if isinstance(named, list) else []
+    ids = [name for name in map(str.lower, ids) if ENTITY_ID.fullmatch(name)]  # A name is no id.
+    return tuple(dict.fromkeys((*action.before, *action.after, *ids)))
+
+
+async def _explain(
+    store: Store, turn: Continuation, action: Action, entity_ids: tuple[str, ...]
+) -> ActionExplanation:
+    _, steps = await store.journal(turn.owner, turn.id)
+    service = action.arguments.get("service")
+    return ActionExplanation(
+        owner=turn.owner,
+        session_id=turn.session_id,
+        continuation_id=turn.id,
+        sentence=turn.request.message,
+        asked_at=turn.created_at,
+        acted_at=_find_time(turn, steps, action),
+        caller=turn.request.caller,
+        way=_find_way(turn, steps, action),
+        tool=action.name,
+        service=service.strip().lower() if isinstance(service, str) else None,
+        entity_ids=entity_ids,
+        outcome=action.outcome,
+        verified=action.verified,
+        allowed_by=action.allowed_by,
+        approved=action.approved,
+    )
+
+
+def _find_time(turn: Continuation, steps: Sequence[Step], action: Action) -> datetime:
+    """Return the time of an action's result, or of the end of its turn if the steps were dropped."""
+    times = [
+        step.ts for step in steps if isinstance(step.body, ToolResult) and step.body.call_id == action.call_id
+    ]
+    return times[0] if times else turn.updated_at
+
+
+def _find_way(turn: Continuation, steps: Sequence[Step], action: Action) -> Way | None:
+    """Return "model" if a model chose the action, and "local" if the sentence was understood without one.
+
+    The plan of a model has a bill. If the steps were dropped, the stats of the turn decide. Return None if
+    they do not tell.
+    """
+    for step in steps:
+        body = step.body
+        if isinstance(body, Plan) and any(call.get("id") == action.call_id for call in body.tool_calls):
+            return "local" if body.bill is None else "model"
+    if turn.stats is None or not (turn.stats.local_turns or turn.stats.model_calls):
+        return None
+    return "local" if turn.stats.local_turns else "model"
