@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 
-from sash.errors import ContinuationFinal, ContinuationNotFound, StoreUnavailable
+from sash.errors import ContinuationFinal, ContinuationNotFound, ShuttingDown
 from tests.attacks.cancelled_world import opened
 from tests.backends import BACKENDS
 
@@ -67,6 +67,6 @@ async def test_a_turn_that_is_stopped_at_once_ends(kind, start, stop, tmp_path):
         waiting = asyncio.create_task(world.runtime.await_continuation(turn.id))
         with suppress(ContinuationFinal, ContinuationNotFound):
             await stop(world, turn)
-        with suppress(ContinuationNotFound, StoreUnavailable):
+        with suppress(ContinuationNotFound, ShuttingDown):
             assert (await waiting).status in ("cancelled", "completed", "interrupted", "awaiting_approval")
         assert world.runtime.running_turns == 0
