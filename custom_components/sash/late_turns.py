@@ -17,7 +17,7 @@ from sash.values.continuations import Continuation
 from .announcer import Announcer
 from .notification_texts import find_texts
 from .session_scope import SessionPlace, Speaker
-from .turn_errors import describe_failure
+from .turn_errors import INTERRUPTED, describe_error, describe_failure
 from .turn_signal import find_error_code, follow_turns
 
 # The companion app fires this event for the button of a notification.
@@ -88,6 +88,12 @@ class LateTurns:
         self._entry.async_create_background_task(
             self._hass, self._tell_result(turn, place, speaker, language), f"sash turn {turn.id}"
         )
+
+    async def give_up(self, turn: Continuation, speaker: Speaker, language: str) -> None:
+        """Cancel an interrupted turn, and tell the speaker that no answer comes."""
+        await self._runtime.cancel(turn.id, owner=turn.owner, reason="interrupted twice")
+        text = await describe_error(self._hass, INTERRUPTED, language)
+        await self._announcer.tell(speaker, text, f"sash_{turn.id}")
 
     @callback
     def ask(

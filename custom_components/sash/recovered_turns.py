@@ -23,6 +23,7 @@ from .announcer import SATELLITE_DOMAIN
 from .entry_data import SashConfigEntry, SashData
 from .session_scope import SessionPlace, Speaker, find_agent_id
 from .store_counts import TurnKey, list_paused_turns
+from .turn_signal import find_error_code
 
 # Seconds to wait for the home, which a turn may need.
 HOME_WAIT_S = 60.0
@@ -68,6 +69,8 @@ async def _recover(hass: HomeAssistant, data: SashData, key: TurnKey) -> None:
     if result.waiting_calls:
         wait_s = agent.options.approval_wait_s - (dt_util.utcnow() - _find_asked_at(result)).total_seconds()
         data.late_turns.ask(result, place, speaker, language, max(0.0, wait_s))
+    elif _is_promised(result, agent) and _count_stops(result) > 1:
+        await data.late_turns.give_up(turn, speaker, language)
     elif _is_promised(result, agent):
         await data.runtime.home_ready(timeout_s=HOME_WAIT_S)
         if session.name is not None:  # The options may have changed, and old ones may allow more.
@@ -82,17 +85,18 @@ def _find_asked_at(result: ContinuationResult) -> datetime:
 
 
 def _is_promised(result: ContinuationResult, agent: Agent) -> bool:
-    """Return True if a stop, and no error, has interrupted a turn of an agent that gives early answers.
-
-    A turn is continued once: it may be the reason for which Home Assistant stopped.
-    """
-    stops = [step for step in result.steps if isinstance(step.body, Interrupted)]
+    """Return True if stops, and no error, have interrupted a turn of an agent that gives early answers."""
     return (
         result.status == "interrupted"
         and agent.options.early_wait_s is not None
-        and [step.body.code for step in stops if isinstance(step.body, Interrupted)] == [None]
+        and find_error_code(result) is None
         and dt_util.utcnow() - result.continuation.created_at < MAX_AGE
     )
+
+
+def _count_stops(result: ContinuationResult) -> int:
+    """Return how often a turn was interrupted. It is continued once: it may be the reason for the stops."""
+    return sum(isinstance(step.body, Interrupted) for step in result.steps)
 
 
 @callback

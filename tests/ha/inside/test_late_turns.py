@@ -473,3 +473,6 @@ async def test_a_turn_that_stops_home_assistant_again_is_not_continued_for_ever(
         await hass.async_block_till_done(wait_background_tasks=True)
         assert house.data.runtime.running_turns == 0
         assert len(house.read_prompts()) == 2
+        assert list(find_notifications(hass).values()) == ["The answer was interrupted. Please ask again."]
+        await reload(house)
+        assert house.data.runtime.running_turns == 0
