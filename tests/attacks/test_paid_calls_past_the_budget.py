@@ -194,7 +194,8 @@ async def test_parallel_summaries_do_not_pass_the_day(run):
 
     def say(request):
         is_summary = "Summarise" in request.messages[0]["content"]
-        return Answer("ok", usage=Usage(200, 500 if is_summary else 0, model="dear"))
+        # No prompt is smaller, so that a call never costs more than was reserved for it.
+        return Answer("ok", usage=Usage(20, 500 if is_summary else 0, model="dear"))
 
     model = Slow(say)
     runtime = await run(model=model, summaries=True, catalog=DEAR)
@@ -203,7 +204,7 @@ async def test_parallel_summaries_do_not_pass_the_day(run):
     for session in sessions:
         await turn(runtime, session)
     spent = await spent_today(runtime)
-    budgets = Budgets(max_cost_per_day_usd=spent + 8 * 0.2 + 3.0)
+    budgets = Budgets(max_cost_per_day_usd=spent + 8 * 0.02 + 3.0)
     for session in sessions:
         stored = await runtime.get_session(session.id)
         await runtime.store.save_session(replace(stored, budgets=budgets))
