@@ -13,6 +13,8 @@ from sash.server.http_errors import make_error_response
 from sash.values.sessions import DEFAULT_OWNER
 
 OPEN_PATHS = frozenset({"/", "/health", "/ready", "/docs", "/openapi.json"})
+# The files of the web page.
+OPEN_PREFIX = "/page/"
 LOCAL_CALLER = Caller(DEFAULT_OWNER)
 
 
@@ -70,7 +72,8 @@ class Authentication:
 
 
 def _is_open(scope: Scope) -> bool:
-    return scope["path"] in OPEN_PATHS and scope["method"] in ("GET", "HEAD")
+    path = scope["path"]
+    return (path in OPEN_PATHS or path.startswith(OPEN_PREFIX)) and scope["method"] in ("GET", "HEAD")
 
 
 def check_bind_address(settings: Settings, tokens: Iterable[object]) -> None:

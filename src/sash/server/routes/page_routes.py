@@ -1,31 +1,54 @@
-"""`/` and `/docs`: the HTML pages."""
+"""`/`, `/page` and `/docs`: the web page with its files, and the API reference."""
 
 from functools import cache
 
 from fastapi import APIRouter, FastAPI, Request
-from starlette.responses import HTMLResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.responses import FileResponse, HTMLResponse, Response
 
 from sash.app.access import Tokens
 from sash.server.pages.api_reference import render_api_reference
 from sash.server.pages.layout import HEADERS
-from sash.server.pages.start_page import START_PAGE
+from sash.web import CONTENT_SECURITY_POLICY, CONTENT_TYPES, PAGE_FOLDER
 
 # The page is rendered once with this address, which each response replaces by the address of the request.
 PLACEHOLDER_URL = "http://sash.invalid"
+PAGE_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    # A browser asks each time whether the file has changed, so that an update takes effect at once.
+    "Cache-Control": "no-cache",
+}
 
 
 def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:
     """Return the routes of the HTML pages. The page `/docs` describes `app`."""
     router = APIRouter(include_in_schema=False)
+    files = {
+        path.relative_to(PAGE_FOLDER).as_posix(): path
+        for path in PAGE_FOLDER.rglob("*")
+        if path.suffix in CONTENT_TYPES
+    }
 
     @cache
     def render(needs_token: bool) -> str:
         return render_api_reference(app.openapi(), PLACEHOLDER_URL, needs_token=needs_token)
 
+    def send_file(name: str) -> Response:
+        if (path := files.get(name)) is None:
+            raise HTTPException(404, "the page has no such file")
+        return FileResponse(path, headers=PAGE_HEADERS, media_type=CONTENT_TYPES[path.suffix])
+
     @router.head("/")
     @router.get("/")
-    async def show_start_page() -> Response:
-        return HTMLResponse(START_PAGE, headers=HEADERS)
+    async def show_page() -> Response:
+        return send_file("index.html")
+
+    @router.head("/page/{name:path}")
+    @router.get("/page/{name:path}")
+    async def show_page_file(name: str) -> Response:
+        return send_file(name)
 
     @router.head("/docs")
     @router.get("/docs")

@@ -1,0 +1,226 @@
+/** The frame of the page: sign-in, navigation, notices, and the view that the address names. */
+
+import { css, html, LitElement, nothing, unsafeCSS } from "./vendor/lit.js";
+import { t } from "./text.js";
+
+const SHEETS = ["base", "chat", "window", "history", "house", "costs"];
+const styles = await Promise.all(SHEETS.map(readSheet));
+
+// Each view is loaded when it is first shown.
+const VIEWS = {
+  chat: () => import("./views/chat.js"),
+  window: () => import("./views/window.js"),
+  history: () => import("./views/history.js"),
+  turn: () => import("./views/turn.js"),
+  house: () => import("./views/house.js"),
+  costs: () => import("./views/costs.js"),
+};
+const TABS = ["chat", "window", "history", "house", "costs"];
+const ICONS = {
+  chat: "M4 5h16v11H9l-5 4z",
+  window: "M5 3h14v18H5zM5 10h14M5 13h14M12 3v7M12 13v8",
+  history: "M12 7v5l3 2M4.5 12a7.5 7.5 0 1 0 2.4-5.5M4.5 4v3.5H8",
+  house: "M4 11 12 4l8 7v9h-6v-5h-4v5H4z",
+  costs: "M5 20V10M10 20V4M15 20v-7M20 20V8",
+};
+const NOTICE_MS = 8000;
+const RETRY_MS = 1000;
+// The session that the chat showed last in this browser.
+const SESSION_KEY = "sash.session";
+
+class SashApp extends LitElement {
+  static properties = {
+    connection: { attribute: false },
+    route: { state: true },
+    me: { state: true },
+    problem: { state: true },
+    notices: { state: true },
+  };
+
+  static styles = css`${unsafeCSS(styles.join("\n"))}`;
+
+  constructor() {
+    super();
+    this.notices = [];
+    this.problem = null;
+    this.me = null;
+    this.route = readRoute();
+    this._onHash = () => this._go(readRoute());
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    window.addEventListener("hashchange", this._onHash);
+    this.addEventListener("sash-notice", (event) => this._showNotice(event.detail));
+    this.addEventListener("sash-session", (event) => rememberSession(event.detail));
+    this._connect();
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    window.removeEventListener("hashchange", this._onHash);
+    clearTimeout(this._retry);
+  }
+
+  async _connect() {
+    try {
+      this.me = await this.connection.get("v1/me");
+      this.problem = null;
+      await this._go(readRoute());
+    } catch (error) {
+      this.problem = error;
+      if (error.code === "unreachable") this._retry = setTimeout(() => this._connect(), RETRY_MS);
+    }
+  }
+
+  async _go(route) {
+    await VIEWS[route.view]();
+    this.route = route;
+    // A reader of the screen hears the name of the new view.
+    document.title = `${t(`nav.${tabOf(route.view)}`)} · Sash`;
+  }
+
+  _showNotice(notice) {
+    const shown = { ...notice, id: crypto.randomUUID?.() ?? Math.random() };
+    this.notices = [...this.notices.slice(-2), shown];
+    if (notice.kind !== "error") setTimeout(() => this._closeNotice(shown), NOTICE_MS);
+  }
+
+  _closeNotice(notice) {
+    this.notices = this.notices.filter((each) => each !== notice);
+  }
+
+  render() {
+    if (!this.me) return this.problem ? this._renderProblem() : html`<p class="loading" role="status">${t("loading")}</p>`;
+    return html`
+      <a class="skip" href="#main" @click=${this._skip}>${t("nav.skip")}</a>
+      <nav class="rail" aria-label=${t("nav.label")}>
+        <a class="brand" href="#/chat" aria-label="Sash">${drawIcon("window")}<span>Sash</span></a>
+        ${TABS.map((tab) => this._renderTab(tab))}
+      </nav>
+      <main id="main" tabindex="-1">${this._renderView()}</main>
+      <div class="notices" role="status" aria-live="polite">
+        ${this.notices.map(
+          (notice) => html`<p class="notice ${notice.kind}">
+            <span>${notice.message}</span>
+            <button class="plain" aria-label=${t("close")} @click=${() => this._closeNotice(notice)}>×</button>
+          </p>`,
+        )}
+      </div>
+    `;
+  }
+
+  _renderTab(tab) {
+    const isCurrent = tabOf(this.route.view) === tab;
+    return html`<a href=${tabLink(tab, this.route)} aria-current=${isCurrent ? "page" : nothing}>
+      ${drawIcon(tab)}<span>${t(`nav.${tab}`)}</span>
+    </a>`;
+  }
+
+  _renderView() {
+    const { view, id, query } = this.route;
+    const { connection, me } = this;
+    switch (view) {
+      case "chat":
+        return html`<sash-chat .connection=${connection} .me=${me} .sessionId=${id} .turnId=${query.get("turn")}></sash-chat>`;
+      case "window":
+        return html`<sash-window .connection=${connection} .me=${me} .sessionId=${id}></sash-window>`;
+      case "history":
+        return html`<sash-history .connection=${connection} .me=${me} .query=${query.get("q") ?? ""}></sash-history>`;
+      case "turn":
+        return html`<sash-turn .connection=${connection} .me=${me} .turnId=${id}></sash-turn>`;
+      case "house":
+        return html`<sash-house .connection=${connection} .me=${me}></sash-house>`;
+      default:
+        return html`<sash-costs .connection=${connection} .me=${me}></sash-costs>`;
+    }
+  }
+
+  _renderProblem() {
+    if (this.problem.code !== "unauthorized") {
+      return html`<main class="gate">
+        <h1>${t("problem.title")}</h1>
+        <p role="alert">${this.problem.code === "unreachable" ? t("problem.unreachable") : this.problem.message}</p>
+      </main>`;
+    }
+    return html`<main class="gate">
+      <h1>${t("signin.title")}</h1>
+      <p>${t("signin.why")} <code>sash token create --owner me --scope read,converse,act</code></p>
+      <form @submit=${this._signIn}>
+        <label for="token">${t("signin.token")}</label>
+        <input id="token" name="token" type="password" autocomplete="off" required>
+        <button class="primary">${t("signin.submit")}</button>
+      </form>
+      ${this._hasTried ? html`<p class="error" role="alert">${t("signin.refused")}</p>` : nothing}
+    </main>`;
+  }
+
+  async _signIn(event) {
+    event.preventDefault();
+    const token = new FormData(event.target).get("token").trim();
+    this.dispatchEvent(new CustomEvent("sash-token", { detail: token }));
+    this._hasTried = true;
+    await this._connect();
+  }
+
+  _skip(event) {
+    event.preventDefault();
+    this.renderRoot.getElementById("main").focus();
+  }
+}
+
+async function readSheet(name) {
+  const response = await fetch(new URL(`styles/${name}.css`, import.meta.url));
+  return response.text();
+}
+
+function tabOf(view) {
+  return view === "turn" ? "history" : view;
+}
+
+/** Return the link of a tab. The chat and the window show the session that was shown last. */
+function tabLink(tab, route) {
+  const isOfSession = tab === "chat" || tab === "window";
+  const session = route.view === "chat" || route.view === "window" ? route.id : null;
+  const shown = session ?? readSession();
+  return isOfSession && shown ? `#/${tab}/${encodeURIComponent(shown)}` : `#/${tab}`;
+}
+
+/** Return the view, the id and the query of the address: `#/window/01ABC?x=y`. */
+function readRoute() {
+  const [path, query = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [view, id = ""] = path.split("/");
+  const known = Object.hasOwn(VIEWS, view) ? view : "chat";
+  return { view: known, id: decodeId(id) || (known === "window" ? readSession() : null), query: new URLSearchParams(query) };
+}
+
+function decodeId(id) {
+  try {
+    return decodeURIComponent(id);
+  } catch {
+    return "";
+  }
+}
+
+function rememberSession(sessionId) {
+  try {
+    if (sessionId) localStorage.setItem(SESSION_KEY, sessionId);
+    else localStorage.removeItem(SESSION_KEY);
+  } catch {
+    // A browser may forbid it. Then the chat starts with the newest session.
+  }
+}
+
+export function readSession() {
+  try {
+    return localStorage.getItem(SESSION_KEY);
+  } catch {
+    return null;
+  }
+}
+
+function drawIcon(name) {
+  return html`<svg class="icon" viewBox="0 0 24 24" aria-hidden="true"><path d=${ICONS[name]} /></svg>`;
+}
+
+customElements.define("sash-app", SashApp);

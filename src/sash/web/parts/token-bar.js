@@ -1,0 +1,69 @@
+/** A bar of the tokens of a prompt, coloured by their origin, with a legend that does not need the colours. */
+
+import { html, nothing, styleMap } from "../vendor/lit.js";
+import { formatNumber, t } from "../text.js";
+import { SashElement } from "../element.js";
+
+// The names of the parts that the server reports, by the origin that a person understands.
+const ORIGINS = {
+  tools: "tools",
+  system: "system",
+  home: "home",
+  memory: "facts",
+  notes: "facts",
+  pinned: "facts",
+  digest: "facts",
+  window: "window",
+  recalled: "recalled",
+  turn: "turn",
+};
+
+/** Return the origin of a part of the prompt: one of the names of the colours. */
+export function findOrigin(name) {
+  return ORIGINS[name] ?? "other";
+}
+
+/** Add up parts of the same origin. Return [{origin, tokens}] in the order of the prompt. */
+export function groupByOrigin(parts) {
+  const sums = new Map();
+  for (const { name, tokens } of parts) {
+    const origin = findOrigin(name);
+    sums.set(origin, (sums.get(origin) ?? 0) + tokens);
+  }
+  return [...sums].map(([origin, tokens]) => ({ origin, tokens })).filter((each) => each.tokens > 0);
+}
+
+class TokenBar extends SashElement {
+  static properties = {
+    parts: { attribute: false },
+    /** The tokens that fill the whole bar. Default: the sum of the parts. */
+    limit: { type: Number },
+  };
+
+  render() {
+    const groups = groupByOrigin(this.parts ?? []);
+    const total = groups.reduce((sum, each) => sum + each.tokens, 0);
+    if (!total) return nothing;
+    const whole = Math.max(this.limit ?? 0, total);
+    const words = groups.map(({ origin, tokens }) => `${t(`origin.${origin}`)} ${formatNumber(tokens)}`);
+    return html`<div class="token-bar">
+      <div class="bar" role="img" aria-label=${words.join(", ")}>
+        ${groups.map(
+          ({ origin, tokens }) =>
+            html`<span
+              title="${t(`origin.${origin}`)}: ${t("tokens", { count: tokens })}"
+              style=${styleMap({ width: `${(100 * tokens) / whole}%`, background: `var(--part-${origin})` })}
+            ></span>`,
+        )}
+      </div>
+      <ul class="legend" aria-hidden="true">
+        ${groups.map(
+          ({ origin, tokens }) =>
+            html`<li><i style=${styleMap({ background: `var(--part-${origin})` })}></i>${t(`origin.${origin}`)} <b>${formatNumber(tokens)}</b></li>`,
+        )}
+      </ul>
+    </div>`;
+  }
+}
+
+customElements.define("sash-token-bar", TokenBar);

@@ -1,0 +1,3 @@
+import { html } from "../vendor/lit.js";
+import { SashElement } from "../element.js";
+customElements.define("sash-chat", class extends SashElement { render() { return html`<p class="empty">chat</p>`; } });
