@@ -1,6 +1,6 @@
-"""The style and frame of all pages.
+"""The style and frame of the API reference.
 
-A page loads no file and runs no script, so it works in a home without internet.
+It loads no file and runs no script, so it works in a home without internet.
 """
 
 HEADERS = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
@@ -35,19 +35,6 @@ pre code { background: none; padding: 0; font-size: inherit; overflow-wrap: norm
 .brand svg { width: 2.1rem; height: 2.1rem; flex: none; color: var(--accent); }
 .brand h1 { font-size: 1.9rem; letter-spacing: -.01em; }
 .brand a { color: inherit; text-decoration: none; }
-
-.home { max-width: 46rem; margin: 0 auto; padding: clamp(2rem, 10vh, 7rem) 1.25rem 3rem; }
-.home .lead { font-size: 1.15rem; color: var(--dim); margin: .6rem 0 2rem; max-width: 36rem; }
-.cards { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(16rem, 100%), 1fr)); gap: .8rem;
-  list-style: none; margin: 0; padding: 0; }
-.cards li { position: relative; background: var(--card); border: 1px solid var(--line); border-radius: .7rem;
-  padding: .9rem 1.1rem; }
-.cards li:has(a:hover) { border-color: var(--accent); }
-.cards strong { display: block; font-weight: 600; }
-.cards a::after { content: ""; position: absolute; inset: 0; border-radius: inherit; }
-.foot { margin: .9rem 0 0; color: var(--dim); }
-.cards + .foot { margin-top: 2rem; }
-.cards span { color: var(--dim); font-size: .94rem; }
 
 .docs { max-width: 76rem; margin: 0 auto; padding: 1.8rem 1.25rem 4rem; }
 .docs nav { font-size: .9rem; margin: 1.5rem 0; }

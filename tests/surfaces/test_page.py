@@ -1,0 +1,59 @@
+"""The files of the web page, as the server sends them."""
+
+import re
+
+import pytest
+
+from sash.web import CONTENT_SECURITY_POLICY, PAGE_FOLDER
+
+MAX_BYTES = 300_000
+
+
+async def test_the_page_allows_no_foreign_file_and_no_inline_script(served):
+    response = await served.client.get("/")
+    assert response.headers["content-type"].startswith("text/html")
+    policy = response.headers["content-security-policy"]
+    assert policy == CONTENT_SECURITY_POLICY
+    assert "unsafe" not in policy and "http" not in policy
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\sstyle=|\son\w+=|https?:", response.text)
+
+
+async def test_every_address_of_the_page_is_relative_and_exists(served):
+    page = (await served.client.get("/")).text
+    addresses = re.findall(r'(?:href|src)="([^"]*)"', page)
+    assert addresses and not any(address.startswith("/") for address in addresses)
+    for address in addresses:
+        assert (await served.client.get(f"/{address}")).status_code == 200, address
+
+
+async def test_every_import_of_a_module_exists(served):
+    for path in PAGE_FOLDER.rglob("*.js"):
+        for name in re.findall(r"""(?:from|import\()\s*["'](\.[^"']+)["']""", path.read_text()):
+            target = (path.parent / name).resolve().relative_to(PAGE_FOLDER)
+            response = await served.client.get(f"/page/{target}")
+            assert response.status_code == 200, f"{path.name} imports {name}"
+            assert response.headers["content-type"] == "text/javascript; charset=utf-8"
+            assert response.headers["x-content-type-options"] == "nosniff"
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "../__init__.py",
+        "__init__.py",
+        "%2e%2e/app.py",
+        "..%2f..%2f__init__.py",
+        "nothing.js",
+        "views",
+        "vendor/NOTICE.md",
+    ],
+)
+async def test_other_files_are_not_sent(served, name):
+    assert (await served.client.get(f"/page/{name}")).status_code == 404
+
+
+def test_the_whole_page_is_small():
+    """A person has one language, so the largest one counts."""
+    files = [path for path in PAGE_FOLDER.rglob("*") if path.suffix in (".html", ".css", ".js", ".svg")]
+    languages = [path.stat().st_size for path in (PAGE_FOLDER / "languages").glob("*.json")]
+    assert sum(path.stat().st_size for path in files) + max(languages) < MAX_BYTES
