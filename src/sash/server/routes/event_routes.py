@@ -1,5 +1,6 @@
 """`/events`: the events of a session as server-sent events."""
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -17,7 +18,6 @@ from sash.app.access import Caller
 from sash.app.owner_shares import leave_place
 from sash.app.service import AgentService
 from sash.errors import TooManySubscribers, Unauthorized
-from sash.server.metrics import Metrics
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service
 from sash.server.timeouts import Timeouts
 from sash.values.events import Event
@@ -49,13 +49,22 @@ router = APIRouter(tags=["events"], route_class=QueryRoute)
 
 
 class EventStreams:
-    """The open event streams, at most `limit` at a time, and at most `owner_limit` of one owner."""
+    """The open event streams, at most `limit` at a time, and at most `owner_limit` of one owner.
 
-    def __init__(self, limit: int, owner_limit: int, metrics: Metrics, timeouts: Timeouts) -> None:
+    `on_change` gets the number of open streams after each change.
+    """
+
+    def __init__(
+        self,
+        limit: int,
+        owner_limit: int,
+        timeouts: Timeouts,
+        on_change: Callable[[int], None] | None = None,
+    ) -> None:
         self.timeouts = timeouts
         self._limit = limit
         self._owner_limit = owner_limit
-        self._metrics = metrics
+        self._on_change = on_change or (lambda _: None)
         self._open_by_owner: Counter[str] = Counter()
         # An event is encoded once for all its subscribers.
         self._encoded: WeakKeyDictionary[Event, bytes] = WeakKeyDictionary()
@@ -75,14 +84,14 @@ class EventStreams:
                 limit=self._limit,
             )
         self._open_by_owner[owner] += 1
-        self._metrics.subscribers.inc()
+        self._on_change(self._open_by_owner.total())
         try:
             yield
         finally:
             self._open_by_owner[owner] -= 1
             if not self._open_by_owner[owner]:
                 del self._open_by_owner[owner]
-            self._metrics.subscribers.dec()
+            self._on_change(self._open_by_owner.total())
 
     async def encode(
         self, events: AsyncIterator[Event], after: int, check_token: Callable[[], None]
@@ -129,6 +138,14 @@ class EventStreamResponse(EventSourceResponse):
         leave_place()
         with self._place:
             await super().__call__(scope, receive, send)
+
+    @staticmethod
+    async def _listen_for_exit_signal() -> None:
+        """Wait forever. A runtime that closes ends its streams, so sse-starlette need not look for signals.
+
+        Its own method starts a task for each event loop that wakes twice a second until the process ends.
+        """
+        await asyncio.Event().wait()
 
 
 def _encode(event: Event) -> bytes:

@@ -1,10 +1,10 @@
-"""`/health`, `/ready` and `/metrics`: the state of the server."""
+"""`/health` and `/ready`: the state of the server."""
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from sash import __version__
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, Service, make_json_response
 
 router = APIRouter(tags=["server"])
 
@@ -22,21 +22,3 @@ async def get_readiness(service: Service) -> Response:
     """Return "ready" if turns can start: the store can be written, and the server is not shutting down."""
     await service.runtime.check()
     return make_json_response({"status": "ready"})
-
-
-@router.get(
-    "/metrics",
-    name="numbers",
-    response_class=Response,
-    responses={
-        **{status: ERRORS[status] for status in (401, 403, 421)},
-        200: {"content": {"text/plain": {"schema": {"type": "string"}}}},
-    },
-)
-async def get_metrics(request: Request, service: Service, caller: CurrentCaller) -> Response:
-    """Return the metrics of the server in the Prometheus text format."""
-    caller.need("admin")
-    metrics = request.app.state.metrics
-    metrics.count_swept(service.runtime.swept)
-    text = metrics.render(service.runtime.sum_cached_windows())
-    return Response(text, media_type="text/plain; version=0.0.4")
