@@ -17,6 +17,7 @@ TAGS = {
     "memory": "Facts and pins, which stay when the window slides.",
     "events": "The events of a session as they happen.",
     "conversation": "Conversations by name: a window of unchanged turns, and one call that runs the agent.",
+    "home": "The home as the agent sees it, and the agent's actions in it.",
     "owner": "All your data.",
     "server": "The state of the server.",
 }

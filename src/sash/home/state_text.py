@@ -1,0 +1,36 @@
+"""A state in words that a person reads: "closed", "21.5 °C"."""
+
+from sash.home.index import HomeIndex
+from sash.models.offline.phrases import WRITTEN_PHRASES
+from sash.ports.home import NO_STATE, UNKNOWN, Entity
+
+MAX_DECIMALS = 2
+
+
+def write_state(index: HomeIndex, entity: Entity, language: str | None = None) -> str:
+    """Return the present state of an entity in a language, with its unit; "unknown" if it has none.
+
+    States on and off are named by the device class of the entity. A language without words shows English
+    ones. A number has at most two decimals.
+    """
+    tag = (language or index.language).lower().partition("-")[0]
+    phrases = WRITTEN_PHRASES.get(tag, WRITTEN_PHRASES["en"])
+    state = index.states.get(entity.id)
+    if state is None or state.state in NO_STATE:
+        return phrases.name_state(UNKNOWN if state is None else state.state)
+    named = phrases.name_state(state.state, index.get_device_class(entity.id))
+    if named != state.state:
+        return named
+    return f"{_shorten(named)} {state.unit}" if state.unit else _shorten(named)
+
+
+def _shorten(state: str) -> str:
+    """Return a number with at most two decimals, and another text with spaces in place of underscores."""
+    whole, _, digits = state.partition(".")
+    if whole.removeprefix("-").isdecimal() and digits.isdecimal():
+        return (
+            f"{float(state):.{MAX_DECIMALS}f}".rstrip("0").rstrip(".")
+            if len(digits) > MAX_DECIMALS
+            else state
+        )
+    return state.replace("_", " ")
