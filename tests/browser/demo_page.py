@@ -63,7 +63,7 @@ def answer(messages: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
             return "The plot shows a calm night and a warm afternoon."
         return call_tool("get_history", entity_ids=["sensor.living_room_temperature"], plot=True)
     if "html" in said:
-        return "Here it is: <img src=x onerror=\"window.hacked=1\"> and <script>window.hacked=1</script> as **text**."
+        return 'Here it is: <img src=x onerror="window.hacked=1"> and <script>window.hacked=1</script> as **text**.'
     return f"{LONG_ANSWER} You asked: {said[:60]}"
 
 

@@ -15,7 +15,9 @@ def main() -> None:
     parser.add_argument("--height", type=int, default=800)
     parser.add_argument("--dark", action="store_true")
     parser.add_argument("--language", default="en")
-    parser.add_argument("--click", action="append", default=[], help="selectors to click first, in this order")
+    parser.add_argument(
+        "--click", action="append", default=[], help="selectors to click first, in this order"
+    )
     parser.add_argument("--wait", type=int, default=800, help="milliseconds to wait before the picture")
     options = parser.parse_args()
     with sync_playwright() as playwright:

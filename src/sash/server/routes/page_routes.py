@@ -1,5 +1,6 @@
 """`/`, `/page` and `/docs`: the web page with its files, and the API reference."""
 
+import re
 from functools import cache
 
 from fastapi import APIRouter, FastAPI, Request
@@ -22,33 +23,27 @@ PAGE_HEADERS = {
 }
 
 
+# A file of the page, in its folder or one below. No name can lead out of the folder.
+FILE_NAME = re.compile(r"(?:[a-z]+/)?[a-z-]+\.[a-z]+")
+
+
 def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:
     """Return the routes of the HTML pages. The page `/docs` describes `app`."""
     router = APIRouter(include_in_schema=False)
-    files = {
-        path.relative_to(PAGE_FOLDER).as_posix(): path
-        for path in PAGE_FOLDER.rglob("*")
-        if path.suffix in CONTENT_TYPES
-    }
 
     @cache
     def render(needs_token: bool) -> str:
         return render_api_reference(app.openapi(), PLACEHOLDER_URL, needs_token=needs_token)
 
-    def send_file(name: str) -> Response:
-        if (path := files.get(name)) is None:
-            raise HTTPException(404, "the page has no such file")
-        return FileResponse(path, headers=PAGE_HEADERS, media_type=CONTENT_TYPES[path.suffix])
-
     @router.head("/")
     @router.get("/")
     async def show_page() -> Response:
-        return send_file("index.html")
+        return _send_file("index.html")
 
     @router.head("/page/{name:path}")
     @router.get("/page/{name:path}")
     async def show_page_file(name: str) -> Response:
-        return send_file(name)
+        return _send_file(name)
 
     @router.head("/docs")
     @router.get("/docs")
@@ -58,3 +53,10 @@ def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:
         return HTMLResponse(html, headers=HEADERS)
 
     return router
+
+
+def _send_file(name: str) -> Response:
+    path = PAGE_FOLDER / name
+    if not FILE_NAME.fullmatch(name) or path.suffix not in CONTENT_TYPES or not path.is_file():
+        raise HTTPException(404, "the page has no such file")
+    return FileResponse(path, headers=PAGE_HEADERS, media_type=CONTENT_TYPES[path.suffix])
