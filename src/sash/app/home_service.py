@@ -3,8 +3,11 @@
 import asyncio
 
 from sash.app.access import Caller
+from sash.app.action_view import ActionList
 from sash.app.home_view import HomeShown
 from sash.app.service import AgentService
+from sash.errors import HomeUnavailable
+from sash.home.index import HomeIndex
 
 
 class HomeService:
@@ -18,3 +21,26 @@ class HomeService:
         caller.need("read")
         async with self._service.shares.use(caller.owner, "report"):
             return await asyncio.to_thread(HomeShown.of, self._service.runtime.home, language)
+
+    async def list_actions(
+        self,
+        caller: Caller,
+        *,
+        session_id: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> ActionList:
+        """Return the actions of the caller's owner, or of one session, newest first."""
+        caller.need("read")
+        async with self._service.shares.use(caller.owner, "report"):
+            page = await self._service.runtime.list_actions(
+                owner=caller.owner, session_id=session_id, limit=limit, cursor=cursor
+            )
+        return ActionList.of(page, self._find_index())
+
+    def _find_index(self) -> HomeIndex | None:
+        home = self._service.runtime.home
+        try:
+            return None if home is None else home.index
+        except HomeUnavailable:
+            return None

@@ -1,11 +1,12 @@
-"""The actions of earlier turns: listed for an undo, and explained."""
+"""The actions of earlier turns: listed for an undo and for a person, and explained."""
 
+import re
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 
-from sash.errors import SessionNotFound
-from sash.ports.store import Store
-from sash.values.action_explanation import ActionExplanation, Way
+from sash.errors import ContinuationNotFound, SessionNotFound
+from sash.ports.store import Page, Store
+from sash.values.action_explanation import ActionExplanation, PastAction, Way
 from sash.values.continuations import Action, Continuation
 from sash.values.requests import ENTITY_ID
 from sash.values.steps import Plan, Step, ToolResult, list_actions
@@ -14,6 +15,10 @@ from sash.values.steps import Plan, Step, ToolResult, list_actions
 MAX_TURNS_TO_UNDO = 50
 # An explanation looks at this many turns of each owner.
 MAX_TURNS_TO_EXPLAIN = 200
+# A list of actions reaches back this many turns.
+MAX_TURNS_TO_LIST = 500
+# The place of an action in a list: the id of its turn, and its index there.
+ACTION_CURSOR = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}-\d{6}")
 # The outcomes of actions that were tried. Those that were denied or only previewed did nothing.
 TRIED = frozenset({"done", "failed", "unknown"})
 
@@ -40,8 +45,57 @@ async def explain_newest(
         # An undo acts on the entities of the action that it reversed.
         entity_ids = _list_entities(action) or _list_entities(by_key.get(action.undoes or ""))
         if action.outcome in TRIED and (entity_id is None or entity_id in entity_ids):
-            return await _explain(store, turn, action, entity_ids)
+            _, steps = await store.journal(turn.owner, turn.id)
+            return _explain(turn, steps, action, entity_ids)
     return None
+
+
+async def list_action_page(
+    store: Store, owner: str, session_id: str | None, limit: int, cursor: str | None
+) -> Page:
+    """Return a page of the owner's actions, or of one session, as `PastAction`, newest first.
+
+    `cursor` is the `next_cursor` of the page before. The turns are read from the newest on, also for a later
+    page, because an action may be undone by a newer one.
+    """
+    turns = await store.recent_continuations(owner, session_id=session_id, limit=MAX_TURNS_TO_LIST)
+    undone: set[str] = set()
+    found: list[tuple[Continuation, int, Action]] = []
+    for turn in turns:
+        actions = await _list_actions(store, turn)
+        for index, action in reversed(list(enumerate(actions))):
+            if action.undoes is not None and action.outcome == "done" and action.verified is not False:
+                undone.add(action.undoes)
+            if cursor is None or _make_cursor(turn, index) < cursor:
+                found.append((turn, index, action))
+        if len(found) > limit:
+            break
+    page = [await _describe(store, turn, action, undone) for turn, _, action in found[:limit]]
+    is_last = len(found) <= limit
+    return Page(tuple(page), None if is_last else _make_cursor(*found[limit - 1][:2]))
+
+
+def _make_cursor(turn: Continuation, index: int) -> str:
+    """Return the place of an action in the list. Cursors sort like the actions: by turn, then in order."""
+    return f"{turn.id}-{index:06}"
+
+
+async def _describe(store: Store, turn: Continuation, action: Action, undone: set[str]) -> PastAction:
+    _, steps = await store.journal(turn.owner, turn.id)
+    reversed_action = await _find_action(store, turn.owner, action.undoes) if action.undoes else None
+    entity_ids = _list_entities(action) or _list_entities(reversed_action)
+    explanation = _explain(turn, steps, action, entity_ids)
+    return PastAction(explanation, action, reversed_action, _make_key(turn, action) in undone)
+
+
+async def _find_action(store: Store, owner: str, key: str) -> Action | None:
+    """Return the action with the key of its tool call, or None if its turn was deleted."""
+    turn_id, _, call_id = key.partition(":")
+    try:
+        turn = await store.get_continuation(owner, turn_id)
+    except ContinuationNotFound:
+        return None
+    return next((one for one in await _list_actions(store, turn) if one.call_id == call_id), None)
 
 
 async def _list_turns(store: Store, owners: Sequence[str], session_id: str | None) -> list[Continuation]:
@@ -81,10 +135,9 @@ def _list_entities(action: Action | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*action.before, *action.after, *ids)))
 
 
-async def _explain(
-    store: Store, turn: Continuation, action: Action, entity_ids: tuple[str, ...]
+def _explain(
+    turn: Continuation, steps: Sequence[Step], action: Action, entity_ids: tuple[str, ...]
 ) -> ActionExplanation:
-    _, steps = await store.journal(turn.owner, turn.id)
     service = action.arguments.get("service")
     return ActionExplanation(
         owner=turn.owner,

@@ -7,12 +7,13 @@ from datetime import timedelta
 from typing import Any
 
 from sash.engine.context import prefix_share, report
-from sash.engine.past_actions import explain_newest
+from sash.engine.past_actions import ACTION_CURSOR, explain_newest, list_action_page
 from sash.engine.prompt_record import PromptReader, SentPrompt
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
 from sash.errors import HomeUnavailable, InvalidInput
 from sash.memory.window import Window
+from sash.ports.store import Page
 from sash.values.action_explanation import ActionExplanation
 from sash.values.prompts import split_ids
 from sash.values.sessions import DEFAULT_OWNER, Session
@@ -98,6 +99,25 @@ class ReportVerbs(SessionVerbs):
             check_label("session_id", session_id)
         owners = [owner] if parts.household in (None, owner) else [owner, parts.household]
         return await explain_newest(parts.store, owners, entity_id, session_id)
+
+    async def list_actions(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        session_id: str | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """List the actions of an owner or of one session as `PastAction`, newest first.
+
+        Actions that were denied or only previewed are among them. The list reaches back 500 turns.
+        """
+        check_limit("limit", limit)
+        if session_id is not None:
+            check_label("session_id", session_id)
+        if cursor is not None and not ACTION_CURSOR.fullmatch(cursor):
+            raise InvalidInput(f"cursor must be the next_cursor of the previous page, got {cursor!r:.80}")
+        return await list_action_page(self._parts.store, owner, session_id, limit, cursor)
 
     async def window_stats(self, session: Session) -> WindowStats:
         """Return the counts of a session's window: messages, tokens, evictions and tags."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
 
-from sash.values.continuations import Outcome, TurnCaller
+from sash.values.continuations import Action, Outcome, TurnCaller
 
 Way = Literal["local", "model"]
 
@@ -37,3 +37,17 @@ class ActionExplanation:
     verified: bool | None
     allowed_by: str | None
     approved: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class PastAction:
+    """An action of an earlier turn with its explanation.
+
+    `reversed_action` is the action that this one undid, if this is an undo and the other turn still exists.
+    `is_undone` tells if a later action of the session undid this one.
+    """
+
+    explanation: ActionExplanation
+    action: Action
+    reversed_action: Action | None
+    is_undone: bool

@@ -1,13 +1,17 @@
-"""`/v1/home`: the home as the agent sees it."""
+"""`/v1/home` and `/v1/actions`: the home as the agent sees it, and the agent's actions in it."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query
 from starlette.responses import Response
 
+from sash.app.action_view import ActionList
 from sash.app.home_service import HomeService
 from sash.app.home_view import HomeShown
+from sash.engine.past_actions import ACTION_CURSOR
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service, make_json_response
+
+MAX_ACTIONS = 200
 
 router = APIRouter(prefix="/v1", tags=["home"], responses=ERRORS, route_class=QueryRoute)
 
@@ -35,3 +39,25 @@ async def show_home(
     Without a home, `name` is null. While the home does not answer, `problem` says why.
     """
     return make_json_response(await home.show_home(caller, language))
+
+
+@router.get("/actions", name="actions", response_model=ActionList)
+async def list_actions(
+    home: Home,
+    caller: CurrentCaller,
+    session_id: Annotated[
+        str | None, Query(min_length=1, max_length=256, description="Only the actions of this session.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_ACTIONS)] = 50,
+    cursor: Annotated[
+        str | None,
+        Query(pattern=f"^{ACTION_CURSOR.pattern}$", description="The `next_cursor` of the previous page."),
+    ] = None,
+) -> Response:
+    """List your agent's actions, newest first, with the sentence that led to each of them.
+
+    Denied and previewed actions are listed, too: see `outcome`. The list reaches back 500 turns.
+    """
+    return make_json_response(
+        await home.list_actions(caller, session_id=session_id, limit=limit, cursor=cursor)
+    )
