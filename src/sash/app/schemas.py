@@ -3,7 +3,7 @@
 Each surface makes these values from the values of the runtime, with the constructor or with `of`.
 """
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import accumulate
@@ -205,6 +205,11 @@ def count_chars(stored: StoredMessage) -> int:
     return len(content) if isinstance(content, str) else sum(len(str(part)) for part in content)
 
 
+def _count_fitting(sizes: Iterable[int]) -> int:
+    """Return how many records fit in one page, given their sizes in characters. It is at least 1."""
+    return max(1, sum(total <= MAX_PAGE_CHARS for total in accumulate(sizes)))
+
+
 @dataclass(frozen=True, slots=True)
 class MessageList:
     messages: tuple[MessageShown, ...]
@@ -218,10 +223,16 @@ class MessageList:
         """
         if limit is None:
             return cls(tuple(map(MessageShown.of, found)))
-        sizes = accumulate(count_chars(stored) for stored in found[:limit])
-        messages = tuple(map(MessageShown.of, found[: max(1, sum(size <= MAX_PAGE_CHARS for size in sizes))]))
-        is_last = len(messages) == len(found)
-        return cls(messages, None if is_last else str(messages[-1].position))
+        shown = found[: _count_fitting(map(count_chars, found[:limit]))]
+        is_last = len(shown) == len(found)
+        return cls(tuple(map(MessageShown.of, shown)), None if is_last else str(shown[-1].position))
+
+    @classmethod
+    def of_older(cls, found: Sequence[StoredMessage], limit: int) -> Self:
+        """Return a page as `of` does, with the last messages of `found`. Older messages follow it."""
+        shown = found[-_count_fitting(map(count_chars, found[: -limit - 1 : -1])) :]
+        is_last = len(shown) == len(found)
+        return cls(tuple(map(MessageShown.of, shown)), None if is_last else str(shown[0].position))
 
 
 @dataclass(frozen=True, slots=True)

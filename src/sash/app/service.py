@@ -12,20 +12,19 @@ from typing import Any
 
 from sash.app.access import Caller
 from sash.app.early_answer import write_early_answer
+from sash.app.list_service import ListService
 from sash.app.owner_shares import OwnerShares
-from sash.app.schemas import MAX_PAGE_CHARS, count_chars
 from sash.engine.prompt_record import SentPrompt
 from sash.engine.report_verbs import STATISTICS_DAYS
 from sash.engine.runtime import Runtime
 from sash.engine.turn.caller import find_place
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import Forbidden, HomeUnavailable
-from sash.ports.store import Artifact, Page, StoredMessage
+from sash.ports.store import Artifact, StoredMessage
 from sash.values.continuations import UNDER_WAY, Continuation
 from sash.values.events import Event
 from sash.values.owner_notes import OwnerNotes
 from sash.values.requests import (
-    ALL_TAGS,
     Approve,
     Ask,
     Fork,
@@ -34,17 +33,15 @@ from sash.values.requests import (
     PinRequest,
     SendMessage,
     StartSession,
-    TagFilter,
     UpdateSession,
 )
-from sash.values.sessions import Fact, Pin, Session, SessionPolicy, SessionStatus
+from sash.values.sessions import Fact, Pin, Session, SessionPolicy
 from sash.values.window_stats import WindowStats
 
-MESSAGES_AT_ONCE = 32
 WHOLE = Fork()
 
 
-class AgentService:
+class AgentService(ListService):
     """The methods of the runtime, for callers with an owner and scopes. They raise `Forbidden`.
 
     Expensive methods also raise `TooManyRequests` if the owner's share is used up. Code outside may use
@@ -76,21 +73,6 @@ class AgentService:
         caller.need("converse")
         await self._check_act(caller, session_id)
         return await self.runtime.reopen_session(session_id, owner=caller.owner)
-
-    async def list_sessions(
-        self,
-        caller: Caller,
-        *,
-        status: SessionStatus | None = None,
-        limit: int = 50,
-        cursor: str | None = None,
-        with_questions: bool = False,
-    ) -> Page:
-        caller.need("read")
-        async with self.shares.use(caller.owner, "report"):
-            return await self.runtime.list_sessions(
-                owner=caller.owner, status=status, limit=limit, cursor=cursor, with_questions=with_questions
-            )
 
     async def get_session(self, caller: Caller, session_id: str) -> Session:
         caller.need("read")
@@ -301,29 +283,6 @@ class AgentService:
         async with self.shares.use(caller.owner, "tool"):
             return await self.runtime.call_tool(name, arguments, owner=caller.owner, session_id=session_id)
 
-    async def list_messages(
-        self,
-        caller: Caller,
-        session_id: str,
-        *,
-        after: int = 0,
-        limit: int = 100,
-        tag_filter: TagFilter = ALL_TAGS,
-    ) -> list[StoredMessage]:
-        """Return messages of a session. There may be fewer than `limit` if they are large."""
-        caller.need("read")
-        found: list[StoredMessage] = []
-        async with self.shares.use(caller.owner, "report"):
-            while (count := min(limit - len(found), MESSAGES_AT_ONCE)) > 0:
-                page = await self.runtime.list_messages(
-                    session_id, owner=caller.owner, after=after, limit=count, tags=tag_filter.tags
-                )
-                found += page
-                if len(page) < count or sum(map(count_chars, found)) > MAX_PAGE_CHARS:
-                    break
-                after = page[-1].position
-        return found
-
     async def tag_message(
         self, caller: Caller, session_id: str, message_id: str, change: MessageTags
     ) -> StoredMessage:
@@ -332,13 +291,6 @@ class AgentService:
         await self._check_act(caller, session_id)
         async with self.shares.use(caller.owner, "report"):
             return await self.runtime.tag_message(session_id, message_id, change.tags, owner=caller.owner)
-
-    async def search(
-        self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10
-    ) -> list[StoredMessage]:
-        caller.need("read")
-        async with self.shares.use(caller.owner, "search"):
-            return await self.runtime.search(query, owner=caller.owner, session_id=session_id, limit=limit)
 
     async def context_report(
         self, caller: Caller, session_id: str, *, with_messages: bool = False

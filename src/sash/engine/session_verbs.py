@@ -435,17 +435,22 @@ class SessionVerbs:
         *,
         owner: str = DEFAULT_OWNER,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         tags: Iterable[str] = (),
     ) -> list[StoredMessage]:
         """Return the messages of a session's transcript after a position, in order, at most `limit`.
 
-        With `tags`, return only messages that have one of them.
+        With `before`, return the last ones of those before that position instead of the first ones. With
+        `tags`, return only messages that have one of them.
         """
         check_count("after", after)
+        if before is not None:
+            check_count("before", before)
         check_limit("limit", limit)
-        wanted = check_tags(tags)
-        return await self._parts.store.messages(owner, session_id, after=after, limit=limit, tags=wanted)
+        return await self._parts.store.messages(
+            owner, session_id, after=after, before=before, limit=limit, tags=check_tags(tags)
+        )
 
     @detached
     async def tag_message(

@@ -357,12 +357,14 @@ class Store(Protocol):
         session_id: str,
         *,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         tags: Collection[str] = (),
     ) -> list[StoredMessage]:
         """Return the messages of the transcript with a position greater than `after`, in order.
 
-        With `tags`, return only messages that have one of them.
+        With `before`, return the last `limit` of those with a lower position. It reads no others. With
+        `tags`, return only messages that have one of them.
         """
 
     async def tag_message(

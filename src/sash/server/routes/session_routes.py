@@ -22,7 +22,7 @@ from sash.app.schemas import (
     SessionStarted,
 )
 from sash.app.service import AgentService
-from sash.errors import InvalidJson
+from sash.errors import InvalidInput, InvalidJson
 from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
@@ -225,6 +225,15 @@ async def list_messages(
     session_id: Id,
     limit: Limit = 100,
     cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the previous page.")] = 0,
+    before: Annotated[
+        int | None,
+        Query(
+            ge=1,
+            le=2**53,
+            description="Return the last messages before this position. Then `next_cursor` is the `before` "
+            "of the next older page. 2^53 gives the newest messages.",
+        ),
+    ] = None,
     tag_filter: Annotated[
         str | None,
         Query(
@@ -233,12 +242,20 @@ async def list_messages(
         ),
     ] = None,
 ) -> Response:
-    """List the transcript, oldest first."""
+    """List the transcript, oldest first. `cursor` pages forwards, and `before` pages backwards."""
+    if before is not None and cursor:
+        raise InvalidInput("cursor and before exclude each other: send one of the two")
     # One message more than the page shows whether another page follows.
     found = await service.list_messages(
-        caller, session_id, after=cursor, limit=limit + 1, tag_filter=TagFilter.of(tag_filter)
+        caller,
+        session_id,
+        after=cursor,
+        before=before,
+        limit=limit + 1,
+        tag_filter=TagFilter.of(tag_filter),
     )
-    return make_json_response(MessageList.of(found, limit))
+    page = MessageList.of(found, limit) if before is None else MessageList.of_older(found, limit)
+    return make_json_response(page)
 
 
 @router.patch("/sessions/{session_id}/messages/{message_id}", response_model=MessageShown)

@@ -314,10 +314,11 @@ class Ledgers:
         session_id: str,
         *,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        return self._ledger(owner, session_id).messages(after, limit, tags)
+        return self._ledger(owner, session_id).messages(after, limit, tags, before)
 
     def tag_message(
         self, owner: str, session_id: str, message_id: str, tags: frozenset[str]

@@ -302,13 +302,14 @@ class Ledger:
         entries = self._open if open_only else self.entries
         return [entry.continuation for entry in entries.values()]
 
-    def messages(self, after: int, limit: int, tags: Collection[str] = ()) -> list[StoredMessage]:
-        if not tags:
-            last = min(after + limit, len(self.transcript))
-            return [self.stored_message(position) for position in range(after + 1, last + 1)]
-        wanted = range(after + 1, len(self.transcript) + 1)
-        tagged = (n for n in wanted if not self.transcript[n - 1].tags.isdisjoint(tags))
-        return [self.stored_message(position) for position in islice(tagged, limit)]
+    def messages(
+        self, after: int, limit: int, tags: Collection[str] = (), before: int | None = None
+    ) -> list[StoredMessage]:
+        end = len(self.transcript) + 1
+        wanted = range(after + 1, end if before is None else min(before, end))
+        nearest_first = wanted if before is None else reversed(wanted)
+        tagged = (n for n in nearest_first if not tags or not self.transcript[n - 1].tags.isdisjoint(tags))
+        return [self.stored_message(position) for position in sorted(islice(tagged, limit))]
 
     def tag_message(
         self, message_id: str, tags: frozenset[str], now: datetime

@@ -115,6 +115,22 @@ def list_messages(
     return [read_message(session_id, *row) for row in rows]
 
 
+def list_messages_before(
+    db: sqlite3.Connection,
+    key: int,
+    session_id: str,
+    after: int,
+    before: int,
+    limit: int,
+    tags: Collection[str] = (),
+) -> list[StoredMessage]:
+    """Return the last messages between two positions, in order."""
+    query = SQL["tagged_messages_before" if tags else "messages_before"]
+    where = {"session": key, "after": after, "before": before, "limit": limit}
+    newest_first = db.execute(query, where | ({"tags": json.dumps(list(tags))} if tags else {}))
+    return [read_message(session_id, *row) for row in newest_first][::-1]
+
+
 def read_message(*row: Any) -> StoredMessage:
     """Read the id of a session, a position, the id of a turn, a message, and whether the window has it."""
     found = read_columns(_MessageColumns, row)

@@ -333,12 +333,16 @@ class SqliteStore:
         session_id: str,
         *,
         after: int = 0,
+        before: int | None = None,
         limit: int = 100,
         tags: Collection[str] = (),
     ) -> list[StoredMessage]:
-        return await self._read_session(
-            owner, session_id, lambda db, key: messages.list_messages(db, key, session_id, after, limit, tags)
-        )
+        def job(db: sqlite3.Connection, key: int) -> list[StoredMessage]:
+            if before is None:
+                return messages.list_messages(db, key, session_id, after, limit, tags)
+            return messages.list_messages_before(db, key, session_id, after, before, limit, tags)
+
+        return await self._read_session(owner, session_id, job)
 
     async def tag_message(
         self, owner: str, session_id: str, message_id: str, tags: frozenset[str]

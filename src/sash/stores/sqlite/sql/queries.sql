@@ -274,21 +274,32 @@ UPDATE sessions SET positions = :positions WHERE key = :session;
 -- name: insert_message
 INSERT INTO messages (session, position, continuation_id, body) VALUES (?, ?, ?, ?);
 
--- name: messages
+-- name: messages_after
+-- For other queries.
 SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
     OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
 FROM messages AS m JOIN cuts AS c ON c.session = m.session
-WHERE m.session = :session AND m.position > :after ORDER BY m.position LIMIT :limit;
+WHERE m.session = :session AND m.position > :after;
+
+-- name: tagged_messages_after
+-- The same, for messages that have one of the tags.
+{messages_after}
+    AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.body), m.body, '{}'), '$.tags') AS t
+        WHERE t.value IN (SELECT value FROM json_each(:tags)));
+
+-- name: messages
+{messages_after} ORDER BY m.position LIMIT :limit;
+
+-- name: messages_before
+-- Newest first.
+{messages_after} AND m.position < :before ORDER BY m.position DESC LIMIT :limit;
 
 -- name: tagged_messages
--- The same as `messages`, for messages that have one of the tags.
-SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
-    OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
-FROM messages AS m JOIN cuts AS c ON c.session = m.session
-WHERE m.session = :session AND m.position > :after
-    AND EXISTS (SELECT 1 FROM json_each(iif(json_valid(m.body), m.body, '{}'), '$.tags') AS t
-        WHERE t.value IN (SELECT value FROM json_each(:tags)))
-ORDER BY m.position LIMIT :limit;
+{tagged_messages_after} ORDER BY m.position LIMIT :limit;
+
+-- name: tagged_messages_before
+-- Newest first.
+{tagged_messages_after} AND m.position < :before ORDER BY m.position DESC LIMIT :limit;
 
 -- name: messages_by_id
 SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
