@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sash.engine.context import Context, common_prefix
+from sash.engine.prompt_parts import TURN, PartDescriber, RestoredPart, SentPart
 from sash.values.messages import MessageEntry
 from sash.values.prompts import (
     TOOLS,
@@ -110,7 +111,7 @@ class SentPrompt:
     """The messages and tools of one model call. `step_count` is the number of the turn's steps before it.
 
     `is_exact` is False if the model received something else: a message was amended since, or a secret was
-    removed.
+    removed. `parts` are the parts of the prompt, in order.
     """
 
     step_count: int
@@ -118,6 +119,7 @@ class SentPrompt:
     is_exact: bool
     messages: tuple[dict[str, Any], ...]
     tools: tuple[dict[str, Any], ...]
+    parts: tuple[SentPart, ...]
 
 
 class PromptReader:
@@ -128,37 +130,47 @@ class PromptReader:
         self._parts = {part.key: part for part in sent.parts}
         self._messages = messages
 
-    def restore(self, turn_messages: Callable[[int], Sequence[dict[str, Any]]]) -> list[SentPrompt]:
-        """Return the prompts. `turn_messages` returns the turn's messages after a number of steps."""
-        uses: tuple[PartUse, ...] = ()
+    def restore(
+        self,
+        turn_messages: Callable[[int], Sequence[dict[str, Any]]],
+        describer: PartDescriber,
+        before: Sequence[RestoredPart] | None,
+    ) -> list[SentPrompt]:
+        """Return the prompts. `turn_messages` returns the turn's messages after a number of steps.
+
+        `before` are the parts of the session's model call before this turn, or None if unknown.
+        """
         prompts = []
+        uses: tuple[PartUse, ...] = ()
         for record in self._records:
             uses = record.parts or uses
-            prompts.append(self._restore(record, uses, list(turn_messages(record.step_count))))
+            own = tuple(turn_messages(record.step_count))
+            check = hash_json(*own)
+            turn = RestoredPart(
+                TURN, (record.check, None), own, is_complete=True, is_exact=check == record.check
+            )
+            parts = [*map(self._restore_part, uses), turn]
+            prompts.append(_make_prompt(record, parts, describer.describe(parts, before)))
+            before = parts
         return prompts
 
-    def _restore(
-        self, record: PromptRecord, uses: tuple[PartUse, ...], own: list[dict[str, Any]]
-    ) -> SentPrompt:
-        messages: list[dict[str, Any]] = []
-        tools: tuple[dict[str, Any], ...] = ()
-        is_exact = hash_json(*own) == record.check
-        for use in uses:
-            if use.name == WINDOW:
-                shown, is_same = self._restore_window(use.key)
-                messages += shown[len(shown) - (use.last_count or 0) :]
-            else:
-                body = self._restore_body(use.key)
-                is_same = hash_json(*body) == use.key
-                if use.name == TOOLS:
-                    tools = body
-                else:
-                    messages += body
-            is_exact &= is_same
-        return SentPrompt(record.step_count, record.model, is_exact, (*messages, *own), tools)
+    def restore_last(self) -> list[RestoredPart]:
+        """Return the parts of the last prompt, without the turn's own messages; empty without prompts."""
+        uses = [record.parts for record in self._records if record.parts]
+        return list(map(self._restore_part, uses[-1])) if uses else []
 
-    def _restore_body(self, key: str) -> tuple[dict[str, Any], ...]:
-        """Return the messages or tools of a part; empty if the part is missing."""
+    def _restore_part(self, use: PartUse) -> RestoredPart:
+        key = (use.key, use.last_count)
+        if use.name == WINDOW:
+            shown, is_complete, is_same = self._restore_window(use.key)
+            body = tuple(shown[len(shown) - (use.last_count or 0) :])
+            is_complete &= len(body) == use.last_count
+            return RestoredPart(WINDOW, key, body, is_complete, is_same)
+        body, is_complete = self._restore_body(use.key)
+        return RestoredPart(use.name, key, body, is_complete, hash_json(*body) == use.key)
+
+    def _restore_body(self, key: str) -> tuple[tuple[dict[str, Any], ...], bool]:
+        """Return the messages or tools of a part, and whether all of it was found."""
         rests: list[PromptPart] = []
         part = self._parts.get(key)
         while part is not None and part.after is not None:
@@ -168,25 +180,36 @@ class PromptReader:
         for rest in reversed(rests):
             before = body[0]["content"][: rest.kept_chars] if body else ""
             body = (rest.body[0] | {"content": before + rest.body[0]["content"]},)
-        return body
+        return body, part is not None
 
-    def _restore_window(self, key: str) -> tuple[list[dict[str, Any]], bool]:
-        """Return the messages of a window, and whether they are the same as when they were sent."""
+    def _restore_window(self, key: str) -> tuple[list[dict[str, Any]], bool, bool]:
+        """Return the messages of a window, whether all were found, and whether all are as they were sent."""
         chain: list[PromptPart] = []
         wanted: str | None = key
         while wanted is not None and (part := self._parts.get(wanted)):
             chain.insert(0, part)
             wanted = part.after
-        is_same, messages = wanted is None, []
+        is_complete, is_same, messages = wanted is None, wanted is None, []
         for part in chain:
+            ids = split_ids(part.ids)
             found = [
                 message | {"content": _add_prefix(part.texts.get(index), message["content"])}
-                for index, message_id in enumerate(split_ids(part.ids))
+                for index, message_id in enumerate(ids)
                 if (message := self._messages.get(message_id))
             ]
+            is_complete &= len(found) == len(ids)
             is_same &= hash_json(part.after, *found) == part.key
             messages += found
-        return messages, is_same
+        return messages, is_complete, is_same
+
+
+def _make_prompt(
+    record: PromptRecord, parts: Sequence[RestoredPart], described: tuple[SentPart, ...]
+) -> SentPrompt:
+    messages = [message for part in parts if part.name != TOOLS for message in part.body]
+    tools = [tool for part in parts if part.name == TOOLS for tool in part.body]
+    is_exact = all(part.is_exact for part in parts)
+    return SentPrompt(record.step_count, record.model, is_exact, tuple(messages), tuple(tools), described)
 
 
 def _find_prefix(sent: Any, plain: Any) -> str | None:

@@ -8,6 +8,8 @@ from typing import Any
 
 from sash.engine.context import prefix_share, report
 from sash.engine.past_actions import ACTION_CURSOR, explain_newest, list_action_page
+from sash.engine.previous_prompts import find_previous_prompts
+from sash.engine.prompt_parts import PartDescriber
 from sash.engine.prompt_record import PromptReader, SentPrompt
 from sash.engine.session_verbs import SessionVerbs
 from sash.engine.turn.progress import Progress
@@ -70,15 +72,22 @@ class ReportVerbs(SessionVerbs):
         parts = self._parts
         continuation, steps = await parts.store.journal(owner, continuation_id)
         sent = await parts.store.prompts(owner, continuation_id)
-        ids = {message_id for part in sent.parts for message_id in split_ids(part.ids)}
+        if not sent.records:
+            return []
+        previous = await find_previous_prompts(parts.store, continuation)
+        stored = (*sent.parts, *(previous.parts if previous else ()))
+        ids = {message_id for part in stored for message_id in split_ids(part.ids)}
         found = await parts.store.find_messages(owner, continuation.session_id, ids) if ids else []
         request = continuation.request
         question = parts.renderer.render_question(request.content, continuation.created_at)
 
         def restore() -> list[SentPrompt]:
             messages = {stored.message.id: parts.renderer.render(stored.message) for stored in found}
+            before = None if previous is None else PromptReader(previous, messages).restore_last()
             return PromptReader(sent, messages).restore(
-                lambda count: Progress.from_steps(question, steps[:count]).prompt()
+                lambda count: Progress.from_steps(question, steps[:count]).prompt(),
+                PartDescriber(parts.counter),
+                before,
             )
 
         return await asyncio.to_thread(restore)
@@ -135,7 +144,8 @@ class ReportVerbs(SessionVerbs):
         """Return the counts and costs of the owner's turns: in all, today, and for each of the last days.
 
         The total is the sum of the sessions, and at least the sum of the last days. The days also count
-        turns that have not ended, and the money of deleted turns, which no session has.
+        turns that have not ended, and the money of deleted turns, which no session has. `period` is the sum
+        of the days.
         """
         if check_limit("days", days) > MAX_DAYS:
             raise InvalidInput(f"days must be at most {MAX_DAYS}, got {days}")
@@ -162,5 +172,6 @@ class ReportVerbs(SessionVerbs):
             **summary(total),
             "windows": asdict(await parts.store.window_totals(owner)),
             "today": summary(by_day[today.date().isoformat()]),
+            "period": summary(sum(by_day.values(), Stats())),
             "days": [{"day": day, **summary(stats)} for day, stats in sorted(by_day.items())],
         }

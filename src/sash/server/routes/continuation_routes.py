@@ -50,7 +50,10 @@ async def get_continuation(
 
 @router.get("/continuations/{continuation_id}/prompts", name="prompts", response_model=PromptList)
 async def get_prompts(service: Service, caller: CurrentCaller, continuation_id: Id) -> Response:
-    """Return what each model call of a turn sent, word for word, as long as its steps are kept."""
+    """Return what each model call of a turn sent, word for word, as long as its steps are kept.
+
+    `parts` has the tokens of each part of the prompt, and what differs from the model call before.
+    """
     return make_json_response(PromptList(tuple(await service.sent_prompts(caller, continuation_id))))
 
 
