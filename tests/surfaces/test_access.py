@@ -25,6 +25,8 @@ SCOPED = [
     ("GET", "/v1/continuations/{turn}/prompts", None, "read"),
     ("GET", "/v1/artifacts/{artifact}", None, "read"),
     ("GET", "/v1/stats", None, "read"),
+    ("GET", "/v1/me", None, "read"),
+    ("GET", "/v1/search?q=x", None, "read"),
     ("GET", "/events/{session}", None, "read"),
     ("GET", "/conversation?conversation_id=home", None, "read"),
     ("GET", "/conversation/stats?conversation_id=home", None, "read"),

@@ -1,8 +1,14 @@
-"""Routes for a page that shows conversations: older messages and a search in all sessions."""
+"""Routes for a page that shows conversations: older messages, a search in all sessions, and the caller."""
 
 import pytest
 
+from sash import Runtime, __version__
+from sash.app.access import Caller
 from sash.app.schemas import MAX_PAGE_CHARS
+from sash.app.service import AgentService
+from sash.demo.demo_home import demo_home
+from sash.stores.memory import MemoryStore
+from sash.values.sessions import Budgets, Defaults, OperatorLimits, SessionPolicy
 from tests.surfaces.serving import problem, serving
 
 NEWEST = 2**53
@@ -78,3 +84,71 @@ async def test_other_owners_cannot_read_older_messages(served):
         f"/v1/sessions/{session_id}/messages", params={"before": NEWEST}, headers=other
     )
     problem(response, 404, "session_not_found")
+
+
+async def test_a_search_finds_messages_in_all_sessions_of_the_owner_only(served):
+    first, second = await served.start(), await served.start(name="kitchen")
+    await served.runtime.record_turn(first, "the boiler leaks", "call someone")
+    await served.runtime.record_turn(second, "is the boiler on?", "yes")
+    foreign = await served.runtime.start_session(owner="bob")
+    await served.runtime.record_turn(foreign.id, "the boiler of bob", "secret", owner="bob")
+    found = await get(served, "/v1/search", q="boiler")
+    assert {m["session_id"]: m["position"] for m in found["messages"]} == {first: 1, second: 1}
+    assert all(m["continuation_id"] and "bob" not in m["content"] for m in found["messages"])
+    assert found["next_cursor"] is None
+    assert len((await get(served, "/v1/search", q="boiler", limit=1))["messages"]) == 1
+    mine = await get(served, "/v1/search", q="boiler", headers=served.token("bob"))
+    assert [m["session_id"] for m in mine["messages"]] == [foreign.id]
+    nothing = await get(served, "/v1/search", q="boiler", headers=served.token("carl"))
+    assert nothing == {"messages": [], "next_cursor": None}
+
+
+async def test_the_results_of_a_search_fit_in_one_page(served):
+    text = "boiler " + "x" * (MAX_PAGE_CHARS // 10)
+    for _ in range(12):
+        await served.runtime.record_turn(await served.start(), text, "short")
+    found = (await get(served, "/v1/search", q="boiler", limit=500))["messages"]
+    assert sum(len(message["content"]) for message in found) <= MAX_PAGE_CHARS
+    assert len(found) == 9
+
+
+@pytest.mark.parametrize("wrong", [{}, {"q": ""}, {"q": "x", "limit": 0}, {"q": "x", "limit": 501}])
+async def test_a_wrong_search_is_refused(served, wrong):
+    problem(await served.client.get("/v1/search", params=wrong), 422, "invalid_input")
+
+
+async def test_a_caller_sees_its_rights_and_the_defaults_of_its_sessions(tmp_path):
+    limits = {"allow_actuation": True, "dry_run": True, "max_steps": 5}
+    async with serving(tmp_path, home=demo_home(), **limits) as served:
+        await served.runtime.home_ready(timeout_s=10)
+        shown = await get(served, "/v1/me")
+        session = await get(served, f"/v1/sessions/{await served.start()}")
+        assert shown.keys() == {
+            *("owner", "scopes", "version", "model", "home", "home_language", "time_zone"),
+            *("policy", "budgets", "window", "early_wait_s"),
+        }
+        assert (shown["owner"], shown["version"]) == ("local", __version__)
+        assert shown["scopes"] == ["read", "converse", "act", "admin"]
+        assert (shown["home"], shown["home_language"]) == (served.runtime.home.home.name, "en")
+        for field in ("policy", "budgets", "window"):
+            assert shown[field] == session["session"][field], field
+        assert shown["policy"]["dry_run"] and shown["policy"]["allow_actuation"]
+        assert shown["budgets"]["max_steps"] == 5
+        reader = await get(served, "/v1/me", headers=served.token("bob", "read", "converse"))
+        assert (reader["owner"], reader["scopes"]) == ("bob", ["read", "converse"])
+        assert not reader["policy"]["allow_actuation"]
+        problem(await served.client.get("/v1/me", headers=served.token("bob", "converse")), 403, "forbidden")
+
+
+async def test_a_caller_of_a_server_without_a_home_sees_none(served):
+    shown = await get(served, "/v1/me")
+    assert [shown[field] for field in ("home", "home_language", "time_zone")] == [None, None, None]
+
+
+async def test_the_shown_limits_are_those_of_the_operator_if_these_are_lower():
+    operator = OperatorLimits(SessionPolicy(dry_run=True), Budgets(max_steps=2, max_tool_calls=100))
+    defaults = Defaults(Budgets(max_steps=4, max_tool_calls=7), SessionPolicy(allow_actuation=True))
+    async with Runtime(MemoryStore(), operator=operator, defaults=defaults) as runtime:
+        shown = await AgentService(runtime).describe_caller(Caller("ann"))
+    assert (shown.budgets.max_steps, shown.budgets.max_tool_calls) == (2, 7)
+    assert shown.policy.dry_run and not shown.policy.allow_actuation

@@ -228,6 +228,11 @@ class MessageList:
         return cls(tuple(map(MessageShown.of, shown)), None if is_last else str(shown[-1].position))
 
     @classmethod
+    def of_best(cls, found: Sequence[StoredMessage]) -> Self:
+        """Return the results of a search, as many as fit in one page. No other page follows."""
+        return cls(tuple(map(MessageShown.of, found[: _count_fitting(map(count_chars, found))])))
+
+    @classmethod
     def of_older(cls, found: Sequence[StoredMessage], limit: int) -> Self:
         """Return a page as `of` does, with the last messages of `found`. Older messages follow it."""
         shown = found[-_count_fitting(map(count_chars, found[: -limit - 1 : -1])) :]

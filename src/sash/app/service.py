@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 from sash.app.access import Caller
+from sash.app.caller_view import CallerShown
 from sash.app.early_answer import write_early_answer
 from sash.app.list_service import ListService
 from sash.app.owner_shares import OwnerShares
@@ -352,6 +353,11 @@ class AgentService(ListService):
     async def artifact(self, caller: Caller, artifact_id: str) -> Artifact:
         caller.need("read")
         return await self.runtime.get_artifact(artifact_id, owner=caller.owner)
+
+    async def describe_caller(self, caller: Caller) -> CallerShown:
+        """Return the caller's rights, and the defaults of the sessions that it starts."""
+        caller.need("read")
+        return CallerShown.of(caller, self.runtime, self._limit_policy(caller), self.early_wait_s)
 
     async def statistics(self, caller: Caller, days: int = STATISTICS_DAYS) -> dict[str, Any]:
         caller.need("read")

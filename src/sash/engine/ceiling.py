@@ -30,7 +30,7 @@ def find_limits(
     budgets, not for more. Fields of the model that it leaves out come from the session.
     """
     policy, config = add_restrictions(session.policy, operator.policy), session.model
-    budgets = _take_least(session.budgets, operator.budgets)
+    budgets = take_least(session.budgets, operator.budgets)
     if operator.policy.enforce_fixed_model:
         config = keep_fixed_model(config)
     if request is None:
@@ -93,6 +93,13 @@ def least(one: T | None, other: T | None) -> T | None:
     return min((limit for limit in (one, other) if limit is not None), default=None)
 
 
+def take_least(budgets: Budgets, ceiling: Budgets) -> Budgets:
+    """Return the lower of two limits for each limit of the budgets."""
+    names = [limit.name for limit in fields(Budgets)]
+    lowest: dict[str, Any] = {name: least(getattr(budgets, name), getattr(ceiling, name)) for name in names}
+    return Budgets(**lowest)
+
+
 def _check_actions(policy: SessionPolicy, operator: SessionPolicy) -> None:
     if not operator.allow_actuation:
         raise PolicyExceedsOperator(
@@ -125,12 +132,6 @@ def _merge_models(config: ModelConfig, asked: ModelConfig) -> ModelConfig:
         config.max_output_tokens if asked.max_output_tokens is None else asked.max_output_tokens,
         config.options | asked.options,
     )
-
-
-def _take_least(budgets: Budgets, ceiling: Budgets) -> Budgets:
-    names = [limit.name for limit in fields(Budgets)]
-    lowest: dict[str, Any] = {name: least(getattr(budgets, name), getattr(ceiling, name)) for name in names}
-    return Budgets(**lowest)
 
 
 def _merge(one: tuple[str, ...], other: tuple[str, ...]) -> tuple[str, ...]:

@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from urllib.parse import parse_qsl, urlencode
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 from fastapi.routing import APIRoute
 from pydantic.alias_generators import to_snake
 from starlette.responses import Response
@@ -40,7 +40,13 @@ ERRORS: dict[int | str, dict[str, Any]] = {
     for status, description in _ERROR_DESCRIPTIONS.items()
 }
 
+MAX_PAGE = 500
+
 Id = Annotated[str, Path(min_length=1, max_length=256)]
+PageSize = Annotated[int, Query(ge=1, le=MAX_PAGE)]
+SearchWords = Annotated[
+    str, Query(min_length=1, max_length=256, description="Words to find in the messages.")
+]
 
 
 class QueryRoute(APIRoute):

@@ -23,18 +23,24 @@ from sash.app.schemas import (
 )
 from sash.app.service import AgentService
 from sash.errors import InvalidInput, InvalidJson
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
+from sash.server.routes.dependencies import (
+    ERRORS,
+    CurrentCaller,
+    Id,
+    PageSize,
+    QueryRoute,
+    SearchWords,
+    Service,
+    make_json_response,
+)
 from sash.values.ids import ULID_PATTERN
 from sash.values.large_json import encode_in_steps, parse_json
 from sash.values.requests import TAG_LIST, Fork, MessageTags, StartSession, TagFilter, UpdateSession, Why
 from sash.values.sessions import SessionStatus
 from sash.values.validation import check_depth
 
-MAX_PAGE = 500
 CHUNK_CHARS = 1 << 16
 RECORDS_FREED_AT_ONCE = 1000
-
-Limit = Annotated[int, Query(ge=1, le=MAX_PAGE)]
 
 router = APIRouter(prefix="/v1", tags=["sessions"], responses=ERRORS, route_class=QueryRoute)
 
@@ -96,7 +102,7 @@ async def list_sessions(
     service: Service,
     caller: CurrentCaller,
     status: SessionStatus | None = None,
-    limit: Limit = 50,
+    limit: PageSize = 50,
     cursor: Annotated[
         str | None, Query(pattern=ULID_PATTERN, description="The `next_cursor` of the previous page.")
     ] = None,
@@ -210,12 +216,12 @@ async def search_messages(
     service: Service,
     caller: CurrentCaller,
     session_id: Id,
-    q: Annotated[str, Query(min_length=1, max_length=256, description="Words to find in the messages.")],
-    limit: Limit = 10,
+    q: SearchWords,
+    limit: PageSize = 10,
 ) -> Response:
     """Search the messages of a session, including evicted ones."""
     found = await service.search(caller, q, session_id=session_id, limit=limit)
-    return make_json_response(MessageList.of(found))
+    return make_json_response(MessageList.of_best(found))
 
 
 @router.get("/sessions/{session_id}/messages", response_model=MessageList)
@@ -223,7 +229,7 @@ async def list_messages(
     service: Service,
     caller: CurrentCaller,
     session_id: Id,
-    limit: Limit = 100,
+    limit: PageSize = 100,
     cursor: Annotated[int, Query(ge=0, le=2**53, description="The `next_cursor` of the previous page.")] = 0,
     before: Annotated[
         int | None,
