@@ -8,6 +8,9 @@ from sash.app.home_view import HomeShown
 from sash.app.service import AgentService
 from sash.errors import HomeUnavailable
 from sash.home.index import HomeIndex
+from sash.intents.undo_intents import choose_undo_sentence
+from sash.values.continuations import Continuation
+from sash.values.requests import SendMessage, Undo
 
 
 class HomeService:
@@ -37,6 +40,28 @@ class HomeService:
                 owner=caller.owner, session_id=session_id, limit=limit, cursor=cursor
             )
         return ActionList.of(page, self._find_index())
+
+    async def undo(self, caller: Caller, session_id: str, request: Undo) -> Continuation:
+        """Start a turn that undoes the last action of a session, and waits for the turns before it.
+
+        The turn says "undo that" in the language of the request, the session or the home. So the policy, the
+        approvals and the journal are those of the sentence.
+        """
+        caller.need("converse")
+        session = await self._service.runtime.get_session(session_id, owner=caller.owner)
+        preferred, index = session.preferences.get("language"), self._find_index()
+        _, sentence = choose_undo_sentence(
+            request.language,
+            preferred if isinstance(preferred, str) else None,
+            None if index is None else index.language,
+        )
+        sent = SendMessage(
+            message=sentence,
+            language=request.language,
+            idempotency_key=request.idempotency_key,
+            busy="enqueue",
+        )
+        return await self._service.send_message(caller, session_id, sent)
 
     def _find_index(self) -> HomeIndex | None:
         home = self._service.runtime.home

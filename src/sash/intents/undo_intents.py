@@ -11,6 +11,15 @@ from sash.ports.model import Answer
 
 TOOL = "undo_last_action"
 MAX_CHARS = 80
+# The sentence that undoes the last action, in the languages that need no model for it.
+UNDO_SENTENCES: Mapping[str, str] = {
+    "en": "undo that",
+    "de": "mach das rückgängig",
+    "fr": "annule ça",
+    "es": "deshaz eso",
+    "it": "annulla l'ultima azione",
+    "nl": "maak dat ongedaan",
+}
 
 
 class _Language(NamedTuple):
@@ -50,6 +59,14 @@ _PATTERNS = [
     )
     for language in _LANGUAGES
 ]
+
+
+def choose_undo_sentence(*languages: str | None) -> tuple[str, str]:
+    """Return the language tag and the sentence of the first given language; English if it has none."""
+    first = next(filter(None, languages), "en")
+    tag = first.lower().partition("-")[0]
+    tag = tag if tag in UNDO_SENTENCES else "en"
+    return tag, UNDO_SENTENCES[tag]
 
 
 class UndoIntents:

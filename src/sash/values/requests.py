@@ -276,6 +276,14 @@ class Why:
     reason: Label | None = None
 
 
+@validated(kw_only=True, example={"language": "en"})
+class Undo:
+    """A request to undo the last action of a session. `language` is the language of the user."""
+
+    language: Label | None = None
+    idempotency_key: Label | None = None
+
+
 @validated(kw_only=True, example={"text": "The cat sleeps in the garage."})
 class Note:
     """A fact to keep."""

@@ -1,4 +1,4 @@
-"""`/v1/home` and `/v1/actions`: the home as the agent sees it, and the agent's actions in it."""
+"""`/v1/home`, `/v1/actions` and undo: the home as the agent sees it, and the agent's actions in it."""
 
 from typing import Annotated
 
@@ -8,8 +8,10 @@ from starlette.responses import Response
 from sash.app.action_view import ActionList
 from sash.app.home_service import HomeService
 from sash.app.home_view import HomeShown
+from sash.app.schemas import Acknowledged
 from sash.engine.past_actions import ACTION_CURSOR
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, QueryRoute, Service, make_json_response
+from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
+from sash.values.requests import Undo
 
 MAX_ACTIONS = 200
 
@@ -61,3 +63,16 @@ async def list_actions(
     return make_json_response(
         await home.list_actions(caller, session_id=session_id, limit=limit, cursor=cursor)
     )
+
+
+@router.post("/sessions/{session_id}/undo", name="undo", status_code=202, response_model=Acknowledged)
+async def undo_action(
+    home: Home, caller: CurrentCaller, session_id: Id, body: Undo | None = None
+) -> Response:
+    """Start a turn that undoes the last action of a session, as if you had said "undo that".
+
+    The policy of the session applies, and the turn may wait for an approval. If another turn runs, this one
+    follows it.
+    """
+    turn = await home.undo(caller, session_id, body or Undo())
+    return make_json_response(Acknowledged(turn.id), 202)
