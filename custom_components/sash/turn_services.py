@@ -9,6 +9,7 @@ from homeassistant.exceptions import HomeAssistantError, ServiceValidationError,
 from sash.app.approval_question import write_question
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import ContinuationFinal
+from sash.intents.undo_intents import choose_undo_sentence
 from sash.values.requests import SendMessage
 from sash.values.sessions import Session
 
@@ -41,16 +42,6 @@ ATTR_APPROVED = "approved"
 ATTR_CALL_ID = "call_id"
 ATTR_LANGUAGE = "language"
 ATTR_TEXT = "text"
-
-# The sentence that undoes the last action, in the languages that need no model for it.
-UNDO_SENTENCES = {
-    "en": "undo that",
-    "de": "mach das rückgängig",
-    "fr": "annule ça",
-    "es": "deshaz eso",
-    "it": "annulla l'ultima azione",
-    "nl": "maak dat ongedaan",
-}
 
 
 async def ask(call: ServiceCall) -> ServiceResponse:
@@ -135,13 +126,11 @@ async def undo(call: ServiceCall) -> ServiceResponse:
         data, action = await find_newest_action(call, caller)
         session = await data.runtime.get_session(action.session_id, owner=action.owner)
     session = await _refresh(data, session)
-    language = call.data.get(ATTR_LANGUAGE) or call.hass.config.language
-    tag = language.lower().partition("-")[0]
-    tag = tag if tag in UNDO_SENTENCES else "en"
+    language, sentence = choose_undo_sentence(call.data.get(ATTR_LANGUAGE), call.hass.config.language)
     speaker = make_speaker(call, caller.user_id, caller.user_name)
     sent = SendMessage(
-        message=UNDO_SENTENCES[tag],
-        language=tag,
+        message=sentence,
+        language=language,
         caller=make_caller(speaker),
         metadata={AGENT_KEY: find_agent_id(session)},
         busy="enqueue",
