@@ -48,6 +48,7 @@ async def test_tokens_and_money_are_counted_by_step_turn_session_and_day(run, cl
     assert said["estimated_cost_usd"] == pytest.approx(4 * PRICE)
     assert said["today"]["estimated_cost_usd"] == pytest.approx(PRICE)
     assert [day["total_requests"] for day in said["days"]] == [0, 2, 1]
+    assert said["period"]["total_requests"] == 3
     assert said["cached_share"] == 0.5
     stored = await runtime.store.get_continuation("local", result.continuation.id)
     assert stored.stats == stats
