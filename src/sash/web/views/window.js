@@ -1,3 +1,303 @@
-import { html } from "../vendor/lit.js";
+/** What the model still sees of a conversation, what slid out and why, and what happens next. */
+
+import { html, nothing } from "../vendor/lit.js";
+import { formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
-customElements.define("sash-window", class extends SashElement { render() { return html`<p class="empty">window</p>`; } });
+import { readSessionTitle } from "../parts/session-title.js";
+import { findNextCut, groupTurns, matchMessages } from "../parts/window-blocks.js";
+import "../parts/context-report.js";
+import "../parts/part-panel.js";
+import "../parts/prompt-strip.js";
+import "../parts/turn-panel.js";
+import "../parts/window-strip.js";
+import "../parts/window-turns.js";
+
+const PAGE = 100;
+// Old messages stay in the window if they are pinned. They are looked for in larger pages.
+const SEARCH_PAGE = 500;
+const NEWEST = 2 ** 53;
+const SETTLE_MS = 250;
+
+class WindowView extends SashElement {
+  static properties = {
+    connection: { attribute: false },
+    me: { attribute: false },
+    sessionId: { attribute: false },
+    sessions: { state: true },
+    titles: { state: true },
+    shown: { state: true },
+    problem: { state: true },
+    panel: { state: true },
+    isLoading: { state: true },
+  };
+
+  constructor() {
+    super();
+    this.sessions = null;
+    this.titles = {};
+    this.shown = null;
+    this.panel = null;
+    this.addEventListener("sash-open-turn", (event) => (this.panel = { block: event.detail }));
+    this.addEventListener("sash-open-part", (event) => (this.panel = { part: event.detail }));
+    this.addEventListener("sash-close-panel", () => (this.panel = null));
+    this.addEventListener("sash-message-changed", () => this._reload());
+    this.addEventListener("sash-notes-changed", () => this._reload());
+    this.addEventListener("sash-load-older", () => this._loadOlder());
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._following?.abort();
+    clearTimeout(this._timer);
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    if (this.hasUpdated) this._open();
+  }
+
+  updated(changed) {
+    if (changed.has("sessionId") || changed.has("connection")) this._open();
+  }
+
+  /** Show the session of the address, or else the newest one. */
+  async _open() {
+    this._following?.abort();
+    this.shown = null;
+    this.panel = null;
+    this.problem = null;
+    try {
+      if (!this.sessions) await this._loadSessions();
+      if (!this.sessionId) {
+        if (this.sessions.length) location.replace(`#/window/${this.sessions[0].id}`);
+        return;
+      }
+      await this._load();
+      this.emit("sash-session", this.sessionId);
+      await this._follow();
+    } catch (error) {
+      this.problem = error;
+    }
+  }
+
+  async _loadSessions() {
+    const page = await this.connection.get("v1/sessions", { include: "titles", limit: 100 });
+    this.sessions = page.sessions;
+    this.titles = page.titles ?? {};
+  }
+
+  async _load() {
+    const id = this.sessionId;
+    const path = `v1/sessions/${encodeURIComponent(id)}`;
+    const [about, report, page] = await Promise.all([
+      this.connection.get(path),
+      this.connection.get(`${path}/context`, { include: "messages" }),
+      this.connection.get(`${path}/messages`, { before: NEWEST, limit: this.shown ? SEARCH_PAGE : PAGE }),
+    ]);
+    const loaded = { messages: page.messages, cursor: page.next_cursor };
+    const oldest = Math.min(this.shown?.messages[0]?.position ?? Infinity, Infinity);
+    await this._findKept(path, loaded, about.window_stats.message_count);
+    // A reader who has opened older turns keeps them.
+    while (loaded.cursor && loaded.messages[0].position > oldest) await this._prepend(path, loaded, SEARCH_PAGE);
+    if (id === this.sessionId) this.shown = { id, path, about, report, ...loaded };
+  }
+
+  /** Load older pages until all messages of the window are there. */
+  async _findKept(path, loaded, count) {
+    while (loaded.cursor && loaded.messages.filter((message) => message.in_window).length < count) {
+      await this._prepend(path, loaded, SEARCH_PAGE);
+    }
+  }
+
+  async _prepend(path, loaded, limit) {
+    const page = await this.connection.get(`${path}/messages`, { before: loaded.cursor, limit });
+    loaded.messages = [...page.messages, ...loaded.messages];
+    loaded.cursor = page.next_cursor;
+  }
+
+  async _loadOlder() {
+    if (this.isLoading) return;
+    this.isLoading = true;
+    const loaded = { ...this.shown };
+    const isDone = await this.attempt(async () => (await this._prepend(loaded.path, loaded, PAGE), true));
+    if (isDone && loaded.id === this.shown?.id) this.shown = loaded;
+    this.isLoading = false;
+  }
+
+  async _reload() {
+    await this.attempt(() => this._load());
+  }
+
+  /** Load again when a turn ends. The stream starts after the last known step, so that it repeats nothing. */
+  async _follow() {
+    const following = (this._following = new AbortController());
+    const { signal } = following;
+    const after = await this._findCursor();
+    const onEvent = (event) => {
+      if (event.type !== "final") return;
+      clearTimeout(this._timer);
+      this._timer = setTimeout(() => this._reload(), SETTLE_MS);
+    };
+    if (!signal.aborted) this.connection.follow(this.sessionId, { after, signal, onEvent });
+  }
+
+  async _findCursor() {
+    const turnId = this.shown?.messages.findLast((message) => message.continuation_id)?.continuation_id;
+    if (!turnId) return 0;
+    try {
+      const turn = await this.connection.get(`v1/continuations/${turnId}`);
+      return turn.steps.at(-1)?.cursor ?? 0;
+    } catch {
+      return 0;
+    }
+  }
+
+  render() {
+    return html`<div class="page window-view">
+      <header class="spread">
+        <h1>${t("window.title")}</h1>
+        ${this.sessions?.length ? this._renderPicker() : nothing}
+      </header>
+      ${this._renderBody()}
+    </div>`;
+  }
+
+  _renderBody() {
+    if (this.problem) return html`<p class="empty" role="alert">${this.problem.message}</p>`;
+    if (this.sessions && !this.sessions.length && !this.sessionId) {
+      return html`<p class="empty">${t("window.no_sessions")} <a href="#/chat">${t("window.start_chat")}</a></p>`;
+    }
+    if (!this.shown) return html`<p class="loading" role="status">${t("loading")}</p>`;
+    const view = this._arrange();
+    return html`
+      ${this._renderSummary(view)}
+      <div class="window-columns">
+        <div class="window-main">
+          <section>
+            <h2>${t("window.strip_title")}</h2>
+            <sash-window-strip
+              .kept=${view.kept}
+              .evicted=${view.evicted}
+              .olderCount=${view.olderCount}
+              .limits=${view.limits}
+              .nextCut=${view.nextCut}
+            ></sash-window-strip>
+          </section>
+          <section>
+            <h2>${t("window.prompt_title")}</h2>
+            <p class="small dim">${t("window.prompt_hint")}</p>
+            <sash-prompt-strip .parts=${view.parts} .changesTokens=${view.changesTokens}></sash-prompt-strip>
+          </section>
+          <section>
+            <sash-window-turns
+              .kept=${view.kept}
+              .evicted=${view.evicted}
+              .reasons=${view.reasons}
+              .nextCut=${view.nextCut}
+              .olderCount=${view.olderCount}
+              .isLoading=${this.isLoading}
+            ></sash-window-turns>
+          </section>
+        </div>
+        <sash-context-report class="card" .report=${this.shown.report} .parts=${view.parts}></sash-context-report>
+      </div>
+      ${this.panel ? this._renderPanel(view) : nothing}
+    `;
+  }
+
+  /** Sort what was loaded into what the parts of the view show. */
+  _arrange() {
+    const { about, report, messages, cursor } = this.shown;
+    if (this._arranged?.source === this.shown) return this._arranged;
+    const limits = about.session.window;
+    const keptMessages = messages.filter((message) => message.in_window);
+    const parts = matchMessages(report);
+    const used = keptMessages.reduce((sum, message) => sum + message.token_count, 0);
+    const windowTokens = parts.find((part) => part.name === "window")?.tokens ?? 0;
+    this._arranged = {
+      source: this.shown,
+      limits,
+      parts,
+      used,
+      kept: groupTurns(keptMessages),
+      evicted: groupTurns(messages.filter((message) => !message.in_window)),
+      olderCount: cursor ? messages[0].position - 1 : 0,
+      changesTokens: Math.max(0, windowTokens - used),
+      nextCut: findNextCut(keptMessages, limits),
+      reasons: new Map(report.evicted.map((each) => [each.message_id, each.reason])),
+    };
+    return this._arranged;
+  }
+
+  _renderPicker() {
+    const isKnown = this.sessions.some((session) => session.id === this.sessionId);
+    const choices = isKnown || !this.shown ? this.sessions : [this.shown.about.session, ...this.sessions];
+    return html`<div class="row">
+      <label for="window-session">${t("window.session")}</label>
+      <select id="window-session" @change=${(event) => (location.hash = `#/window/${event.target.value}`)}>
+        ${choices.map(
+          (session) => html`<option value=${session.id} ?selected=${session.id === this.sessionId}>
+            ${readSessionTitle(session, this.titles).slice(0, 60)}
+          </option>`,
+        )}
+      </select>
+      ${this.sessionId ? html`<a class="button" href="#/chat/${this.sessionId}">${t("window.open_chat")}</a>` : nothing}
+    </div>`;
+  }
+
+  /** Say in words how full the window is, what slid out, and what happens next. */
+  _renderSummary(view) {
+    const { window_stats: stats } = this.shown.about;
+    return html`<div class="window-summary" aria-live="polite">
+      <p class="headline">${this._describeFill(stats, view)}</p>
+      <p>${this._describeNext(stats, view)}</p>
+      <p>${stats.evicted_count ? t("window.gone_count", { count: stats.evicted_count }) : t("window.nothing_gone")}</p>
+    </div>`;
+  }
+
+  _describeFill(stats, view) {
+    const { max_tokens, max_turns } = view.limits;
+    const turns = t("window.turns_in", { count: stats.turn_count ?? view.kept.length });
+    if (max_tokens) {
+      const values = { share: formatShare(stats.current_tokens / max_tokens), used: stats.current_tokens, limit: max_tokens, turns };
+      return t("window.fill_tokens", values);
+    }
+    if (max_turns) return t("window.fill_turns", { used: stats.turn_count, limit: max_turns });
+    return t("window.fill_unlimited", { used: formatNumber(stats.current_tokens), turns });
+  }
+
+  _describeNext(stats, view) {
+    const { max_tokens, max_turns, evict_to } = view.limits;
+    if (stats.over_budget) return t("window.next_over");
+    const sentences = [];
+    if (max_tokens) {
+      const low = Math.floor(max_tokens * evict_to);
+      sentences.push(t("window.next_tokens", { free: max_tokens - stats.current_tokens, low }));
+    }
+    if (max_turns) {
+      sentences.push(t("window.next_turns", { count: max_turns - stats.turn_count, low: Math.floor(max_turns * evict_to) }));
+    }
+    return sentences.length ? sentences.join(" ") : t("window.next_never");
+  }
+
+  _renderPanel(view) {
+    const { block, part } = this.panel;
+    const canChange = this.me?.scopes?.includes("converse") ?? false;
+    if (part) {
+      const current = view.parts.find((each) => each.name === part.name) ?? part;
+      return html`<sash-part-panel
+        .connection=${this.connection} .sessionId=${this.sessionId} .part=${current}
+        .tools=${this.shown.report.tools ?? []} .canChange=${canChange}
+      ></sash-part-panel>`;
+    }
+    const turns = block.isKept ? view.kept : view.evicted;
+    const turn = turns.find((each) => each.id === block.turn.id) ?? block.turn;
+    const reason = turn.messages.map((message) => view.reasons.get(message.id)).find(Boolean) ?? "earlier";
+    return html`<sash-turn-panel
+      .connection=${this.connection} .sessionId=${this.sessionId} .block=${{ ...block, turn }}
+      .reason=${reason} .canChange=${canChange}
+    ></sash-turn-panel>`;
+  }
+}
+
+customElements.define("sash-window", WindowView);
