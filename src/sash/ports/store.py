@@ -33,7 +33,7 @@ from sash.ports.turns import (
     WaitingStatus,
 )
 from sash.values.bounds import Natural
-from sash.values.continuations import ArtifactRef, Continuation, TurnCaller
+from sash.values.continuations import ArtifactRef, Continuation, Status, TurnCaller
 from sash.values.messages import ConversationWindow, MessageEntry
 from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import NO_PROMPTS, SentPrompts
@@ -322,11 +322,18 @@ class Store(Protocol):
         """List a session's continuations, oldest first. With `open_only`, omit those with a final status."""
 
     async def recent_continuations(
-        self, owner: str, *, session_id: str | None = None, limit: int = 50
+        self,
+        owner: str,
+        *,
+        session_id: str | None = None,
+        before: str | None = None,
+        statuses: Collection[Status] = (),
+        limit: int = 50,
     ) -> list[Continuation]:
         """Return the newest continuations of an owner or of one session, newest first, at most `limit`.
 
-        Damaged ones are left out.
+        With `before`, return only those with a lower id, and with `statuses`, only those with one of them.
+        Damaged ones are left out and do not count: fewer than `limit` means that no others exist.
         """
 
     async def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:

@@ -39,7 +39,7 @@ from sash.stores.rules.note_rules import save_owner_notes
 from sash.stores.rules.spent_rules import drop_bundle_prices
 from sash.stores.states import Release
 from sash.values.clock import Clock
-from sash.values.continuations import Continuation, TurnCaller
+from sash.values.continuations import Continuation, Status, TurnCaller
 from sash.values.ids import LATEST_ID
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
@@ -276,14 +276,25 @@ class Ledgers:
         return self._ledger(owner, session_id).continuations(open_only)
 
     def recent_continuations(
-        self, owner: str, *, session_id: str | None = None, limit: int = 50
+        self,
+        owner: str,
+        *,
+        session_id: str | None = None,
+        before: str | None = None,
+        statuses: Collection[Status] = (),
+        limit: int = 50,
     ) -> list[Continuation]:
         if session_id is not None:
             found: Iterable[Continuation] = self._ledger(owner, session_id).continuations(open_only=False)
         else:
             mine = (ledger for ledger in self._all_ledgers() if ledger.session.owner == owner)
             found = (entry.continuation for ledger in mine for entry in ledger.entries.values())
-        return nlargest(limit, found, key=lambda continuation: continuation.id)
+        wanted = (
+            turn
+            for turn in found
+            if (before is None or turn.id < before) and (not statuses or turn.status in statuses)
+        )
+        return nlargest(limit, wanted, key=lambda continuation: continuation.id)
 
     def journal(self, owner: str, continuation_id: str) -> tuple[Continuation, tuple[Step, ...]]:
         entry = self._entry(owner, continuation_id)[1]

@@ -22,6 +22,7 @@ from sash.stores.states import NO_LEASE, EndState, Holders, LeaseState, SessionS
 from sash.values.bounds import Natural
 from sash.values.codec import decode, encode
 from sash.values.continuations import (
+    FINAL,
     ArtifactRef,
     Continuation,
     ContinuationError,
@@ -34,6 +35,8 @@ from sash.values.sessions import MAX_CONTINUATION_RETENTION_HOURS, Session
 from sash.values.stats import Stats
 from sash.values.steps import Step
 
+# Text that sorts after every id.
+AFTER_ALL_IDS = "~"
 # The maximum time between the start and the end of a turn: an older turn has expired.
 MAX_TURN_AGE = timedelta(hours=MAX_CONTINUATION_RETENTION_HOURS) + timedelta(days=1)
 
@@ -192,11 +195,27 @@ def list_continuations(
     return list(map(read_continuation, db.execute(SQL[query], {"session": key})))
 
 
-def list_recent(db: sqlite3.Connection, owner: str, key: int | None, limit: int) -> list[Continuation]:
+def list_recent(
+    db: sqlite3.Connection,
+    owner: str,
+    key: int | None,
+    before: str | None,
+    statuses: Collection[Status],
+    limit: int,
+) -> list[Continuation]:
     """Return the newest continuations of a session, or of all sessions of the owner without a `key`."""
     query = "recent_of_owner" if key is None else "recent_of_session"
-    rows = db.execute(SQL[query], {"owner": owner, "session": key, "limit": limit}).fetchall()
-    return read_sound(read_continuation, rows)
+    if statuses and FINAL.isdisjoint(statuses):
+        query = "recent_unfinished"
+    where = {"owner": owner, "session": key, "before": before or AFTER_ALL_IDS}
+    where["statuses"] = json.dumps(list(statuses)) if statuses else None
+    row_count = limit
+    while True:
+        rows = db.execute(SQL[query], where | {"limit": row_count}).fetchall()
+        found = read_sound(read_continuation, rows)
+        if len(found) >= limit or len(rows) < row_count:
+            return found[:limit]
+        row_count += 2 * (len(rows) - len(found))  # Damaged rows do not count.
 
 
 def list_waiting(db: sqlite3.Connection, max_open: int) -> list[Continuation]:

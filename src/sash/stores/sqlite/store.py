@@ -46,7 +46,7 @@ from sash.stores.sqlite.full_text_index import DamagedIndex
 from sash.stores.sqlite.queries import SQL
 from sash.stores.sqlite.retention import DeletionTimes
 from sash.values.clock import Clock, SystemClock
-from sash.values.continuations import Continuation, TurnCaller
+from sash.values.continuations import Continuation, Status, TurnCaller
 from sash.values.messages import ConversationWindow
 from sash.values.owner_notes import OwnerNotes
 from sash.values.prompts import NO_PROMPTS, SentPrompts
@@ -285,11 +285,17 @@ class SqliteStore:
         )
 
     async def recent_continuations(
-        self, owner: str, *, session_id: str | None = None, limit: int = 50
+        self,
+        owner: str,
+        *,
+        session_id: str | None = None,
+        before: str | None = None,
+        statuses: Collection[Status] = (),
+        limit: int = 50,
     ) -> list[Continuation]:
         def job(db: sqlite3.Connection) -> list[Continuation]:
             key = None if session_id is None else sessions.find_key(db, owner, session_id)
-            return continuations.list_recent(db, owner, key, limit)
+            return continuations.list_recent(db, owner, key, before, statuses, limit)
 
         return await self._read(job, owner)
 

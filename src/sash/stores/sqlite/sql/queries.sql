@@ -134,15 +134,38 @@ WHERE id = :id AND owner = :owner AND session NOT IN (SELECT key FROM sessions W
 SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id;
 
 -- name: recent_of_session
-SELECT body, status, updated_at, ending FROM continuations WHERE session = :session ORDER BY id DESC LIMIT :limit;
+-- `:statuses` is a JSON list, or NULL for all of them.
+SELECT body, status, updated_at, ending FROM continuations
+WHERE session = :session AND id < :before
+    AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+ORDER BY id DESC LIMIT :limit;
 
 -- name: recent_of_owner
--- The inner queries read only indexes: the newest ids of each session, and then the newest of those.
+-- The inner queries read only indexes, unless they look for a status: the newest ids of each session, and then the
+-- newest of those.
 SELECT body, status, updated_at, ending FROM continuations WHERE id IN (
     SELECT c.id FROM sessions AS s INDEXED BY sessions_of_owner CROSS JOIN continuations AS c
     WHERE s.owner = :owner AND c.id IN
-        (SELECT id FROM continuations WHERE session = s.key ORDER BY id DESC LIMIT :limit)
+        (SELECT id FROM continuations WHERE session = s.key AND id < :before
+            AND (:statuses IS NULL OR status IN (SELECT value FROM json_each(:statuses)))
+         ORDER BY id DESC LIMIT :limit)
     ORDER BY c.id DESC LIMIT :limit)
+ORDER BY id DESC;
+
+-- name: recent_unfinished
+-- The same, for statuses that are not final. `:session` may be NULL for all sessions of the owner.
+SELECT body, status, updated_at, ending FROM continuations WHERE id IN (
+    SELECT id FROM (
+        SELECT c.id FROM sessions AS s INDEXED BY sessions_of_owner CROSS JOIN continuations AS c INDEXED BY holders
+            ON c.session = s.key AND c.status IN ('running', 'awaiting_approval')
+        WHERE s.owner = :owner AND (:session IS NULL OR s.key = :session) AND c.id < :before
+            AND c.status IN (SELECT value FROM json_each(:statuses))
+        UNION ALL
+        SELECT c.id FROM sessions AS s INDEXED BY sessions_of_owner CROSS JOIN continuations AS c INDEXED BY waiting
+            ON c.session = s.key AND c.status IN ('pending', 'interrupted')
+        WHERE s.owner = :owner AND (:session IS NULL OR s.key = :session) AND c.id < :before
+            AND c.status IN (SELECT value FROM json_each(:statuses)))
+    ORDER BY id DESC LIMIT :limit)
 ORDER BY id DESC;
 
 -- name: open_continuations
