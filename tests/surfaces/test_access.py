@@ -21,6 +21,7 @@ SCOPED = [
     ("GET", "/v1/facts", None, "read"),
     ("GET", "/v1/pins", None, "read"),
     ("GET", "/v1/preferences", None, "read"),
+    ("GET", "/v1/continuations", None, "read"),
     ("GET", "/v1/continuations/{turn}", None, "read"),
     ("GET", "/v1/continuations/{turn}/prompts", None, "read"),
     ("GET", "/v1/artifacts/{artifact}", None, "read"),

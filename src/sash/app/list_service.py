@@ -1,10 +1,15 @@
 """The methods of the service that list records in pages. A page of large records has fewer of them."""
 
+from collections.abc import Collection
+from dataclasses import replace
+
 from sash.app.access import Caller
 from sash.app.owner_shares import OwnerShares
-from sash.app.schemas import MAX_PAGE_CHARS, count_chars
+from sash.app.schemas import MAX_PAGE_CHARS, ContinuationList, ContinuationShown, count_chars
 from sash.engine.runtime import Runtime
 from sash.ports.store import Page, StoredMessage
+from sash.values.codec import encode
+from sash.values.continuations import FINAL, UNFINISHED, Status
 from sash.values.requests import ALL_TAGS, TagFilter
 from sash.values.sessions import SessionStatus
 
@@ -12,7 +17,7 @@ RECORDS_AT_ONCE = 32
 
 
 class ListService:
-    """Lists of sessions and messages for callers with the scope `read`."""
+    """Lists of sessions, turns and messages for callers with the scope `read`."""
 
     runtime: Runtime
     shares: OwnerShares
@@ -66,6 +71,45 @@ class ListService:
                 else:
                     before = page[0].position
         return found
+
+    async def list_continuations(
+        self,
+        caller: Caller,
+        *,
+        session_id: str | None = None,
+        is_open: bool = False,
+        status: Status | None = None,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> ContinuationList:
+        """Return turns of the caller's owner or of one session, newest first.
+
+        `is_open` leaves out the turns that have ended. `cursor` is the `next_cursor` of the page before.
+        """
+        caller.need("read")
+        if is_open and status in FINAL:
+            return ContinuationList(())
+        statuses: Collection[Status] = UNFINISHED if is_open else ()
+        if status is not None:
+            statuses = (status,)
+        page: list[ContinuationShown] = []
+        total_chars, has_more = 0, True
+        async with self.shares.use(caller.owner, "report"):
+            while has_more:
+                # One turn more than the page shows whether another page follows.
+                count = min(limit + 1 - len(page), RECORDS_AT_ONCE)
+                turns = await self.runtime.list_continuations(
+                    owner=caller.owner, session_id=session_id, before=cursor, statuses=statuses, limit=count
+                )
+                for turn in turns:
+                    shown = replace(ContinuationShown.of(turn), steps=())
+                    total_chars += len(encode(shown))
+                    if len(page) == limit or (page and total_chars > MAX_PAGE_CHARS):
+                        return ContinuationList(tuple(page), page[-1].continuation_id)
+                    page.append(shown)
+                has_more = len(turns) == count
+                cursor = page[-1].continuation_id if page else None
+        return ContinuationList(tuple(page))
 
     async def search(
         self, caller: Caller, query: str, *, session_id: str | None = None, limit: int = 10

@@ -148,6 +148,14 @@ class ContinuationShown:
 
 
 @dataclass(frozen=True, slots=True)
+class ContinuationList:
+    """Continuations without their steps, newest first."""
+
+    continuations: tuple[ContinuationShown, ...]
+    next_cursor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Cancelled:
     status: Literal["cancelled", "not_found", "already_final"]
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Collection, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
@@ -32,13 +32,13 @@ from sash.errors import (
 )
 from sash.ports.session_rules import check_active
 from sash.ports.tools import ToolSpec
-from sash.values.continuations import FINAL, Continuation, ContinuationRequest, TurnCaller
+from sash.values.continuations import FINAL, Continuation, ContinuationRequest, Status, TurnCaller
 from sash.values.events import Event, FinalEvent, StepEvent, SweptEvent
 from sash.values.media import check_media
 from sash.values.requests import Ask, BusyPolicy, NameCaller, SendMessage, StartSession
 from sash.values.sessions import DEFAULT_OWNER, Budgets, ModelConfig, SessionPolicy
 from sash.values.steps import ApprovalGiven, ApprovalRequested, Interrupted
-from sash.values.validation import check_count, check_flag, check_label, check_size, check_text
+from sash.values.validation import check_count, check_flag, check_label, check_limit, check_size, check_text
 
 # In these states a turn has not ended, and continues only if a person says so.
 PAUSED = frozenset({"awaiting_approval", "interrupted"})
@@ -245,6 +245,33 @@ class TurnVerbs(SessionVerbs):
     async def open_continuations(self, session_id: str, *, owner: str = DEFAULT_OWNER) -> list[Continuation]:
         """Return the turns of a session that have not ended, oldest first."""
         return await self._parts.store.list_continuations(owner, session_id, open_only=True)
+
+    async def list_continuations(
+        self,
+        *,
+        owner: str = DEFAULT_OWNER,
+        session_id: str | None = None,
+        before: str | None = None,
+        statuses: Collection[Status] = (),
+        limit: int = 50,
+    ) -> list[ContinuationResult]:
+        """Return the newest turns of an owner or a session, newest first, at most `limit`.
+
+        With `before`, return only turns with a lower id, and with `statuses`, only those with one of them.
+        Only turns that wait for an approval have their steps.
+        """
+        check_limit("limit", limit)
+        turns = await self._parts.store.recent_continuations(
+            owner, session_id=session_id, before=before, statuses=statuses, limit=limit
+        )
+        return [await self._add_waiting_calls(turn) for turn in turns]
+
+    async def _add_waiting_calls(self, turn: Continuation) -> ContinuationResult:
+        """Return a turn with its steps if it waits for an approval, else without them."""
+        if turn.status == "awaiting_approval":
+            with suppress(ContinuationNotFound):
+                return await self._worker.result(turn.owner, turn.id)
+        return ContinuationResult(turn, ())
 
     async def await_continuation(
         self, continuation_id: str, *, owner: str = DEFAULT_OWNER, timeout_s: float | None = None

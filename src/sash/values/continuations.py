@@ -24,6 +24,7 @@ Status = Literal[
 ]
 Outcome = Literal["done", "failed", "denied", "unknown", "dry_run"]
 FINAL: frozenset[str] = frozenset({"completed", "failed", "cancelled", "expired"})
+UNFINISHED: frozenset[Status] = frozenset({"pending", "running", "awaiting_approval", "interrupted"})
 UNDER_WAY: frozenset[str] = frozenset({"pending", "running", "streaming"})
 # A continuation with one of these statuses holds its session: no other one can start there.
 HOLDING: frozenset[str] = frozenset({"running", "awaiting_approval"})

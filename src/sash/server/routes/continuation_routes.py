@@ -1,14 +1,27 @@
 """Turns: sending a message, and waiting for, cancelling, resuming, retrying or approving a turn."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from sash.app.schemas import Acknowledged, Cancelled, ContinuationShown, PromptList
-from sash.server.routes.dependencies import ERRORS, CurrentCaller, Id, QueryRoute, Service, make_json_response
+from sash.app.schemas import Acknowledged, Cancelled, ContinuationList, ContinuationShown, PromptList
+from sash.server.routes.dependencies import (
+    ERRORS,
+    CurrentCaller,
+    Id,
+    PageSize,
+    QueryRoute,
+    Service,
+    make_json_response,
+)
 from sash.server.routes.event_routes import STREAM, open_stream, wants_stream
+from sash.values.ids import ULID_PATTERN
 from sash.values.requests import MAX_WAIT_MS, Approve, Ask, SendMessage, Why
+
+StoredStatus = Literal[
+    "pending", "running", "awaiting_approval", "interrupted", "completed", "failed", "cancelled", "expired"
+]
 
 router = APIRouter(prefix="/v1", tags=["continuations"], responses=ERRORS, route_class=QueryRoute)
 
@@ -32,6 +45,30 @@ async def send_message(
             return await stream.follow((await service.send_message(caller, session_id, body)).id)
     sent = await service.send_message(caller, session_id, body)
     return make_json_response(Acknowledged(sent.id), 202)
+
+
+@router.get("/continuations", response_model=ContinuationList)
+async def list_continuations(
+    service: Service,
+    caller: CurrentCaller,
+    session_id: Annotated[
+        str | None, Query(min_length=1, max_length=256, description="Show only turns of this session.")
+    ] = None,
+    is_open: Annotated[bool, Query(alias="open", description="Show only turns that have not ended.")] = False,
+    status: Annotated[
+        StoredStatus | None,
+        Query(description="Show only turns with this status. A turn that streams its answer is `running`."),
+    ] = None,
+    limit: PageSize = 50,
+    cursor: Annotated[
+        str | None, Query(pattern=ULID_PATTERN, description="The `next_cursor` of the previous page.")
+    ] = None,
+) -> Response:
+    """List your turns, newest first, without their steps. A turn that waits shows its `waiting_calls`."""
+    page = await service.list_continuations(
+        caller, session_id=session_id, is_open=is_open, status=status, limit=limit, cursor=cursor
+    )
+    return make_json_response(page)
 
 
 @router.get("/continuations/{continuation_id}", response_model=ContinuationShown)
