@@ -1,5 +1,6 @@
 """The actions of the agent over REST, newest first."""
 
+from sash.engine.past_actions import TURNS_AT_ONCE
 from sash.testing import calling
 from tests.home.small_home import house
 from tests.surfaces.serving import WAIT_S, problem, serving
@@ -103,6 +104,17 @@ async def test_the_pages_have_each_action_once(tmp_path):
         assert paged == everything
         of_second = (await list_actions(served, session_id=second))["actions"]
         assert of_second == everything[1:3]
+
+
+async def test_an_action_is_found_behind_many_turns_without_one(tmp_path):
+    async with acting(tmp_path) as served:
+        await served.runtime.home_ready(timeout_s=WAIT_S)
+        session_id = await served.start(policy=FREE)
+        await say(served, session_id, "turn on the kitchen ceiling")
+        for n in range(TURNS_AT_ONCE + 1):
+            await served.runtime.record_turn(session_id, f"question {n}", "answer")
+        [action] = (await list_actions(served))["actions"]
+        assert action["sentence"] == "turn on the kitchen ceiling"
 
 
 async def test_refused_and_previewed_actions_are_listed_with_their_outcome(tmp_path):

@@ -15,8 +15,9 @@ from sash.values.steps import Plan, Step, ToolResult, list_actions
 MAX_TURNS_TO_UNDO = 50
 # An explanation looks at this many turns of each owner.
 MAX_TURNS_TO_EXPLAIN = 200
-# A list of actions reaches back this many turns.
-MAX_TURNS_TO_LIST = 500
+# A list of actions reaches back this many turns, and reads so many of them at once.
+MAX_TURNS_TO_LIST = 1000
+TURNS_AT_ONCE = 50
 # The place of an action in a list: the id of its turn, and its index there.
 ACTION_CURSOR = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}-\d{6}")
 # The outcomes of actions that were tried. Those that were denied or only previewed did nothing.
@@ -58,10 +59,9 @@ async def list_action_page(
     `cursor` is the `next_cursor` of the page before. The turns are read from the newest on, also for a later
     page, because an action may be undone by a newer one.
     """
-    turns = await store.recent_continuations(owner, session_id=session_id, limit=MAX_TURNS_TO_LIST)
     undone: set[str] = set()
     found: list[tuple[Continuation, int, Action]] = []
-    for turn in turns:
+    async for turn in _iterate_turns(store, owner, session_id):
         actions = await _list_actions(store, turn)
         for index, action in reversed(list(enumerate(actions))):
             if action.undoes is not None and action.outcome == "done" and action.verified is not False:
@@ -73,6 +73,20 @@ async def list_action_page(
     page = [await _describe(store, turn, action, undone) for turn, _, action in found[:limit]]
     is_last = len(found) <= limit
     return Page(tuple(page), None if is_last else _make_cursor(*found[limit - 1][:2]))
+
+
+async def _iterate_turns(store: Store, owner: str, session_id: str | None) -> AsyncIterator[Continuation]:
+    """Yield the newest turns of an owner or of a session, newest first, at most `MAX_TURNS_TO_LIST`."""
+    before: str | None = None
+    for _ in range(0, MAX_TURNS_TO_LIST, TURNS_AT_ONCE):
+        turns = await store.recent_continuations(
+            owner, session_id=session_id, before=before, limit=TURNS_AT_ONCE
+        )
+        for turn in turns:
+            yield turn
+        if len(turns) < TURNS_AT_ONCE:
+            return
+        before = turns[-1].id
 
 
 def _make_cursor(turn: Continuation, index: int) -> str:

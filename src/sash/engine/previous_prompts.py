@@ -14,8 +14,9 @@ async def find_previous_prompts(store: Store, turn: Continuation) -> SentPrompts
     They are empty if the session had not asked a model before. Return None if that is unknown, because the
     prompts were dropped, or the turn is too far back.
     """
-    turns = await store.list_continuations(turn.owner, turn.session_id)
-    older = [each for each in reversed(turns) if each.id < turn.id][: MAX_TURNS_BACK + 1]
+    older = await store.recent_continuations(
+        turn.owner, session_id=turn.session_id, before=turn.id, limit=MAX_TURNS_BACK + 1
+    )
     for each in older[:MAX_TURNS_BACK]:
         if each.stats is not None and each.stats.local_turns and not each.stats.model_calls:
             continue

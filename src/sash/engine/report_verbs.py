@@ -119,7 +119,7 @@ class ReportVerbs(SessionVerbs):
     ) -> Page:
         """List the actions of an owner or of one session as `PastAction`, newest first.
 
-        Actions that were denied or only previewed are among them. The list reaches back 500 turns.
+        Actions that were denied or only previewed are among them. The list reaches back 1000 turns.
         """
         check_limit("limit", limit)
         if session_id is not None:

@@ -58,7 +58,7 @@ async def list_actions(
 ) -> Response:
     """List your agent's actions, newest first, with the sentence that led to each of them.
 
-    Denied and previewed actions are listed, too: see `outcome`. The list reaches back 500 turns.
+    Denied and previewed actions are listed, too: see `outcome`. The list reaches back 1000 turns.
     """
     return make_json_response(
         await home.list_actions(caller, session_id=session_id, limit=limit, cursor=cursor)
