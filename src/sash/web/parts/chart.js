@@ -11,6 +11,7 @@ const FONT = "12px system-ui, sans-serif";
 const CHAR_WIDTH = 7;
 const LABEL_SPACE = 18;
 const MIN_LABEL_DISTANCE = 62;
+const DAY_AXIS_HEIGHT = 26;
 const DAY_STEPS = [1, 2, 3, 5, 7, 10, 14, 21, 30];
 
 const sheet = new CSSStyleSheet();
@@ -24,10 +25,12 @@ class Chart extends SashElement {
     kind: {},
     /** The days as "2026-11-18", oldest first. */
     days: { attribute: false },
-    /** [{label, color, values, whole}]: the name of a colour property, a number or null for each day, and the value of all days. */
+    /** [{label, color, values, whole}]: the name of a colour property, a number or null for each day, and the text for all days. */
     series: { attribute: false },
     /** Returns a value as people read it. */
     format: { attribute: false },
+    /** Returns a value for the table. Default: `format`. */
+    formatExact: { attribute: false },
     /** The end of the axis of values. Default: the largest value. */
     top: { type: Number },
     hovered: { state: true },
@@ -67,7 +70,7 @@ class Chart extends SashElement {
         ? html`<p class="empty">${t("costs.chart.empty")}</p>`
         : html`${this._renderLegend()}
             <div class="plot" role="img" aria-label=${this._describe()}></div>
-            <i class="probe" @transitionend=${() => this._plot?.redraw(false, true)}></i>
+            <i class="probe" @transitionend=${() => this._plot?.redraw(true, true)}></i>
             ${this._renderTable()}`}
     </section>`;
   }
@@ -81,7 +84,7 @@ class Chart extends SashElement {
       ${this.series.map(
         ({ label, color, values, whole }) => html`<li>
           <i .style=${`background: var(${color})`}></i>${label}
-          <b>${this.format(index === null ? whole : values[index])}</b>
+          <b>${index === null ? whole : this.format(values[index])}</b>
         </li>`,
       )}
     </ul>`;
@@ -90,6 +93,7 @@ class Chart extends SashElement {
   _renderTable() {
     // The newest day comes first. Days without anything are left out.
     const rows = this.days.map((day, index) => ({ day, values: this.series.map(({ values }) => values[index]) })).reverse();
+    const formatValue = this.formatExact ?? this.format;
     const shown = rows.filter(({ values }) => values.some((value) => value));
     return html`<details>
       <summary class="small">${t("costs.chart.table")}</summary>
@@ -106,7 +110,7 @@ class Chart extends SashElement {
             ${shown.map(
               ({ day, values }) => html`<tr>
                 <th scope="row">${formatDay(day)}</th>
-                ${values.map((value) => html`<td class="number">${value === null ? "–" : this.format(value)}</td>`)}
+                ${values.map((value) => html`<td class="number">${value === null ? "–" : formatValue(value)}</td>`)}
               </tr>`,
             )}
           </tbody>
@@ -117,7 +121,7 @@ class Chart extends SashElement {
   }
 
   _describe() {
-    const sums = this.series.map(({ label, whole }) => `${label} ${this.format(whole)}`);
+    const sums = this.series.map(({ label, whole }) => `${label} ${whole}`);
     return `${this.heading}: ${t("costs.chart.all_days", { count: this.days.length })}: ${sums.join(", ")}. ${t("costs.chart.see_table")}`;
   }
 
@@ -144,7 +148,16 @@ class Chart extends SashElement {
       hooks: { setCursor: [(plot) => (this.hovered = plot.cursor.idx ?? null)] },
       scales: { x: { time: false, range: () => [-0.5, count - 0.5] }, y: { range: (_, __, max) => [0, this.top ?? (max || 1) * 1.05] } },
       axes: [
-        { ...shared, grid: { show: false }, space: MIN_LABEL_DISTANCE, incrs: DAY_STEPS, values: (_, splits) => splits.map((n) => formatAxisDay(this.days[n])) },
+        {
+          ...shared,
+          grid: { show: false },
+          size: DAY_AXIS_HEIGHT,
+          space: MIN_LABEL_DISTANCE,
+          incrs: DAY_STEPS,
+          // Today has a label, and then each `step` days before it.
+          splits: (_, __, ___, ____, step) => this.days.map((_day, n) => n).filter((n) => (count - 1 - n) % step === 0),
+          values: (_, splits) => splits.map((n) => formatAxisDay(this.days[n])),
+        },
         { ...shared, grid, values: (_, splits) => splits.map((value) => this.format(value)), size: (_, labels) => measureLabels(labels) },
       ],
       series: [{}, ...series.map(({ color }) => this._describeSeries(() => this._readColor(color)))],

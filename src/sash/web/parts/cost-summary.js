@@ -24,7 +24,7 @@ function renderPeriod(name, when, summary) {
   const { total_requests: turns, total_tokens: tokens, unpriced_calls: unpriced } = summary;
   return html`<section class="card">
     <h2>${name} <span class="dim small">${when}</span></h2>
-    <p class="big">${formatSpent(summary)}</p>
+    <p class="big ${unpriced ? "is-bound" : ""}">${formatSpent(summary)}</p>
     <p class="dim small">${turns ? `${t("costs.turns", { count: turns })} · ${t("tokens", { count: tokens })}` : t("costs.no_turns")}</p>
     ${unpriced ? html`<p class="warn small">${t("costs.unpriced", { count: unpriced })}</p>` : nothing}
   </section>`;

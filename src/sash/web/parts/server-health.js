@@ -15,7 +15,7 @@ export function renderHealth(me, stats, readiness) {
     ${renderEntry("sessions", formatNumber(stats.sessions))}
     ${renderEntry(
       "windows",
-      html`${t("costs.health.windows.ok", { count: windows.health.ok ?? 0 })}
+      html`${windows.windows ? t("costs.health.windows.ok", { count: windows.health.ok ?? 0 }) : t("costs.health.windows.none")}
       ${nearlyFull ? html`<br><span class="warn">${t("costs.health.windows.nearly_full", { count: nearlyFull })}</span>` : nothing}
       ${overBudget ? html`<br><span class="bad">${t("costs.health.windows.over_budget", { count: overBudget })}</span>` : nothing}`,
     )}

@@ -1,10 +1,10 @@
 /** Costs and health: money and tokens by day, times, errors, turns that wait or failed, and the state of the server. */
 
-import { html } from "../vendor/lit.js";
-import { formatCost, formatDuration, formatNumber, formatShare, t } from "../text.js";
+import { html, nothing } from "../vendor/lit.js";
+import { formatCost, formatDuration, formatNumber, formatShare, getLanguage, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { Refresher } from "../parts/refresher.js";
-import { renderCostSummary } from "../parts/cost-summary.js";
+import { formatSpent, renderCostSummary } from "../parts/cost-summary.js";
 import { renderErrors, renderFigures } from "../parts/figures-table.js";
 import { renderHealth } from "../parts/server-health.js";
 import "../parts/chart.js";
@@ -55,8 +55,8 @@ class CostsView extends SashElement {
         <h1>${t("costs.title")}</h1>
         <div class="row">${this._renderRanges()}<button @click=${() => this._load()}>${t("costs.refresh")}</button></div>
       </header>
-      ${this.problem ? html`<p class="error" role="alert">${t("costs.problem", { message: this.problem.message })}</p>` : null}
-      ${this.data ? this._renderData(this.data) : this.problem ? null : html`<p class="loading" role="status">${t("loading")}</p>`}
+      ${this.problem ? html`<p class="error" role="alert">${t("costs.problem", { message: this.problem.message })}</p>` : nothing}
+      ${this.data ? this._renderData(this.data) : this.problem ? nothing : html`<p class="loading" role="status">${t("loading")}</p>`}
     </div>`;
   }
 
@@ -71,23 +71,12 @@ class CostsView extends SashElement {
   _renderData({ stats, open, failed, readiness, days, charts }) {
     return html`
       ${renderCostSummary(stats)}
+      ${this._renderWaiting(open)}
       <h2>${t("costs.by_day")}</h2>
-      <div class="charts">
-        ${charts.map(
-          ({ key, kind, top, format, series }) => html`<sash-chart
-            .heading=${t(`costs.chart.${key}`)}
-            .hint=${t(`costs.chart.${key}.hint`)}
-            .kind=${kind}
-            .top=${top}
-            .format=${format}
-            .days=${days}
-            .series=${series}
-          ></sash-chart>`,
-        )}
-      </div>
+      ${stats.period.total_requests ? this._renderCharts(days, charts) : html`<p class="card empty">${t("costs.nothing")} <a href="#/chat">${t("costs.nothing.chat")}</a></p>`}
       <div class="columns">
         <section class="card">
-          <h2>${t("costs.open")}</h2>
+          <h2 id="open-turns">${t("costs.open")}</h2>
           <p class="dim small">${t("costs.open.hint")}</p>
           ${this._renderTurns(open, true)}
           <h2>${t("costs.failed")}</h2>
@@ -107,6 +96,31 @@ class CostsView extends SashElement {
     `;
   }
 
+  /** Draw how many turns wait, with a button that leads to them. */
+  _renderWaiting(open) {
+    const count = open.continuations?.length;
+    if (!count) return nothing;
+    const show = () => this.querySelector("#open-turns").scrollIntoView({ block: "start" });
+    return html`<p class="waiting"><span class="warn">${t("costs.waiting", { count })}</span> <button class="plain" @click=${show}>${t("costs.waiting.show")}</button></p>`;
+  }
+
+  _renderCharts(days, charts) {
+    return html`<div class="charts">
+      ${charts.map(
+        ({ key, kind, top, format, series }) => html`<sash-chart
+          .heading=${t(`costs.chart.${key}`)}
+          .hint=${t(`costs.chart.${key}.hint`)}
+          .kind=${kind}
+          .top=${top}
+          .format=${format}
+          .formatExact=${format === formatCount ? formatNumber : format}
+          .days=${days}
+          .series=${series}
+        ></sash-chart>`,
+      )}
+    </div>`;
+  }
+
   _renderTurns(found, canCancel) {
     if (found instanceof Error) return html`<p class="error">${found.message}</p>`;
     const turns = found.continuations;
@@ -122,61 +136,46 @@ class CostsView extends SashElement {
 
 /** Return the charts of the last days. A day without turns has no times and no cached share. */
 function describeCharts({ days, period }) {
-  const line = (key, color, field, read) => ({ label: t(`costs.series.${key}`), color, values: days.map(read), whole: period[field] });
-  const bar = (key, color, read) => ({ label: t(`costs.series.${key}`), color, values: days.map(read), whole: read(period) });
+  const chart = (key, kind, format, series, top) => ({
+    key,
+    kind,
+    format,
+    top,
+    // Each series: the key of its words, its colour, and the number of a summary.
+    series: series.map(([name, color, read, formatWhole = (whole) => format(read(whole))]) => ({
+      label: t(`costs.series.${name}`),
+      color,
+      values: days.map(read),
+      whole: formatWhole(period),
+    })),
+  });
   return [
-    { key: "cost", kind: "bars", format: formatCost, series: [bar("cost", "--part-window", (each) => each.estimated_cost_usd)] },
-    {
-      key: "tokens",
-      kind: "bars",
-      format: formatCount,
-      series: [
-        bar("cached", "--part-home", (each) => each.cached_tokens),
-        bar("fresh", "--part-facts", (each) => each.input_tokens - each.cached_tokens),
-        bar("output", "--part-system", (each) => each.output_tokens),
-      ],
-    },
-    {
-      key: "cached",
-      kind: "lines",
-      top: 1,
-      format: formatShare,
-      series: [line("cached_share", "--part-home", "cached_share", (each) => (each.input_tokens ? each.cached_share : null))],
-    },
-    {
-      key: "turns",
-      kind: "bars",
-      format: formatNumber,
-      series: [
-        bar("local", "--part-turn", (each) => each.local_count),
-        bar("model", "--part-window", (each) => each.model_count),
-      ],
-    },
-    {
-      key: "times",
-      kind: "lines",
-      format: formatDuration,
-      series: [
-        line("mean", "--part-recalled", "mean_ms", (each) => each.mean_ms || null),
-        line("p95", "--part-window", "p95_ms", (each) => each.p95_ms || null),
-      ],
-    },
-    {
-      key: "failed",
-      kind: "bars",
-      format: formatNumber,
-      series: [
-        bar("failed", "--bad", (each) => each.failed_requests),
-        bar("cancelled", "--part-other", (each) => each.cancelled_requests),
-      ],
-    },
+    chart("cost", "bars", formatCost, [["cost", "--part-window", (each) => each.estimated_cost_usd, formatSpent]]),
+    chart("tokens", "bars", formatCount, [
+      ["cached", "--part-home", (each) => each.cached_tokens],
+      ["fresh", "--part-facts", (each) => each.input_tokens - each.cached_tokens],
+      ["output", "--part-system", (each) => each.output_tokens],
+    ]),
+    chart("cached", "lines", formatShare, [["cached_share", "--part-home", (each) => (each.input_tokens ? each.cached_share : null)]], 1),
+    chart("turns", "bars", formatNumber, [
+      ["local", "--part-turn", (each) => each.local_count],
+      ["model", "--part-window", (each) => each.model_count],
+    ]),
+    chart("times", "lines", formatDuration, [
+      ["mean", "--part-recalled", (each) => each.mean_ms || null],
+      ["p95", "--part-window", (each) => each.p95_ms || null],
+    ]),
+    chart("failed", "bars", formatNumber, [
+      ["failed", "--bad", (each) => each.failed_requests],
+      ["cancelled", "--part-other", (each) => each.cancelled_requests],
+    ]),
   ];
 }
 
 /** Return a count in full below 10,000, and as "12.5K" above. */
 function formatCount(value) {
   if (value === null || value < 10_000) return formatNumber(value);
-  return new Intl.NumberFormat(document.documentElement.lang || "en", { notation: "compact", maximumFractionDigits: 1 }).format(value);
+  return new Intl.NumberFormat(getLanguage(), { notation: "compact", maximumFractionDigits: 1 }).format(value);
 }
 
 customElements.define("sash-costs", CostsView);
