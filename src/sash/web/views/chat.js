@@ -1,3 +1,196 @@
-import { html } from "../vendor/lit.js";
+/** The chat: one conversation with its turns, and the field for the next message. */
+
+import { html, nothing } from "../vendor/lit.js";
+import { formatMoment, t } from "../text.js";
 import { SashElement } from "../element.js";
-customElements.define("sash-chat", class extends SashElement { render() { return html`<p class="empty">chat</p>`; } });
+import { readSession } from "../app.js";
+import { Conversation } from "../parts/conversation.js";
+import { readSessionTitle } from "../parts/session-title.js";
+import "../parts/answer-card.js";
+import "../parts/composer.js";
+import "../parts/transcript.js";
+
+const RECENT = 12;
+const EXAMPLES = ["chat.example_lights", "chat.example_batteries", "chat.example_help"];
+
+class Chat extends SashElement {
+  static properties = {
+    connection: { attribute: false },
+    me: { attribute: false },
+    sessionId: { attribute: false },
+    turnId: { attribute: false },
+    _turns: { state: true },
+    _recent: { state: true },
+    _card: { state: true },
+    _spoken: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._recent = { sessions: [], titles: {} };
+    this._spoken = "";
+    this.addEventListener("sash-say", (event) => this._say(event.detail));
+    this.addEventListener("sash-card", (event) => (this._card = event.detail.id));
+  }
+
+  connectedCallback() {
+    super.connectedCallback();
+    const remembered = location.hash ? null : readSession();
+    if (!this.sessionId && remembered) location.replace(`#/chat/${encodeURIComponent(remembered)}`);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._conversation?.close();
+    this._conversation = null;
+  }
+
+  willUpdate() {
+    const wanted = this.sessionId ?? null;
+    // A new conversation gets its id with its first message, and stays.
+    if (!this._conversation || this._conversation.sessionId !== wanted) this._start(wanted);
+  }
+
+  _start(sessionId) {
+    this._conversation?.close();
+    const conversation = new Conversation(this.connection, sessionId);
+    this._conversation = conversation;
+    this._turns = [];
+    const ifShown = (action) => (event) => conversation === this._conversation && action(event);
+    conversation.addEventListener("change", ifShown(() => this._onChange(conversation)));
+    conversation.addEventListener("answer", ifShown((event) => this._speak(event.detail)));
+    conversation.addEventListener("start", ifShown(() => this._onStart(conversation)));
+    conversation.open();
+    this._readRecent();
+  }
+
+  _onChange(conversation) {
+    this._turns = conversation.turns;
+    // A session that does not exist any more is not opened again.
+    const isGone = conversation.state?.status === 404;
+    if (conversation.session || isGone) this.emit("sash-session", isGone ? null : conversation.sessionId);
+    this.requestUpdate();
+  }
+
+  _onStart(conversation) {
+    this.sessionId = conversation.sessionId;
+    location.hash = `#/chat/${encodeURIComponent(conversation.sessionId)}`;
+  }
+
+  /** Tell readers of the screen what has happened. */
+  _speak(turn) {
+    if (turn.status === "awaiting_approval") this._spoken = t("chat.approval");
+    else this._spoken = turn.status === "completed" ? t("chat.answered", { text: turn.answer ?? "" }) : t(`chat.${turn.status}`);
+    if (this._turns.length < 3) this._readRecent();
+  }
+
+  async _readRecent() {
+    try {
+      this._recent = await this.connection.get("v1/sessions", { limit: RECENT, include: "titles" });
+    } catch {
+      // The chat works without the list.
+    }
+  }
+
+  async _say(text) {
+    const conversation = this._conversation;
+    this.querySelector("sash-transcript")?.goToEnd();
+    try {
+      await conversation.send(text);
+    } catch (error) {
+      this.notify(error.message, "error");
+      this.querySelector("sash-composer").restore(text);
+    }
+  }
+
+  get _title() {
+    const { session } = this._conversation;
+    if (session) return readSessionTitle(session, this._recent.titles);
+    return this.sessionId ? t("chat.title") : t("chat.new");
+  }
+
+  render() {
+    const { state } = this._conversation;
+    const isBroken = state instanceof Error;
+    return html`<div class="chat">
+      ${this._renderHead()}
+      ${isBroken ? html`<p class="empty error" role="alert">${state.message}</p>` : this._renderTurns()}
+      ${state === "waiting" ? html`<p class="state warn small" role="status">${t("chat.reconnecting")}</p>` : nothing}
+      ${isBroken ? nothing : html`<sash-composer .obstacle=${this._findObstacle()}></sash-composer>`}
+      <p class="visually-hidden" aria-live="polite">${this._spoken}</p>
+      ${this._card
+        ? html`<sash-answer-card .connection=${this.connection} .turnId=${this._card} @close=${() => (this._card = null)}></sash-answer-card>`
+        : nothing}
+    </div>`;
+  }
+
+  _findObstacle() {
+    if (this.me?.scopes && !this.me.scopes.includes("converse")) return t("chat.read_only");
+    const status = this._conversation.session?.status ?? "active";
+    return status === "active" ? null : t("chat.over");
+  }
+
+  _renderHead() {
+    const path = this.sessionId && encodeURIComponent(this.sessionId);
+    return html`<header class="chat-head">
+      <h1>${this._title}</h1>
+      <nav class="row" aria-label=${t("chat.conversations")}>
+        <button popovertarget="recent" aria-haspopup="true" @click=${this._readRecent}>${t("chat.switch")}</button>
+        ${path ? html`<a class="button" href="#/window/${path}" title=${t("chat.window_hint")}>${t("chat.window")}</a>` : nothing}
+        ${path ? html`<a class="button" href="#/chat" @click=${this._forget}>${t("chat.new_short")}</a>` : nothing}
+      </nav>
+      <div id="recent" popover class="recent" aria-label=${t("chat.conversations")} @click=${this._closeRecent}>
+        ${this._renderRecent()}
+        <a href="#/history">${t("chat.all")}</a>
+      </div>
+    </header>`;
+  }
+
+  _renderRecent() {
+    const { sessions, titles } = this._recent;
+    if (!sessions.length) return html`<p class="dim">${t("chat.none")}</p>`;
+    return html`<ul>
+      ${sessions.map(
+        (session) => html`<li>
+          <a href="#/chat/${encodeURIComponent(session.id)}" aria-current=${session.id === this.sessionId ? "true" : nothing}>
+            <span>${readSessionTitle(session, titles)}</span>
+            <span class="dim small">${formatMoment(session.updated_at)}</span>
+          </a>
+        </li>`,
+      )}
+    </ul>`;
+  }
+
+  _closeRecent(event) {
+    if (event.target.closest("a")) event.currentTarget.hidePopover();
+  }
+
+  _forget() {
+    this.emit("sash-session", null);
+  }
+
+  _renderTurns() {
+    const { state } = this._conversation;
+    if (!this._turns.length && state === "loading") return html`<p class="loading" role="status">${t("loading")}</p>`;
+    if (!this._turns.length) return this._renderEmpty();
+    return html`<sash-transcript
+      .connection=${this.connection}
+      .conversation=${this._conversation}
+      .me=${this.me}
+      .turns=${this._turns}
+      .turnId=${this.turnId}
+    ></sash-transcript>`;
+  }
+
+  _renderEmpty() {
+    return html`<div class="empty welcome">
+      <h2>${t("chat.welcome")}</h2>
+      <p>${t("chat.welcome_how")}</p>
+      <div class="row">
+        ${EXAMPLES.map((key) => html`<button @click=${() => this._say(t(key))}>${t(key)}</button>`)}
+      </div>
+    </div>`;
+  }
+}
+
+customElements.define("sash-chat", Chat);

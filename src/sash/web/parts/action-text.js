@@ -1,0 +1,43 @@
+/** Actions of the agent in words: what was called, whether it worked, and the states before and after. */
+
+import { t } from "../text.js";
+
+/** Return {tone, words} of the outcome of an action: only an effect that was observed is "verified". */
+export function describeOutcome({ outcome, verified }) {
+  if (outcome === "done" && verified === true) return { tone: "good", words: t("status.verified") };
+  if (outcome === "done" && verified === false) return { tone: "warn", words: t("status.not_verified") };
+  const tones = { done: "dim", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
+  return { tone: tones[outcome] ?? "dim", words: t(`status.action_${outcome}`) };
+}
+
+/** Return the service of an action, or the name of its tool. */
+export function nameAction(action) {
+  return action.arguments?.service ?? action.name;
+}
+
+/** Return the changed entities of an action: [{entityId, before, after}], with null for an unknown state. */
+export function listChanges(action) {
+  const ids = new Set([...Object.keys(action.before ?? {}), ...Object.keys(action.after ?? {})]);
+  for (const id of [action.arguments?.entity_ids ?? []].flat()) ids.add(id);
+  return [...ids].map((entityId) => {
+    const before = action.before?.[entityId];
+    const after = action.after?.[entityId];
+    return { entityId, before: readState(before), after: readState(after), changed: listAttributes(before, after) };
+  });
+}
+
+/** Return true if "undo" can take the action back. */
+export function canUndo(action) {
+  return action.outcome === "done" && action.verified === true && !action.undoes && Object.keys(action.before ?? {}).length > 0;
+}
+
+function readState(state) {
+  return state?.state ?? (typeof state === "string" ? state : null);
+}
+
+/** Return the attributes that differ, such as "brightness: 140". */
+function listAttributes(before, after) {
+  const old = before?.attributes ?? {};
+  const now = after?.attributes ?? {};
+  return Object.entries(now).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(old[name]));
+}

@@ -1,0 +1,53 @@
+/** Which way a turn went, and why: a local sentence, the model, recalled turns, the policy, an approval. */
+
+import { t } from "../text.js";
+
+/** Return the sentences, most important first: [{words, tone}]. */
+export function explainWay(turn) {
+  return [...explainStart(turn), ...explainRecall(turn), ...explainRules(turn), ...explainEnd(turn)];
+}
+
+function explainStart({ stats, steps, request }) {
+  if (steps.some((step) => step.detail.recorded)) return [{ words: t("way.recorded") }];
+  if (stats?.local_turns) return [{ words: t("way.local") }];
+  const calls = stats?.model_calls ?? steps.filter((step) => step.detail.usage).length;
+  if (!calls) return [];
+  const model = steps.map((step) => step.detail.usage?.model).find(Boolean) ?? request.model?.name;
+  const words = model ? t("way.model", { model, count: calls }) : t("way.some_model", { count: calls });
+  return [{ words }, ...(request.allow_tools ? [] : [{ words: t("way.no_tools") }])];
+}
+
+function explainRecall({ steps, response }) {
+  const ways = [];
+  for (const { type, detail } of steps) {
+    if (type === "retrieval") ways.push({ words: t("way.recalled", { count: detail.message_ids.length, words: detail.query.join(", ") }) });
+    else if (detail.event === "told") ways.push({ words: t("way.told") });
+    else if (detail.event === "sent_back") ways.push({ words: t("way.sent_back"), tone: "warn" });
+  }
+  if (!steps.length && response?.citations.some((each) => each.type === "turn")) ways.push({ words: t("way.recalled_before") });
+  return ways;
+}
+
+function explainRules({ steps, response, status }) {
+  const ways = [];
+  const actions = response?.actions ?? [];
+  const asked = steps.find((step) => step.detail.event === "approval_requested")?.detail;
+  if (asked) ways.push({ words: t("way.asked", { reason: asked.reason }) });
+  if (actions.some((each) => each.approved === true)) ways.push({ words: t("way.approved") });
+  if (actions.some((each) => each.approved === false)) ways.push({ words: t("way.refused_by_person"), tone: "warn" });
+  else if (actions.some((each) => each.outcome === "denied")) ways.push({ words: t("way.denied"), tone: "warn" });
+  if (actions.some((each) => each.outcome === "dry_run")) ways.push({ words: t("way.dry_run") });
+  if (status === "awaiting_approval") ways.push({ words: t("way.waiting"), tone: "warn" });
+  return ways;
+}
+
+function explainEnd({ status, error, response, retry_of: old, steps, stats }) {
+  const ways = [];
+  if (old) ways.push({ words: t("way.retry") });
+  if (steps.some((step) => step.detail.event === "interrupted")) ways.push({ words: t("way.interrupted") });
+  if (response?.stopped_by) ways.push({ words: t("way.stopped_by", { limit: response.stopped_by }), tone: "warn" });
+  if (status === "failed") ways.push({ words: t("way.failed", { reason: error?.message ?? t("unknown") }), tone: "bad" });
+  if (status === "cancelled" || status === "expired") ways.push({ words: t(`way.${status}`) });
+  if (!steps.length && stats) ways.push({ words: t("way.steps_gone"), tone: "dim" });
+  return ways;
+}

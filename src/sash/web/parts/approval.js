@@ -1,0 +1,41 @@
+/** A question of the agent before an action: what would happen, and the buttons that allow or refuse it. */
+
+import { html, nothing } from "../vendor/lit.js";
+import { t } from "../text.js";
+import { SashElement } from "../element.js";
+import { prettify } from "./step-list.js";
+
+class Approval extends SashElement {
+  static properties = {
+    call: { attribute: false },
+    /** Called with true or false. */
+    answer: { attribute: false },
+    /** Why this person may not answer, or null. */
+    obstacle: { attribute: false },
+    _isSending: { state: true },
+  };
+
+  async _answer(approved) {
+    this._isSending = true;
+    await this.attempt(() => this.answer(approved));
+    this._isSending = false;
+  }
+
+  render() {
+    const { name, reason, would, in_words: words } = this.call;
+    const isDisabled = this._isSending || Boolean(this.obstacle);
+    return html`<section class="approval" aria-label=${t("chat.approval")}>
+      <p><strong>${t("chat.approval")}</strong></p>
+      <p>${t("chat.wants", { what: words })}</p>
+      <p class="dim small">${t("chat.approval_why", { reason })}</p>
+      <div class="row">
+        <button class="primary" ?disabled=${isDisabled} @click=${() => this._answer(true)}>${t("chat.approve")}</button>
+        <button ?disabled=${isDisabled} @click=${() => this._answer(false)}>${t("chat.refuse")}</button>
+      </div>
+      ${this.obstacle ? html`<p class="warn small">${this.obstacle}</p>` : nothing}
+      <details class="small"><summary>${t("chat.approval_exact")}</summary><pre>${name}: ${prettify(JSON.stringify(would))}</pre></details>
+    </section>`;
+  }
+}
+
+customElements.define("sash-approval", Approval);

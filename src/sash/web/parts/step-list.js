@@ -1,0 +1,151 @@
+/** The steps of a turn as a list: model calls, tool calls with arguments and result, approvals, and others. */
+
+import { html, nothing, repeat } from "../vendor/lit.js";
+import { formatCost, formatDuration, formatTime, t } from "../text.js";
+import { SashElement } from "../element.js";
+import { describeOutcome } from "./action-text.js";
+
+const MAX_CHARS = 4000;
+const MAX_BRIEF_CHARS = 90;
+
+/**
+ * Return the rows of a list of steps: {key, kind, name, brief, blocks, usage, ms, action, isOpen}.
+ *
+ * A tool call and its result are one row. `start` is the time at which the turn began.
+ */
+export function makeRows(steps, start) {
+  const rows = [];
+  const calls = new Map();
+  let before = Date.parse(start);
+  for (const step of steps) {
+    const at = Date.parse(step.ts);
+    if (step.type === "tool_call") {
+      const row = makeCallRow(step.detail, { key: step.n, at });
+      calls.set(step.detail.call_id, row);
+      rows.push(row);
+    } else if (step.type === "tool_result") {
+      const row = calls.get(step.detail.call_id) ?? makeCallRow(step.detail, { key: step.n, at });
+      if (!rows.includes(row)) rows.push(row);
+      addResult(row, step.detail, at);
+    } else {
+      const row = makeOtherRow(step, at - before);
+      if (row) rows.push({ key: step.n, at, ...row });
+    }
+    before = at;
+  }
+  return rows;
+}
+
+/** Return the rows of tool calls that the transcript keeps, for a turn whose steps are gone. */
+export function makeRowsOfCalls(calls) {
+  return calls.map((call, index) => {
+    const row = makeCallRow(call, { key: index });
+    if (call.result !== null) addResult(row, { content: call.result });
+    return row;
+  });
+}
+
+function makeCallRow({ name, arguments: given }, place) {
+  return { ...place, kind: "tool", name, brief: shortenJson(given), blocks: [["arguments", given]], isOpen: true };
+}
+
+function addResult(row, { content, action }, at) {
+  row.blocks = [...row.blocks.slice(0, 1), ["result", content]];
+  row.ms = at === undefined || row.at === undefined ? undefined : at - row.at;
+  row.action = action;
+  row.isOpen = false;
+}
+
+function makeOtherRow({ type, detail }, ms) {
+  if (type === "plan") {
+    if (!detail.usage && !detail.content) return null;
+    const blocks = detail.content ? [["text", detail.content]] : [];
+    return { kind: detail.usage ? "model" : "plan", usage: detail.usage, ms: detail.usage ? ms : undefined, blocks };
+  }
+  if (type === "retrieval") return { kind: "recalled", brief: detail.query.join(", "), blocks: [["text", detail.text]] };
+  if (type === "error") return { kind: "failed", brief: detail.message, blocks: [] };
+  if (type === "summary") return makeEndRow(detail, ms);
+  switch (detail.event) {
+    case "told":
+      return { kind: "told", blocks: [["text", detail.text]] };
+    case "sent_back":
+      return { kind: "sent_back", usage: detail.usage, ms, blocks: [["text", detail.content]] };
+    case "approval_requested":
+      return { kind: "approval_requested", brief: detail.reason, blocks: [["would", JSON.stringify(detail.would)]] };
+    case "approval":
+      return { kind: detail.approved ? "approved" : "refused", blocks: [] };
+    case "interrupted":
+      return { kind: "interrupted", brief: detail.message ?? "", blocks: [] };
+    default:
+      return { kind: "other", brief: detail.event ?? type, blocks: [["text", JSON.stringify(detail)]] };
+  }
+}
+
+function makeEndRow(detail, ms) {
+  if (detail.recorded) return { kind: "recorded", blocks: [] };
+  if (detail.amended) return { kind: "amended", blocks: [] };
+  if (detail.status === "completed") return { kind: "answered", usage: detail.usage, ms: detail.usage ? ms : undefined, blocks: [] };
+  return { kind: detail.status, brief: detail.reason, blocks: [] };
+}
+
+class StepList extends SashElement {
+  static properties = { rows: { attribute: false } };
+
+  render() {
+    return html`<ol class="steps">
+      ${repeat(this.rows ?? [], (row) => row.key, (row) => html`<li class="step ${row.kind}">${this._renderRow(row)}</li>`)}
+    </ol>`;
+  }
+
+  _renderRow(row) {
+    if (!row.blocks.length) return html`<div class="step-line">${this._renderLine(row)}</div>`;
+    return html`<details>
+      <summary class="step-line">${this._renderLine(row)}</summary>
+      ${row.blocks.map(([label, text]) => html`<p class="dim small">${t(`step.${label}`)}</p><pre class="small">${cut(prettify(text))}</pre>`)}
+    </details>`;
+  }
+
+  _renderLine(row) {
+    return html`<span class="step-name">${row.kind === "tool" ? html`<code>${row.name}</code>` : t(`step.${row.kind}`)}</span>
+      ${row.brief ? html`<span class="step-brief dim">${row.brief}</span>` : nothing}
+      ${row.action ? renderOutcome(row.action) : nothing}
+      ${row.usage ? html`<span class="dim" title=${describeUsage(row.usage)}>${t("tokens", { count: row.usage.input_tokens + row.usage.output_tokens })}</span>` : nothing}
+      ${row.isOpen ? html`<span class="dim">${t("step.running")}</span>` : nothing}
+      ${row.ms >= 0 ? html`<time class="dim" title=${row.at ? formatTime(row.at) : nothing}>${formatDuration(row.ms)}</time>` : nothing}`;
+  }
+}
+
+export function renderOutcome(action) {
+  const { tone, words } = describeOutcome(action);
+  return html`<span class="badge ${tone}">${words}</span>`;
+}
+
+function describeUsage(usage) {
+  return t(usage.estimated ? "step.usage_estimated" : "step.usage", {
+    model: usage.model,
+    input: usage.input_tokens,
+    cached: usage.cached_tokens,
+    output: usage.output_tokens,
+    cost: formatCost(usage.cost_usd),
+  });
+}
+
+function shortenJson(text) {
+  const line = (text ?? "").replace(/\s+/g, " ").replace(/^\{\}$/, "");
+  return line.length > MAX_BRIEF_CHARS ? `${line.slice(0, MAX_BRIEF_CHARS)}…` : line;
+}
+
+/** Return JSON with one value on each line, and another text as it is. */
+export function prettify(text) {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text ?? "";
+  }
+}
+
+function cut(text) {
+  return text.length > MAX_CHARS ? `${text.slice(0, MAX_CHARS)}\n${t("step.cut", { count: text.length - MAX_CHARS })}` : text;
+}
+
+customElements.define("sash-step-list", StepList);

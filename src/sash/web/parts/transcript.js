@@ -1,0 +1,166 @@
+/** The turns of a session in a list that scrolls. Only the turns near the visible part are in the page. */
+
+import { html, nothing, repeat } from "../vendor/lit.js";
+import { t } from "../text.js";
+import { SashElement } from "../element.js";
+import "./step-list.js";
+import "./turn.js";
+
+const MAX_TURNS = 40;
+const MOVE_BY = 15;
+// Pixels from the edge at which the next turns are drawn.
+const NEAR = 900;
+const AT_END = 48;
+
+class Transcript extends SashElement {
+  static properties = {
+    connection: { attribute: false },
+    conversation: { attribute: false },
+    me: { attribute: false },
+    /** The turns of the conversation. A new list is drawn. */
+    turns: { attribute: false },
+    turnId: { attribute: false },
+    /** The last turn that is drawn, or null for the newest one. */
+    _lastId: { state: true },
+    _isAtEnd: { state: true },
+    _isLoading: { state: true },
+  };
+
+  constructor() {
+    super();
+    this._lastId = null;
+    this._isAtEnd = true;
+    this._onScroll = () => this._look();
+    this._sizes = new ResizeObserver(() => this._keepPlace());
+  }
+
+  firstUpdated() {
+    this._scroller = this.querySelector(".scroller");
+    this._scroller.addEventListener("scroll", this._onScroll, { passive: true });
+    this._sizes.observe(this.querySelector(".turns"));
+    this._sizes.observe(this._scroller);
+  }
+
+  disconnectedCallback() {
+    super.disconnectedCallback();
+    this._sizes.disconnect();
+  }
+
+  willUpdate(changed) {
+    if (changed.has("conversation")) {
+      this._lastId = null;
+      this._isAtEnd = true;
+      this._anchor = null;
+      this._shownTurn = null;
+    }
+  }
+
+  updated() {
+    this._keepPlace();
+    if (this.turnId && this.turnId !== this._shownTurn && this.conversation.state !== "loading") this._show(this.turnId);
+  }
+
+  /** Scroll to the newest turn. */
+  goToEnd() {
+    this._lastId = null;
+    this._isAtEnd = true;
+    this.updateComplete.then(() => this._keepPlace());
+  }
+
+  async _show(turnId) {
+    this._shownTurn = turnId;
+    if (!(await this.attempt(() => this.conversation.loadUntil(turnId)))) return;
+    const { turns } = this.conversation;
+    const index = turns.findIndex((turn) => turn.id === turnId);
+    this._isAtEnd = false;
+    this._lastId = index + MOVE_BY < turns.length ? turns[index + MOVE_BY].id : null;
+    this._anchor = { id: turnId, top: 16 };
+    this.requestUpdate();
+  }
+
+  /** Return the first and the last place (exclusive) of the turns that are drawn. */
+  _findRange() {
+    const found = this._lastId === null ? -1 : this.turns.findIndex((turn) => turn.id === this._lastId);
+    const end = found < 0 ? this.turns.length : found + 1;
+    return { start: Math.max(0, end - MAX_TURNS), end };
+  }
+
+  _look() {
+    const { scrollTop, scrollHeight, clientHeight } = this._scroller;
+    const below = scrollHeight - scrollTop - clientHeight;
+    const { start, end } = this._findRange();
+    this._isAtEnd = below < AT_END && end === this.turns.length;
+    this._anchor = this._findAnchor();
+    if (scrollTop < NEAR && start > 0) this._lastId = this.turns[Math.max(MAX_TURNS, end - MOVE_BY) - 1].id;
+    else if (scrollTop < NEAR && this.conversation.hasOlder) this._loadOlder();
+    else if (below < NEAR && end < this.turns.length) {
+      const last = Math.min(this.turns.length, end + MOVE_BY) - 1;
+      this._lastId = last === this.turns.length - 1 ? null : this.turns[last].id;
+    }
+  }
+
+  async _loadOlder() {
+    if (this._isLoading) return;
+    this._isLoading = true;
+    await this.attempt(() => this.conversation.loadOlder());
+    this._isLoading = false;
+    await this.updateComplete;
+    this._look();
+  }
+
+  /** Return the first visible turn and its distance from the top of the visible part. */
+  _findAnchor() {
+    const top = this._scroller.getBoundingClientRect().top;
+    for (const element of this.querySelectorAll("article[data-turn]")) {
+      const box = element.getBoundingClientRect();
+      if (box.bottom > top) return { id: element.dataset.turn, top: box.top - top };
+    }
+    return null;
+  }
+
+  /** Scroll so that the reader sees the same turn at the same place, or the end if the end was visible. */
+  _keepPlace() {
+    if (!this._scroller) return;
+    if (this._isAtEnd) {
+      this._scroller.scrollTop = this._scroller.scrollHeight;
+      return;
+    }
+    const element = this._anchor && this.querySelector(`article[data-turn="${CSS.escape(this._anchor.id)}"]`);
+    if (!element) return;
+    const moved = element.getBoundingClientRect().top - this._scroller.getBoundingClientRect().top - this._anchor.top;
+    if (Math.abs(moved) >= 1) this._scroller.scrollTop += moved;
+  }
+
+  render() {
+    const { start, end } = this._findRange();
+    const shown = this.turns.slice(start, end);
+    const newest = this.turns.at(-1);
+    const lastAction = this.turns.findLast((turn) => turn.response?.actions?.length);
+    return html`<div class="scroller" tabindex="0" role="region" aria-label=${t("chat.transcript")}>
+        <div class="turns">
+          ${this._renderStart(start)}
+          ${repeat(
+            shown,
+            (turn) => turn.id,
+            (turn) => html`<sash-chat-turn
+              .connection=${this.connection}
+              .conversation=${this.conversation}
+              .me=${this.me}
+              .turn=${turn}
+              .isLast=${turn === newest}
+              .isLastAction=${turn === lastAction}
+              .isMarked=${turn.id === this.turnId}
+            ></sash-chat-turn>`,
+          )}
+        </div>
+      </div>
+      ${this._isAtEnd ? nothing : html`<button class="to-end" @click=${this.goToEnd}>${t("chat.to_end")}</button>`}`;
+  }
+
+  _renderStart(start) {
+    if (start > 0 || this._isLoading || this.conversation.hasOlder) return html`<p class="dim small start">${t("chat.older")}</p>`;
+    return this.turns.length > 3 ? html`<p class="dim small start">${t("chat.start")}</p>` : nothing;
+  }
+}
+
+customElements.define("sash-transcript", Transcript);
