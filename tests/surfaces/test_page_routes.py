@@ -1,4 +1,4 @@
-"""Routes for a page that shows conversations: older messages, a search in all sessions, and the caller."""
+"""Routes for a page that shows conversations: older messages, titles, a search in all sessions, the caller."""
 
 import pytest
 
@@ -7,6 +7,7 @@ from sash.app.access import Caller
 from sash.app.schemas import MAX_PAGE_CHARS
 from sash.app.service import AgentService
 from sash.demo.demo_home import demo_home
+from sash.engine.session_titles import make_title
 from sash.stores.memory import MemoryStore
 from sash.values.sessions import Budgets, Defaults, OperatorLimits, SessionPolicy
 from tests.surfaces.serving import problem, serving
@@ -152,3 +153,45 @@ async def test_the_shown_limits_are_those_of_the_operator_if_these_are_lower():
         shown = await AgentService(runtime).describe_caller(Caller("ann"))
     assert (shown.budgets.max_steps, shown.budgets.max_tool_calls) == (2, 7)
     assert shown.policy.dry_run and not shown.policy.allow_actuation
+
+
+async def test_sessions_are_listed_with_their_titles_on_request(served):
+    named, asked, empty = await served.start(name="Kitchen"), await served.start(), await served.start()
+    await served.runtime.record_turn(named, "not the title", "ok")
+    await served.runtime.record_turn(asked, "  Is the\n boiler   on? ", "yes")
+    await served.runtime.record_turn(asked, "And now?", "no")
+    plain = await get(served, "/v1/sessions")
+    assert plain["titles"] is None
+    listed = await get(served, "/v1/sessions", include="titles")
+    assert listed["titles"] == {named: "Kitchen", asked: "Is the boiler on?", empty: None}
+    assert listed["sessions"] == plain["sessions"]
+    page = await get(served, "/v1/sessions", include="titles", limit=1)
+    assert page["titles"] == {empty: None} and page["next_cursor"] == empty
+    wrong = await served.client.get("/v1/sessions", params={"include": "x"})
+    problem(wrong, 422, "invalid_input")
+
+
+async def test_titles_never_show_the_text_of_another_owner(served):
+    foreign = await served.runtime.start_session(owner="bob")
+    await served.runtime.record_turn(foreign.id, "the secret of bob", "ok", owner="bob")
+    assert await served.runtime.find_titles([foreign], owner="local") == {foreign.id: None}
+    assert (await get(served, "/v1/sessions", include="titles"))["titles"] == {}
+    listed = await get(served, "/v1/sessions", include="titles", headers=served.token("bob"))
+    assert listed["titles"] == {foreign.id: "the secret of bob"}
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ("a" * 80, "a" * 80),
+        ("a" * 81, "a" * 79 + "…"),
+        ("a" * 500, "a" * 79 + "…"),
+        ("word " * 40, "word " * 15 + "word…"),
+        ("a" * 79 + " b", "a" * 79 + "…"),
+        ("a" * 78 + " bc", "a" * 78 + "…"),
+        (" \n ", None),
+    ],
+)
+def test_a_long_message_gives_a_short_title(text, title):
+    assert make_title(text) == title
+    assert title is None or len(title) <= 80

@@ -1,6 +1,6 @@
 """The methods of the service that list records in pages. A page of large records has fewer of them."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 
 from sash.app.access import Caller
@@ -11,7 +11,7 @@ from sash.ports.store import Page, StoredMessage
 from sash.values.codec import encode
 from sash.values.continuations import FINAL, UNFINISHED, Status
 from sash.values.requests import ALL_TAGS, TagFilter
-from sash.values.sessions import SessionStatus
+from sash.values.sessions import Session, SessionStatus
 
 RECORDS_AT_ONCE = 32
 
@@ -36,6 +36,12 @@ class ListService:
             return await self.runtime.list_sessions(
                 owner=caller.owner, status=status, limit=limit, cursor=cursor, with_questions=with_questions
             )
+
+    async def find_titles(self, caller: Caller, sessions: Iterable[Session]) -> dict[str, str | None]:
+        """Return the titles of sessions of the caller's owner, by session id."""
+        caller.need("read")
+        async with self.shares.use(caller.owner, "report"):
+            return await self.runtime.find_titles(sessions, owner=caller.owner)
 
     async def list_messages(
         self,

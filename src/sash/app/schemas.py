@@ -56,12 +56,15 @@ class SessionShown:
 
 @dataclass(frozen=True, slots=True)
 class SessionList:
+    """Sessions, newest first; on request also their titles by session id."""
+
     sessions: tuple[Session, ...]
     next_cursor: str | None = None
+    titles: dict[str, str | None] | None = None
 
     @classmethod
-    def of(cls, page: Page) -> Self:
-        return cls(page.items, page.next_cursor)
+    def of(cls, page: Page, titles: dict[str, str | None] | None = None) -> Self:
+        return cls(page.items, page.next_cursor, titles)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from sash.engine.redaction import clean_label, clean_object, redact
 from sash.engine.session_export import write_export
 from sash.engine.session_fork import DigestRules, copy_bundle
 from sash.engine.session_import import ImportRules, read_export
+from sash.engine.session_titles import find_titles
 from sash.engine.session_update import SessionChanges, apply_update
 from sash.engine.turn.runner import make_cut
 from sash.engine.worker import SESSION_ENDED, Worker
@@ -240,6 +241,12 @@ class SessionVerbs:
         return await self._parts.store.list_sessions(
             owner, status=status, name=name, limit=limit, cursor=cursor, with_questions=with_questions
         )
+
+    async def find_titles(
+        self, sessions: Iterable[Session], *, owner: str = DEFAULT_OWNER
+    ) -> dict[str, str | None]:
+        """Return the title of each of the owner's sessions: its name, or the first words of its user."""
+        return await find_titles(self._parts.store, owner, sessions)
 
     async def update_session(
         self, session_id: str, *, owner: str = DEFAULT_OWNER, **changes: Unpack[SessionChanges]

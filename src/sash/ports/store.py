@@ -42,6 +42,9 @@ from sash.values.stats import NO_STATS, Stats
 from sash.values.steps import Step, StepBody
 from sash.values.window_stats import WindowTotals
 
+# `first_texts` looks at this many messages of a session.
+FIRST_MESSAGES = 16
+
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
@@ -372,6 +375,15 @@ class Store(Protocol):
 
         With `before`, return the last `limit` of those with a lower position. It reads no others. With
         `tags`, return only messages that have one of them.
+        """
+
+    async def first_texts(
+        self, owner: str, session_ids: Collection[str], *, max_chars: int
+    ) -> dict[str, str]:
+        """Return the beginning of the first user message of each session, by session id.
+
+        It is among the first `FIRST_MESSAGES` messages. Sessions without one are left out, and so are those
+        of other owners, and messages that have no text or cannot be read.
         """
 
     async def tag_message(

@@ -106,10 +106,15 @@ async def list_sessions(
     cursor: Annotated[
         str | None, Query(pattern=ULID_PATTERN, description="The `next_cursor` of the previous page.")
     ] = None,
+    include: Annotated[
+        Literal["titles"] | None,
+        Query(description="Also return the title of each session: its name, or the first words of its user."),
+    ] = None,
 ) -> Response:
     """List your sessions, newest first."""
     page = await service.list_sessions(caller, status=status, limit=limit, cursor=cursor)
-    return make_json_response(SessionList.of(page))
+    titles = await service.find_titles(caller, page.items) if include == "titles" else None
+    return make_json_response(SessionList.of(page, titles))
 
 
 @router.post(

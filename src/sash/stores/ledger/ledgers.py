@@ -331,6 +331,16 @@ class Ledgers:
     ) -> list[StoredMessage]:
         return self._ledger(owner, session_id).messages(after, limit, tags, before)
 
+    def first_texts(self, owner: str, session_ids: Collection[str], *, max_chars: int) -> dict[str, str]:
+        wanted = {*session_ids}
+        mine = (ledger for ledger in self._all_ledgers() if ledger.session.owner == owner)
+        texts = {
+            ledger.session.id: ledger.first_text()[:max_chars]
+            for ledger in mine
+            if ledger.session.id in wanted
+        }
+        return {session_id: text for session_id, text in texts.items() if text}
+
     def tag_message(
         self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
     ) -> tuple[Session, StoredMessage]:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 
-from sash.ports.store import StoredMessage, StoredStep, Vector
+from sash.ports.store import FIRST_MESSAGES, StoredMessage, StoredStep, Vector
 from sash.ports.turns import (
     BegunTurn,
     ClaimRequest,
@@ -310,6 +310,11 @@ class Ledger:
         nearest_first = wanted if before is None else reversed(wanted)
         tagged = (n for n in nearest_first if not tags or not self.transcript[n - 1].tags.isdisjoint(tags))
         return [self.stored_message(position) for position in sorted(islice(tagged, limit))]
+
+    def first_text(self) -> str:
+        """Return the text of the first user message, or an empty text."""
+        first = self.transcript[:FIRST_MESSAGES]
+        return next((message.text for message in first if message.role == "user"), "")
 
     def tag_message(
         self, message_id: str, tags: frozenset[str], now: datetime

@@ -70,6 +70,7 @@ class LedgerStore(ABC):
     window_turns = _make_async(Ledgers.window_turns)
     evicted = _make_async(Ledgers.evicted)
     messages = _make_async(Ledgers.messages)
+    first_texts = _make_async(Ledgers.first_texts)
     tag_message = _make_async(Ledgers.tag_message)
     recall = _make_async(Ledgers.recall)
     add_vectors = _make_async(Ledgers.add_vectors)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, NamedTuple
 from pydantic import Json, Strict
 
 from sash.memory.window import Reason
-from sash.ports.store import Artifact, StoredMessage, Vector
+from sash.ports.store import FIRST_MESSAGES, Artifact, StoredMessage, Vector
 from sash.ports.turns import Cut, Evicted
 from sash.stores.rules import message_rules, record_errors
 from sash.stores.sqlite.columns import Text, read_columns
@@ -129,6 +129,16 @@ def list_messages_before(
     where = {"session": key, "after": after, "before": before, "limit": limit}
     newest_first = db.execute(query, where | ({"tags": json.dumps(list(tags))} if tags else {}))
     return [read_message(session_id, *row) for row in newest_first][::-1]
+
+
+def list_first_texts(
+    db: sqlite3.Connection, owner: str, session_ids: Collection[str], max_chars: int
+) -> dict[str, str]:
+    """Return the beginning of the first user message of each session, by session id."""
+    where = {"owner": owner, "ids": json.dumps(list(session_ids)), "last": FIRST_MESSAGES}
+    rows = db.execute(SQL["first_user_messages"], where)
+    texts = read_sound(lambda row: (row[0], decode(MessageEntry, row[1]).text[:max_chars]), rows)
+    return {session_id: text for session_id, text in texts if text}
 
 
 def read_message(*row: Any) -> StoredMessage:

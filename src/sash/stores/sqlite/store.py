@@ -350,6 +350,13 @@ class SqliteStore:
 
         return await self._read_session(owner, session_id, job)
 
+    async def first_texts(
+        self, owner: str, session_ids: Collection[str], *, max_chars: int
+    ) -> dict[str, str]:
+        return await self._read(
+            lambda db: messages.list_first_texts(db, owner, session_ids, max_chars), owner
+        )
+
     async def tag_message(
         self, owner: str, session_id: str, message_id: str, tags: frozenset[str]
     ) -> tuple[Session, StoredMessage]:

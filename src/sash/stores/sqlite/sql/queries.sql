@@ -324,6 +324,12 @@ WHERE m.session = :session AND m.position > :after;
 -- Newest first.
 {tagged_messages_after} AND m.position < :before ORDER BY m.position DESC LIMIT :limit;
 
+-- name: first_user_messages
+SELECT s.id, m.body FROM sessions AS s CROSS JOIN messages AS m ON m.session = s.key AND m.position = (
+    SELECT min(position) FROM messages WHERE session = s.key AND position <= :last
+        AND json_extract(iif(json_valid(body), body, '{}'), '$.role') = 'user')
+WHERE s.id IN (SELECT value FROM json_each(:ids)) AND s.owner = :owner;
+
 -- name: messages_by_id
 SELECT m.position, m.continuation_id, m.body, m.position >= c.window_from
     OR EXISTS (SELECT 1 FROM json_each(iif(json_valid(c.kept), c.kept, '[]')) WHERE value = m.position)
