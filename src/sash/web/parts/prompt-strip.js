@@ -1,6 +1,6 @@
 /** The whole next prompt as a strip: instructions, tools, pins, facts, digest, the house, the window. */
 
-import { html, styleMap } from "../vendor/lit.js";
+import { html } from "../vendor/lit.js";
 import { t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { findOrigin } from "./token-bar.js";
@@ -22,12 +22,12 @@ class PromptStrip extends SashElement {
 
   _renderPart(part) {
     const sections = this._listSections(part);
-    const color = { background: `var(--part-${findOrigin(part.name)})` };
+    const color = `background: var(--part-${findOrigin(part.name)})`;
     return html`<button
       class="block part"
       data-part=${part.name}
       data-tokens=${part.tokens}
-      style=${styleMap({ flex: `${part.tokens} 1 0` })}
+      .style=${`flex: ${part.tokens} 1 0`}
       title="${tValue("window.part", part.name)}: ${t("tokens", { count: part.tokens })}"
       aria-label="${tValue("window.part", part.name)}: ${t("tokens", { count: part.tokens })}"
       @click=${() => this.emit("sash-open-part", part)}
@@ -40,10 +40,10 @@ class PromptStrip extends SashElement {
                 data-section=${section.name}
                 data-tokens=${section.tokens}
                 title="${tValue("window.section", section.name)}: ${t("window.about_tokens", { count: section.tokens })}"
-                style=${styleMap({ flex: `${section.tokens} 1 0`, ...color })}
+                .style=${`flex: ${section.tokens} 1 0; ${color}`}
               ></i>`,
             )
-          : html`<i style=${styleMap({ flex: "1 1 0", ...color })}></i>`}
+          : html`<i .style=${`flex: 1 1 0; ${color}`}></i>`}
       </span>
     </button>`;
   }

@@ -1,6 +1,6 @@
 /** A bar of the tokens of a prompt, coloured by their origin, with a legend that does not need the colours. */
 
-import { html, nothing, styleMap } from "../vendor/lit.js";
+import { html, nothing } from "../vendor/lit.js";
 import { formatNumber, t } from "../text.js";
 import { SashElement } from "../element.js";
 
@@ -9,6 +9,7 @@ const ORIGINS = {
   tools: "tools",
   system: "system",
   home: "home",
+  house: "home",
   memory: "facts",
   notes: "facts",
   pinned: "facts",
@@ -52,14 +53,14 @@ class TokenBar extends SashElement {
           ({ origin, tokens }) =>
             html`<span
               title="${t(`origin.${origin}`)}: ${t("tokens", { count: tokens })}"
-              style=${styleMap({ width: `${(100 * tokens) / whole}%`, background: `var(--part-${origin})` })}
+              .style=${`width: ${(100 * tokens) / whole}%; background: var(--part-${origin})`}
             ></span>`,
         )}
       </div>
       <ul class="legend" aria-hidden="true">
         ${groups.map(
           ({ origin, tokens }) =>
-            html`<li><i style=${styleMap({ background: `var(--part-${origin})` })}></i>${t(`origin.${origin}`)} <b>${formatNumber(tokens)}</b></li>`,
+            html`<li><i .style=${`background: var(--part-${origin})`}></i>${t(`origin.${origin}`)} <b>${formatNumber(tokens)}</b></li>`,
         )}
       </ul>
     </div>`;

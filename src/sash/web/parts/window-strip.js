@@ -1,6 +1,6 @@
 /** The window as a strip of blocks, sized by tokens: turns that slid out, the cut, the turns in the window, free space. */
 
-import { classMap, html, nothing, repeat, styleMap } from "../vendor/lit.js";
+import { classMap, html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../text.js";
 import { SashElement } from "../element.js";
 import { readAnswer, readTags, readTitle } from "./window-blocks.js";
@@ -52,7 +52,7 @@ class WindowStrip extends SashElement {
           ${repeat(this.evicted, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, false))}
         </div>
         <div class="cut" title=${t("window.cut_hint")}><span>${t("window.cut")}</span></div>
-        <div class="frame" style=${styleMap({ width: `${FRAME_SHARE * 100}%`, "min-width": `${this.kept.length * MIN_BLOCK_REM}rem` })}>
+        <div class="frame" .style=${`width: ${FRAME_SHARE * 100}%; min-width: ${this.kept.length * MIN_BLOCK_REM}rem`}>
           ${repeat(this.kept, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, true))}
           ${used < whole ? this._renderFree(whole - used) : nothing}
           ${this._renderLowWater()}
@@ -72,11 +72,11 @@ class WindowStrip extends SashElement {
     const tags = readTags(turn.messages);
     const isNext = isKept && turn.messages.some((message) => this.nextCut.has(message.id));
     const classes = { block: true, kept: isKept, gone: !isKept, next: isNext, pinned: tags.includes("pinned") };
-    const size = isKept ? { flex: `${turn.tokens} 1 0` } : { width: `calc(${FRAME_SHARE * 100}cqw * ${turn.tokens / whole})` };
+    const size = isKept ? `flex: ${turn.tokens} 1 0` : `width: calc(${FRAME_SHARE * 100}cqw * ${turn.tokens / whole})`;
     const block = { turn, isKept, isNext };
     return html`<button
       class=${classMap(classes)}
-      style=${styleMap(size)}
+      .style=${size}
       tabindex=${this._isEntry(turn, isKept) ? 0 : -1}
       aria-label=${this._describe(turn, isKept)}
       @pointerenter=${() => this._show(block)}
@@ -91,7 +91,7 @@ class WindowStrip extends SashElement {
             data-message-id=${message.id}
             data-tokens=${message.token_count}
             data-kept=${isKept}
-            style=${styleMap({ flex: `${message.token_count} 1 0` })}
+            .style=${`flex: ${message.token_count} 1 0`}
           ></i>`,
         )}
       </span>
@@ -99,7 +99,7 @@ class WindowStrip extends SashElement {
   }
 
   _renderFree(tokens) {
-    return html`<div class="free" style=${styleMap({ flex: `${tokens} 1 0` })} data-free=${tokens} title=${t("window.free_hint")}>
+    return html`<div class="free" .style=${`flex: ${tokens} 1 0`} data-free=${tokens} title=${t("window.free_hint")}>
       <span>${t("window.free", { count: tokens })}</span>
     </div>`;
   }
@@ -108,7 +108,7 @@ class WindowStrip extends SashElement {
     const { max_tokens, evict_to } = this.limits;
     if (!max_tokens || evict_to >= 1) return nothing;
     const words = t("window.low_water", { count: Math.floor(max_tokens * evict_to) });
-    return html`<div class="low-water" style=${styleMap({ left: `${100 * evict_to}%` })} title=${t("window.low_water_hint")}>
+    return html`<div class="low-water" .style=${`left: ${100 * evict_to}%`} title=${t("window.low_water_hint")}>
       <span>${words}</span>
     </div>`;
   }

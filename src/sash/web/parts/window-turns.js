@@ -1,6 +1,6 @@
 /** The turns as a list, newest first: above the cut those that the model sees, below it those that slid out. */
 
-import { classMap, html, nothing, repeat, styleMap } from "../vendor/lit.js";
+import { classMap, html, nothing, repeat } from "../vendor/lit.js";
 import { formatMoment, formatNumber, t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
 import { readAnswer, readTags, readTitle } from "./window-blocks.js";
@@ -52,7 +52,7 @@ class WindowTurns extends SashElement {
         <span class="line">${readAnswer(turn)}</span>
         ${reason === nothing ? nothing : html`<span class="reason">${reason}</span>`}
         <span class="size" title=${t("tokens", { count: turn.tokens })}>
-          <i style=${styleMap({ width })}></i><b>${formatNumber(turn.tokens)}</b>
+          <i .style=${`width: ${width}`}></i><b>${formatNumber(turn.tokens)}</b>
         </span>
       </button>
     </li>`;
