@@ -26,7 +26,7 @@ CORE = "sash"
 NEW_CORE = "custom_components.sash.core"
 DEFAULT_ZIP = ROOT / "dist" / "sash.zip"
 # Files beside the modules that the core reads. Those of a package that is left out are left out, too.
-DATA_FOLDERS = ("sash/data", "sash/stores/sqlite/sql")
+DATA_FOLDERS = ("sash/data", "sash/stores/sqlite/sql", "sash/web")
 DEMO_DATA = "sash/data/demo_home.toml"
 # Without this module the core counts tokens in Python: with less memory, and without stopping the event loop.
 LEFT_OUT = "sash.memory.tiktoken_encoding"
@@ -119,7 +119,7 @@ def collect() -> dict[str, bytes]:
             packed[_get_packed_path(path)] = module.source.encode()
             parents = {name.rsplit(".", depth)[0] for depth in range(1, name.count(".") + 1)}
             wanted |= (module.needed | parents) - {LEFT_OUT}
-    for path in (path for folder in DATA_FOLDERS for path in sorted((SOURCES / folder).iterdir())):
+    for path in (path for folder in DATA_FOLDERS for path in _list_data(SOURCES / folder)):
         if path.relative_to(SOURCES).as_posix() != DEMO_DATA or "sash.demo" in done:
             packed[_get_packed_path(path)] = path.read_bytes()
     manifest = json.loads(packed["manifest.json"])
@@ -168,6 +168,12 @@ def _list_left_out(packed: dict[str, bytes]) -> list[str]:
     """Return the packages and modules of the core that the zip does not have, without those inside others."""
     missing = {module for module in list_core() if _get_packed_path(find_file(module)) not in packed}
     return sorted(name.removeprefix(f"{CORE}.") for name in missing if name.rpartition(".")[0] not in missing)
+
+
+def _list_data(folder: Path) -> list[Path]:
+    """Return the files of a folder and of its subfolders, without modules."""
+    files = (path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return sorted(path for path in files if path.suffix != ".py")
 
 
 def _get_packed_path(path: Path) -> str:

@@ -31,6 +31,8 @@ with pause_collection():
     from .late_turns import LateTurns
     from .leftover_data import offer_deletion
     from .llm_api_tools import LlmApiTools
+    from .page_api import PageApi
+    from .page_view import set_up_page, update_panel
     from .pipeline_issues import PipelineIssues
     from .provider import create_model
     from .recovered_turns import recover_turns
@@ -52,8 +54,9 @@ SDK_DELAY_S = 15.0
 
 
 async def async_setup(hass: HomeAssistant, config: ConfigType) -> bool:
-    """Register the services. They are there once, also without a config entry."""
+    """Register the services and the page. They are there once, also without a config entry."""
     async_setup_services(hass)
+    await set_up_page(hass)
     return True
 
 
@@ -92,8 +95,9 @@ async def async_setup_entry(hass: HomeAssistant, entry: SashConfigEntry) -> bool
     late_turns = LateTurns(hass, entry, runtime, Announcer(hass))
     foreign_turns = ForeignTurns(hass, entry, runtime)
     usage, platforms = UsageCoordinator(hass, entry, runtime, store), _choose_platforms(entry)
+    page_api = PageApi(hass, runtime, agents, late_turns)
     entry.runtime_data = SashData(
-        runtime, store, agents, late_turns, foreign_turns, usage, llm_apis, platforms
+        runtime, store, agents, late_turns, foreign_turns, usage, llm_apis, page_api, platforms
     )
     entry.async_on_unload(late_turns.open())
     entry.async_on_unload(foreign_turns.open())
@@ -109,6 +113,7 @@ async def async_setup_entry(hass: HomeAssistant, entry: SashConfigEntry) -> bool
     entry.async_on_unload(PipelineIssues(hass, entry, agents).open())
     entry.async_on_unload(recover_turns(hass, entry))
     entry.async_on_unload(entry.add_update_listener(_reload))
+    update_panel(hass)
     return True
 
 
@@ -116,7 +121,9 @@ async def async_unload_entry(hass: HomeAssistant, entry: SashConfigEntry) -> boo
     """Stop the entities and the runtime. Turns that run are interrupted (see `recovered_turns`)."""
     if not await hass.config_entries.async_unload_platforms(entry, entry.runtime_data.platforms):
         return False
+    await entry.runtime_data.page_api.close()
     await entry.runtime_data.runtime.close()
+    update_panel(hass, without=entry)
     return True
 
 
@@ -171,6 +178,7 @@ def _close_with_home_assistant(hass: HomeAssistant, entry: SashConfigEntry) -> N
     """Close the runtime when Home Assistant stops, because it does not unload entries then."""
 
     async def close(_: Event) -> None:
+        await entry.runtime_data.page_api.close()
         await entry.runtime_data.runtime.close()
 
     entry.async_on_unload(hass.bus.async_listen_once(EVENT_HOMEASSISTANT_STOP, close))

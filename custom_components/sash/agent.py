@@ -62,26 +62,43 @@ class Agent:
             message=text,
             area=speaker.area_name,
             language=language,
-            caller=make_caller(speaker),
-            planner_hints={**hints, **await self._llm_apis.read_prompts(self.options, llm_context)} or None,
-            metadata={AGENT_KEY: self.id},
+            planner_hints=dict(hints) or None,
             # Two people may share a session: the second one waits for the answer to the first one.
             busy="enqueue",
         )
-        instructions = self._write_instructions(speaker, llm_context)
+        sent = await self.complete(sent, speaker, llm_context)
+        instructions = self.write_instructions(speaker, llm_context)
         if place.name is None:
             check_not_nested()
-            request = self._make_request(None, instructions)
-            session = await self._runtime.start(
-                request, owner=place.owner, context={AGENT_ID: self.id}, is_one_question=True
-            )
+            session = await self.start(place.owner, StartSession(), instructions, is_one_question=True)
             return await self._begin(self._runtime.send(session.id, sent, owner=place.owner))
-        session = await self._keep_equal(await self._open(place, instructions), instructions)
+        session = await self.keep_equal(await self._open(place, instructions), instructions)
         check_not_nested(session.id)
         return await self._begin(
             self._runtime.reply(
                 session.id, sent, owner=place.owner, approval_wait_s=self.options.approval_wait_s
             )
+        )
+
+    async def complete(self, sent: SendMessage, speaker: Speaker, llm_context: LLMContext) -> SendMessage:
+        """Return a message with what the agent adds: the speaker, its own id, and hints of its LLM APIs."""
+        hints = await self._llm_apis.read_prompts(self.options, llm_context)
+        return replace(
+            sent,
+            caller=make_caller(speaker),
+            planner_hints={**(sent.planner_hints or {}), **hints} or None,
+            metadata={**(sent.metadata or {}), AGENT_KEY: self.id},
+        )
+
+    async def start(
+        self, owner: str, request: StartSession, instructions: str | None, *, is_one_question: bool = False
+    ) -> Session:
+        """Start a session with the agent's options. It has the name, area and preferences of `request`."""
+        return await self._runtime.start(
+            replace(request, **self.list_settings(instructions)),
+            owner=owner,
+            context={AGENT_ID: self.id},
+            is_one_question=is_one_question,
         )
 
     async def open_session(self, place: SessionPlace) -> Session:
@@ -97,48 +114,51 @@ class Agent:
 
     async def refresh(self, session: Session) -> Session:
         """Return a session of the agent with its present options, and with the instructions it has."""
-        return await self._keep_equal(session, session.instructions)
+        return await self.keep_equal(session, session.instructions)
 
     async def _open(self, place: SessionPlace, instructions: str | None) -> Session:
         """Return the session of a place. Start it if it is missing, or was not used for `idle_days`."""
-        request = self._make_request(place.name, instructions)
+        request = StartSession(name=place.name, **self.list_settings(instructions))
         session = await self._runtime.open_session(request, owner=place.owner)
         if self._is_idle(session):
             await self._runtime.end_session(session.id, owner=place.owner, reason=IDLE)
             session = await self._runtime.open_session(request, owner=place.owner)
         return session
 
-    async def _keep_equal(self, session: Session, instructions: str | None) -> Session:
-        if change := self._find_change(session, instructions):
-            return await self._runtime.update(session.id, change, owner=session.owner)
+    async def keep_equal(
+        self, session: Session, instructions: str | None, *, has_own_window: bool = False
+    ) -> Session:
+        """Return a session with the agent's present options, and with these instructions.
+
+        With `has_own_window`, the session keeps the limits of its window.
+        """
+        settings = self.list_settings(instructions)
+        if has_own_window:
+            del settings["window"]
+        changes = {name: value for name, value in settings.items() if getattr(session, name) != value}
+        if changes:
+            return await self._runtime.update(session.id, UpdateSession(**changes), owner=session.owner)
         return session
 
-    def _make_request(self, name: str | None, instructions: str | None) -> StartSession:
-        return StartSession(name=name, **self._list_settings(instructions))
-
-    def _find_change(self, session: Session, instructions: str | None) -> UpdateSession | None:
-        """Return what differs between a session and the options, or None."""
-        settings = self._list_settings(instructions)
-        changes = {name: value for name, value in settings.items() if getattr(session, name) != value}
-        return UpdateSession(**changes) if changes else None
-
-    def _list_settings(self, instructions: str | None) -> dict[str, Any]:
+    def list_settings(self, instructions: str | None) -> dict[str, Any]:
         """Return the settings of the agent's sessions, by the names that a session has for them."""
         options = self.options
         return {
             "model": options.model,
             "budgets": options.budgets,
             "policy": options.policy,
-            "window": self._window,
+            "window": self.window,
             "instructions": instructions,
         }
 
     @cached_property
-    def _window(self) -> WindowLimits:
+    def window(self) -> WindowLimits:
+        """The limits of the window: those of the options, or else those for the model."""
         by_model = self._runtime.default_window(self.options.model)
         return self.options.window or replace(by_model, preserve_system=self.options.preserve_system)
 
-    def _write_instructions(self, speaker: Speaker, llm_context: LLMContext) -> str | None:
+    def write_instructions(self, speaker: Speaker, llm_context: LLMContext) -> str | None:
+        """Return the instructions of the agent for a speaker, or None. Raise `TemplateError`."""
         if self._template is None:
             return None
         return render_prompt(self._template, speaker.user_name, llm_context) or None

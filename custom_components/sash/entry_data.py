@@ -12,6 +12,7 @@ from .agent import Agent
 from .foreign_turns import ForeignTurns
 from .late_turns import LateTurns
 from .llm_api_tools import LlmApiTools
+from .page_api import PageApi
 from .usage import UsageCoordinator
 
 
@@ -26,6 +27,7 @@ class SashData:
     foreign_turns: ForeignTurns
     usage: UsageCoordinator
     llm_apis: LlmApiTools
+    page_api: PageApi
     platforms: tuple[Platform, ...]
 
 

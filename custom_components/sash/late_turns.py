@@ -138,6 +138,13 @@ class LateTurns:
         return True
 
     @callback
+    def hand_over(self, turn_id: str) -> None:
+        """Close the question of a turn that was answered elsewhere, and tell its speaker the result."""
+        if question := self._questions.get(turn_id):
+            self._close(question)
+            self.follow(question.turn, question.place, question.speaker, question.language)
+
+    @callback
     def _close(self, question: OpenQuestion) -> None:
         self._questions.pop(question.turn.id, None)
         question.stop()

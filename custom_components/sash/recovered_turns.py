@@ -73,7 +73,7 @@ async def _recover(hass: HomeAssistant, data: SashData, key: TurnKey) -> None:
         await data.late_turns.give_up(turn, speaker, language)
     elif _is_promised(result, agent):
         await data.runtime.home_ready(timeout_s=HOME_WAIT_S)
-        if session.name is not None:  # The options may have changed, and old ones may allow more.
+        if not session.is_one_question:  # The options may have changed, and old ones may allow more.
             await agent.refresh(session)
         await data.runtime.resume(turn.id, owner=turn.owner)
         data.late_turns.follow(turn, place, speaker, language)

@@ -9,7 +9,7 @@ from .const import SCOPE_AREA, SCOPE_CONVERSATION, SCOPE_DEVICE, SCOPE_HOUSE, SC
 
 # The owner of turns without a signed-in user, such as those of a satellite. Every owner knows its facts.
 HOUSE = "house"
-# The key in the context of a session that has no name.
+# The key in the context of a session whose name does not begin with the id of its agent.
 AGENT_ID = "agent_id"
 
 
@@ -47,10 +47,10 @@ def find_user_id(owner: str) -> str | None:
 
 def find_agent_id(session: Session) -> str | None:
     """Return the id of the agent that a session belongs to, or None."""
-    if session.name is not None:
-        return session.name.partition("/")[0]
     agent_id = session.context.get(AGENT_ID)
-    return agent_id if isinstance(agent_id, str) else None
+    if isinstance(agent_id, str):
+        return agent_id
+    return None if session.name is None else session.name.partition("/")[0]
 
 
 def find_session_place(agent_id: str, scope: SessionScope, speaker: Speaker) -> SessionPlace:

@@ -142,9 +142,9 @@ async def undo(call: ServiceCall) -> ServiceResponse:
 async def _refresh(data: SashData, session: Session) -> Session:
     """Return a session with the present options of its agent, because old ones may allow more.
 
-    A session for one question has no name. It has the options of the moment in which it was asked.
+    A session for one question has the options of the moment in which it was asked.
     """
-    if session.name is None:
+    if session.is_one_question:
         return session
     agent = data.agents.get(find_agent_id(session) or "")
     if agent is None:

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import Any
 
 from tests.installation import NotInstalled, lock_file, run_program, tell
 
@@ -60,11 +61,17 @@ def install() -> Path:
         if not _is_whole(folder):
             started = time.monotonic()
             tell(f"Installing Home Assistant for the tests into {folder}: about three minutes ...")
+            has_grown = _has_grown(folder)
             _stamp(folder).unlink(missing_ok=True)
-            _install_into(folder)
+            if has_grown:
+                _install_requirements(folder)
+            if not has_grown or _fault(folder):
+                _install_into(folder)
             if fault := _fault(folder):
                 raise NotInstalled(f"the new installation does not work: {fault}")
-            _stamp(folder).write_text(json.dumps({"fingerprint": _fingerprint()}))
+            _stamp(folder).write_text(
+                json.dumps({"fingerprint": _fingerprint(), "requirements": _requirements()})
+            )
             tell(f"Installed in {time.monotonic() - started:.0f} s.")
     return folder / "venv" / "bin" / "hass"
 
@@ -85,11 +92,20 @@ def _fingerprint() -> str:
 
 def _is_whole(folder: Path) -> bool:
     """Say whether it was finished, and still works."""
+    return _read_stamp(folder).get("fingerprint") == _fingerprint() and not _fault(folder)
+
+
+def _has_grown(folder: Path) -> bool:
+    """Say whether it was finished, and since then requirements were only added."""
+    installed = _read_stamp(folder).get("requirements")
+    return bool(installed) and set(installed) <= set(_requirements())
+
+
+def _read_stamp(folder: Path) -> dict[str, Any]:
     try:
-        finished = json.loads(_stamp(folder).read_text())["fingerprint"] == _fingerprint()
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return finished and not _fault(folder)
+        return dict(json.loads(_stamp(folder).read_text()))
+    except (OSError, ValueError, TypeError):
+        return {}
 
 
 def _fault(folder: Path) -> str:
@@ -113,11 +129,15 @@ def _install_into(folder: Path) -> None:
     tell(f"- an environment for {python}")
     _run(python, "-m", "venv", "--without-pip", folder / "venv")
     _run(sys.executable, "-m", "venv", folder / "uv")
-    pip = folder / "uv" / "bin" / "pip"
-    _run(pip, "install", "--quiet", "uv")
+    _run(folder / "uv" / "bin" / "pip", "install", "--quiet", "uv")
+    _install_requirements(folder)
+
+
+def _install_requirements(folder: Path) -> None:
+    """Install what is missing of the requirements, with its bytecode."""
     tell("- Home Assistant and what it needs")
     target = folder / "venv" / "bin" / "python"
-    uv = folder / "uv" / "bin" / "uv"
+    pip, uv = folder / "uv" / "bin" / "pip", folder / "uv" / "bin" / "uv"
     _run(uv, "pip", "install", "--quiet", "--python", target, "-r", REQUIREMENTS, **_package_index(pip))
     tell("- its bytecode")
     _run(target, "-m", "compileall", "-q", "-j", "0", folder / "venv" / "lib")

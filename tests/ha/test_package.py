@@ -16,6 +16,7 @@ import pytest
 
 from custom_components.build_zip import UnknownImport, list_core, read_module
 from sash import __version__
+from sash.web import PAGE_FOLDER
 from tests.ha.conftest import install_or_skip
 from tests.ha.install import environment
 from tests.notices import skip_not_tested
@@ -129,8 +130,20 @@ def test_the_zip_is_small_and_its_root_is_the_folder(package: Path) -> None:
         names
     )
     assert {"core/__init__.py", "core/data/NOTICE", "core/stores/sqlite/sql/0001.sql"} <= set(names)
+    page = {path.relative_to(PAGE_FOLDER).as_posix() for path in PAGE_FOLDER.rglob("*") if path.is_file()}
+    assert {f"core/web/{name}" for name in page if "__pycache__" not in name} <= set(names)
+    assert "core/server/rest_api.py" in names
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyc")]
-    unneeded = ("cli", "server", "demo", "home/remote", "testing.py", "__main__.py", "data/demo_home.toml")
+    server = ("app.py", "listener.py", "mcp", "metrics.py", "pages", "run.py", "middleware/authentication.py")
+    unneeded = (
+        *(f"server/{name}" for name in server),
+        "cli",
+        "demo",
+        "home/remote",
+        "testing.py",
+        "__main__.py",
+        "data/demo_home.toml",
+    )
     assert not [name for name in names if name.startswith(tuple(f"core/{each}" for each in unneeded))]
     assert manifest["version"] == __version__
 

@@ -54,7 +54,8 @@ def make_rest_api(
     """Return the application over the open runtime of `service`.
 
     `on_streams` gets the number of open event streams after each change. The middleware limits the size of
-    bodies, and the requests of one owner that run at a time.
+    bodies, and the requests of one owner that run at a time. `app.state.pacing` may have a timer, which its
+    `close` cancels.
     """
     app = FastAPI(
         title="Sash",
@@ -79,7 +80,7 @@ def make_rest_api(
         app.include_router(router)
     app.openapi = lambda: build_openapi(app)  # type: ignore[method-assign]
     app.add_middleware(RequestShares, shares=service.shares)
-    pacing = OwnerPacing()
+    app.state.pacing = pacing = OwnerPacing()
     app.add_middleware(BodyLimits, settings=settings, timeouts=timeouts, shares=service.shares, pacing=pacing)
     app.add_middleware(RequestPacing, pacing=pacing)
     return app
