@@ -28,12 +28,21 @@ export function makeRows(steps, start) {
       if (!rows.includes(row)) rows.push(row);
       addResult(row, step.detail, at);
     } else {
+      noteEvent(step.detail, calls);
       const row = makeOtherRow(step, at - before);
       if (row) rows.push({ key: step.n, at, ...row });
     }
     before = at;
   }
   return rows;
+}
+
+/** A call that waits for an approval, or that was interrupted, does not run. */
+function noteEvent({ event, call_id: callId }, calls) {
+  for (const [id, row] of calls) {
+    if (event === "interrupted") row.isOpen = false;
+    else if (id === callId && !row.hasResult) row.isOpen = event === "approval";
+  }
 }
 
 /** Return the rows of tool calls that the transcript keeps, for a turn whose steps are gone. */
@@ -46,7 +55,7 @@ export function makeRowsOfCalls(calls) {
 }
 
 function makeCallRow({ name, arguments: given }, place) {
-  return { ...place, kind: "tool", name, brief: shortenJson(given), blocks: [["arguments", given]], isOpen: true };
+  return { ...place, kind: "tool", name, brief: summarize(given), blocks: [["arguments", given]], isOpen: true };
 }
 
 function addResult(row, { content, action }, at) {
@@ -54,6 +63,7 @@ function addResult(row, { content, action }, at) {
   row.ms = at === undefined || row.at === undefined ? undefined : at - row.at;
   row.action = action;
   row.isOpen = false;
+  row.hasResult = true;
 }
 
 function makeOtherRow({ type, detail }, ms) {
@@ -130,9 +140,21 @@ function describeUsage(usage) {
   });
 }
 
-function shortenJson(text) {
-  const line = (text ?? "").replace(/\s+/g, " ").replace(/^\{\}$/, "");
+/** Return the values of the arguments on one line, such as "light.turn_on, light.floor_lamp". */
+function summarize(text) {
+  let line = text ?? "";
+  try {
+    line = listValues(JSON.parse(line)).join(", ");
+  } catch {
+    // A model may write arguments that are not JSON.
+  }
   return line.length > MAX_BRIEF_CHARS ? `${line.slice(0, MAX_BRIEF_CHARS)}…` : line;
+}
+
+function listValues(value) {
+  if (value === null || value === undefined) return [];
+  if (typeof value === "object") return Object.entries(value).flatMap(([key, each]) => (each === true ? [key] : listValues(each)));
+  return [String(value)];
 }
 
 /** Return JSON with one value on each line, and another text as it is. */

@@ -30,6 +30,7 @@ class Transcript extends SashElement {
     super();
     this._lastId = null;
     this._isAtEnd = true;
+    this._top = 0;
     this._onScroll = () => this._look();
     this._sizes = new ResizeObserver(() => this._keepPlace());
   }
@@ -89,7 +90,10 @@ class Transcript extends SashElement {
     const { scrollTop, scrollHeight, clientHeight } = this._scroller;
     const below = scrollHeight - scrollTop - clientHeight;
     const { start, end } = this._findRange();
-    this._isAtEnd = below < AT_END && end === this.turns.length;
+    // Only a person scrolls up. An answer or a picture that grows does not leave the end.
+    const stays = this._isAtEnd && scrollTop >= this._top - 1;
+    this._isAtEnd = (stays || below < AT_END) && end === this.turns.length;
+    this._top = scrollTop;
     this._anchor = this._findAnchor();
     if (scrollTop < NEAR && start > 0) this._lastId = this.turns[Math.max(MAX_TURNS, end - MOVE_BY) - 1].id;
     else if (scrollTop < NEAR && this.conversation.hasOlder) this._loadOlder();
@@ -123,6 +127,7 @@ class Transcript extends SashElement {
     if (!this._scroller) return;
     if (this._isAtEnd) {
       this._scroller.scrollTop = this._scroller.scrollHeight;
+      this._top = this._scroller.scrollTop;
       return;
     }
     const element = this._anchor && this.querySelector(`article[data-turn="${CSS.escape(this._anchor.id)}"]`);

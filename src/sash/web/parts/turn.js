@@ -69,7 +69,7 @@ class ChatTurn extends SashElement {
   _renderMessage() {
     const { message, attachments } = this.turn;
     const pictures = (attachments ?? []).map((part) => part.image_url?.url ?? part.image_url).filter((url) => url?.startsWith?.("data:image/"));
-    return html`${message === null ? html`<span class="dim">…</span>` : message}
+    return html`<span class="message">${message ?? "…"}</span>
     ${pictures.map((url) => html`<img src=${url} alt=${t("chat.picture")}>`)}`;
   }
 

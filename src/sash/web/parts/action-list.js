@@ -1,0 +1,134 @@
+/** What the agent did in the house: why, whether it was verified, and a button that undoes it. */
+
+import { html, nothing, repeat } from "../vendor/lit.js";
+import { formatMoment, formatNumber, getLanguage, t, tValue } from "../text.js";
+import { SashElement } from "../element.js";
+import { askPerson } from "./ask-person.js";
+import { renderServices } from "./service-words.js";
+
+const UNDO_TOOL = "undo_last_action";
+const UNDO_WAIT_MS = 30_000;
+const MAX_ATTRIBUTES = 3;
+const OUTCOME_CLASS = { done: "good", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
+
+class ActionList extends SashElement {
+  static properties = {
+    connection: { attribute: false },
+    me: { attribute: false },
+    actions: { attribute: false },
+    /** The names of entities by their ids. */
+    names: { attribute: false },
+    /** The key of the action that is undone now. */
+    undoing: { state: true },
+    /** The turn of the last undo. */
+    undone: { state: true },
+  };
+
+  render() {
+    const newest = findUndoable(this.actions);
+    return html`
+      <div role="status">${this.undone ? this._renderUndone(this.undone) : nothing}</div>
+      ${this.actions.length ? nothing : html`<p class="empty">${t("action.none")}</p>`}
+      <ol class="actions">
+        ${repeat(this.actions, makeKey, (action) => this._renderAction(action, newest.has(makeKey(action))))}
+      </ol>
+    `;
+  }
+
+  _renderAction(action, canUndo) {
+    return html`<li>
+      <div class="spread">
+        <h3>${action.in_words}</h3>
+        <span class="badge ${OUTCOME_CLASS[action.outcome] ?? "dim"}">${tValue("outcome", action.outcome)}</span>
+      </div>
+      ${this._renderChanges(action)}
+      <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}">“${action.sentence}”</a></p>
+      <p class="dim small">${describeOrigin(action).join(" · ")}</p>
+      <ul class="checks small">
+        ${renderVerified(action)}
+        ${action.approved === null ? nothing : html`<li class=${action.approved ? "good" : "warn"}>${t(action.approved ? "action.approved" : "action.refused")}</li>`}
+        ${action.allowed_by ? html`<li class="dim">${t("action.allowed_by")} ${renderServices([action.allowed_by])}</li>` : nothing}
+        ${action.service ? html`<li class="dim" title=${t("action.service")}><code>${action.service}</code></li>` : nothing}
+        ${action.is_undone ? html`<li class="dim">${t("action.is_undone")}</li>` : nothing}
+      </ul>
+      ${canUndo && this.me.scopes.includes("converse") ? this._renderUndo(action) : nothing}
+    </li>`;
+  }
+
+  _renderUndo(action) {
+    const isBusy = this.undoing === makeKey(action);
+    return html`<button ?disabled=${Boolean(this.undoing)} aria-label=${t("action.undo_this", { action: action.in_words })} @click=${() => this._undo(action)}>
+      ${isBusy ? t("action.undoing") : t("action.undo")}
+    </button>`;
+  }
+
+  /** Draw the states before and after, of each entity that has changed. */
+  _renderChanges({ before, after }) {
+    const ids = Object.keys({ ...before, ...after });
+    if (!ids.length) return nothing;
+    return html`<ul class="changes">
+      ${ids.map((id) => html`<li>${this.names.get(id) ?? id}: ${describeChange(before[id], after[id])}</li>`)}
+    </ul>`;
+  }
+
+  _renderUndone(turn) {
+    const link = html`<a href="#/chat/${encodeURIComponent(turn.session_id)}?turn=${encodeURIComponent(turn.continuation_id)}">${t("action.see_chat")}</a>`;
+    const words = { awaiting_approval: t("action.undo_waits"), completed: turn.response?.final_message, failed: turn.error?.message };
+    return html`<p class="undone">${words[turn.status] ?? t("action.undo_runs")} ${link}</p>`;
+  }
+
+  async _undo(action) {
+    if (!(await askPerson(this, t("action.undo_question", { action: action.in_words }), t("action.undo")))) return;
+    this.undoing = makeKey(action);
+    await this.attempt(async () => {
+      const path = `v1/sessions/${encodeURIComponent(action.session_id)}/undo`;
+      const { continuation_id: id } = await this.connection.post(path, { language: getLanguage() });
+      this.undone = await this.connection.get(`v1/continuations/${encodeURIComponent(id)}`, { wait_ms: UNDO_WAIT_MS });
+    });
+    this.undoing = null;
+    this.emit("sash-house-changed");
+  }
+}
+
+function makeKey({ continuation_id: turn, call_id: call }) {
+  return `${turn}:${call}`;
+}
+
+/** Return the keys of the actions that an undo would reverse: of each session the newest that is not undone. */
+function findUndoable(actions) {
+  const newest = new Map();
+  for (const action of actions) {
+    const canUndo = action.tool !== UNDO_TOOL && action.outcome === "done" && !action.is_undone;
+    if (canUndo && !newest.has(action.session_id)) newest.set(action.session_id, makeKey(action));
+  }
+  return new Set(newest.values());
+}
+
+function describeOrigin({ caller, acted_at: time, way }) {
+  const who = caller ? (caller.user_name ?? t("action.by_unknown")) : t("action.by_you");
+  return [t("action.by", { who }), formatMoment(time), way ? t(`action.way.${way}`) : t("action.way.unknown")];
+}
+
+function renderVerified({ outcome, verified }) {
+  if (outcome === "denied" || outcome === "dry_run") return nothing;
+  if (verified === null) return html`<li class="dim">${t("action.unverifiable")}</li>`;
+  return verified ? html`<li class="good">✓ ${t("action.verified")}</li>` : html`<li class="bad">▲ ${t("action.unverified")}</li>`;
+}
+
+/** Return the change of an entity: "off → on (brightness 140)". */
+function describeChange(before, after) {
+  const from = before?.state ?? t("unknown");
+  const to = after?.state ?? t("unknown");
+  const changed = Object.entries(after?.attributes ?? {}).filter(
+    ([name, value]) => isPlain(value) && JSON.stringify(before?.attributes?.[name]) !== JSON.stringify(value) && name !== "color_mode",
+  );
+  const details = changed.slice(0, MAX_ATTRIBUTES).map(([name, value]) => `${name.replaceAll("_", " ")} ${typeof value === "number" ? formatNumber(value, 2) : value}`);
+  const states = from === to ? to : `${from} → ${to}`;
+  return details.length ? `${states} (${details.join(", ")})` : states;
+}
+
+function isPlain(value) {
+  return typeof value === "number" || typeof value === "string";
+}
+
+customElements.define("sash-action-list", ActionList);
