@@ -131,9 +131,10 @@ async def test_many_may_wait_and_some_may_go(run):
 
 
 async def test_who_counts_turns_is_told_of_cancelled_ones_and_stops_nothing(run):
-    told, gate = [], asyncio.Event()
+    told, started, gate = [], asyncio.Event(), asyncio.Event()
 
     async def slow(arguments, context):
+        started.set()
         await gate.wait()
 
     def count(result):
@@ -144,6 +145,7 @@ async def test_who_counts_turns_is_told_of_cancelled_ones_and_stops_nothing(run)
     session = await runtime.start_session()
     first = await runtime.send_message(session.id, "one")
     second = await runtime.send_message(session.id, "two", busy="enqueue")
+    await asyncio.wait_for(started.wait(), WAIT_S)
     await runtime.cancel(first.id)
     assert (await runtime.await_continuation(second.id, timeout_s=WAIT_S)).status == "completed"
     assert told == ["cancelled", "completed"]

@@ -24,7 +24,7 @@ PAGE_HEADERS = {
 
 
 # A file of the page, in its folder or one below. No name can lead out of the folder.
-FILE_NAME = re.compile(r"(?:[a-z]+/)?[a-z-]+\.[a-z]+")
+FILE_NAME = re.compile(r"(?:[a-z]{1,20}/)?[a-z-]{1,40}\.[a-z]{1,5}")
 
 
 def make_router(app: FastAPI, tokens: Tokens) -> APIRouter:

@@ -22,7 +22,7 @@ from sash.app.schemas import (
     SessionStarted,
 )
 from sash.app.service import AgentService
-from sash.errors import InvalidInput, InvalidJson
+from sash.errors import InvalidJson
 from sash.server.routes.dependencies import (
     ERRORS,
     CurrentCaller,
@@ -253,9 +253,10 @@ async def list_messages(
         ),
     ] = None,
 ) -> Response:
-    """List the transcript, oldest first. `cursor` pages forwards, and `before` pages backwards."""
-    if before is not None and cursor:
-        raise InvalidInput("cursor and before exclude each other: send one of the two")
+    """List the transcript, oldest first. `cursor` pages forwards, and `before` pages backwards.
+
+    With both, it lists the messages between them.
+    """
     # One message more than the page shows whether another page follows.
     found = await service.list_messages(
         caller,
