@@ -1,10 +1,35 @@
 """Sets up the integration in a real house, as a person does it in the browser."""
 
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
 from tests.ha.instance import furnish
 from tests.ha.model_server import MODEL, ModelServer
 from tests.ha.sash_house import SashHouse
 
+ROOT = Path(__file__).parents[2]
 DOOR = "lock.front_door"
+
+
+@contextmanager
+def run_sash_house(hass: Path, folder: Path, model: ModelServer) -> Iterator[SashHouse]:
+    """Run a house whose preferred pipeline has an agent of ours. Lights, locks and switches are allowed."""
+    package = folder / "sash.zip"
+    subprocess.run([sys.executable, ROOT / "dev.py", "package", str(package)], check=True, cwd=ROOT)
+    house = SashHouse(hass, folder / "config", package)
+    try:
+        house.start_now()
+        # In a thread, because a test's own event loop may be there already.
+        with ThreadPoolExecutor(1) as thread:
+            thread.submit(asyncio.run, set_up(house, model)).result()
+        yield house
+    finally:
+        house.kill_now()
 
 
 async def set_up(house: SashHouse, model: ModelServer) -> None:

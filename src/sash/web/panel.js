@@ -25,6 +25,12 @@ class SashPanel extends HTMLElement {
     this.attachShadow({ mode: "open" });
     this._agent = null;
     this._onNavigation = () => window.dispatchEvent(new HashChangeEvent("hashchange"));
+    // Home Assistant may have set these before this class was loaded. Then they hide the setters.
+    for (const name of ["hass", "narrow", "panel"].filter((each) => Object.hasOwn(this, each))) {
+      const value = this[name];
+      delete this[name];
+      this[name] = value;
+    }
   }
 
   set hass(hass) {
