@@ -69,6 +69,8 @@ def test_the_sidebar_leads_to_a_chat_that_controls_the_house(
     expect(page.locator("sash-chat-turn").last).to_contain_text("It is cosy now.")
     assert read_state(sash_house, LIGHT) == "on"
     page.screenshot(path=pictures / "sidebar.png")
+    box = page.get_by_role("textbox").bounding_box()
+    assert box["y"] + box["height"] > 720, "the page fills the height of the window"
 
 
 def test_users_of_home_assistant_do_not_see_the_conversations_of_each_other(

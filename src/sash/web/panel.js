@@ -11,7 +11,7 @@ const AGENT_KEY = "sash.agent";
 const SESSION_KEY = "sash.session";
 
 const STYLE = `
-  :host { display: flex; flex-direction: column; height: 100%; }
+  :host { display: flex; flex-direction: column; height: 100vh; height: 100dvh; box-sizing: border-box; padding-top: var(--safe-area-inset-top, 0px); }
   header { display: flex; align-items: center; gap: .5rem; padding: 0 .5rem;
     background: var(--app-header-background-color); color: var(--app-header-text-color); }
   select { font: inherit; padding: .35rem; max-width: 60vw; margin: .3rem 0; }
