@@ -9,19 +9,17 @@ from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from homeassistant.core import HomeAssistant, callback
-from homeassistant.helpers import entity_registry as er
 from homeassistant.helpers.start import async_at_started
 from homeassistant.util import dt as dt_util
 
 from sash.engine.turn.continuation_result import ContinuationResult
 from sash.errors import SashError
-from sash.values.continuations import TurnCaller
 from sash.values.steps import ApprovalRequested, Interrupted
 
 from .agent import Agent
-from .announcer import SATELLITE_DOMAIN
 from .entry_data import SashConfigEntry, SashData
-from .session_scope import SessionPlace, Speaker, find_agent_id
+from .session_scope import SessionPlace, find_agent_id
+from .speaker import recall_speaker
 from .store_counts import TurnKey, list_paused_turns
 from .turn_signal import find_error_code
 
@@ -64,7 +62,7 @@ async def _recover(hass: HomeAssistant, data: SashData, key: TurnKey) -> None:
     agent = data.agents.get(find_agent_id(session) or "")
     if agent is None:
         return
-    place, speaker = SessionPlace(key.owner, session.name), _find_speaker(hass, turn.request.caller)
+    place, speaker = SessionPlace(key.owner, session.name), recall_speaker(hass, turn.request.caller)
     language = turn.request.language or hass.config.language
     if result.waiting_calls:
         wait_s = agent.options.approval_wait_s - (dt_util.utcnow() - _find_asked_at(result)).total_seconds()
@@ -97,21 +95,3 @@ def _is_promised(result: ContinuationResult, agent: Agent) -> bool:
 def _count_stops(result: ContinuationResult) -> int:
     """Return how often a turn was interrupted. It is continued once: it may be the reason for the stops."""
     return sum(isinstance(step.body, Interrupted) for step in result.steps)
-
-
-@callback
-def _find_speaker(hass: HomeAssistant, caller: TurnCaller | None) -> Speaker:
-    """Return who sent the message of a turn, as far as its result has to reach them."""
-    caller = caller or TurnCaller()
-    satellites = (
-        entry.entity_id
-        for entry in er.async_entries_for_device(er.async_get(hass), caller.device_id or "")
-        if entry.domain == SATELLITE_DOMAIN
-    )
-    return Speaker(
-        "",
-        user_id=caller.user_id,
-        user_name=caller.user_name,
-        device_id=caller.device_id,
-        satellite_id=next(satellites, None),
-    )

@@ -7,6 +7,9 @@ from homeassistant.helpers import area_registry as ar
 from homeassistant.helpers import device_registry as dr
 from homeassistant.helpers import entity_registry as er
 
+from sash.values.continuations import TurnCaller
+
+from .announcer import SATELLITE_DOMAIN
 from .session_scope import Speaker
 
 
@@ -62,4 +65,22 @@ def locate_speaker(
         satellite_id=satellite_id,
         area_id=None if area is None else area.id,
         area_name=None if area is None else area.name,
+    )
+
+
+@callback
+def recall_speaker(hass: HomeAssistant, caller: TurnCaller | None) -> Speaker:
+    """Return who sent the message of an earlier turn, as far as its result has to reach them."""
+    caller = caller or TurnCaller()
+    satellites = (
+        entry.entity_id
+        for entry in er.async_entries_for_device(er.async_get(hass), caller.device_id or "")
+        if entry.domain == SATELLITE_DOMAIN
+    )
+    return Speaker(
+        "",
+        user_id=caller.user_id,
+        user_name=caller.user_name,
+        device_id=caller.device_id,
+        satellite_id=next(satellites, None),
     )

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from homeassistant.core import ServiceCall, ServiceResponse
+from homeassistant.core import ServiceCall, ServiceResponse, callback
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError, TemplateError
 
 from sash.app.approval_question import write_question
@@ -13,7 +13,7 @@ from sash.intents.undo_intents import choose_undo_sentence
 from sash.values.requests import SendMessage
 from sash.values.sessions import Session
 
-from .agent import make_caller
+from .agent import Agent, make_caller
 from .caller_turns import cancel_soon
 from .const import DOMAIN
 from .entry_data import SashData
@@ -34,7 +34,8 @@ from .service_targets import (
     make_speaker,
     names_session,
 )
-from .session_scope import find_agent_id
+from .session_scope import SessionPlace, Speaker, find_agent_id
+from .speaker import recall_speaker
 from .turn_errors import describe_failure
 from .turn_signal import AGENT_KEY
 
@@ -71,8 +72,7 @@ async def ask(call: ServiceCall) -> ServiceResponse:
     except asyncio.CancelledError:
         cancel_soon(call.hass, data.runtime, turn)
         raise
-    if result.waiting_calls:
-        data.late_turns.ask(result, place, speaker, language, agent.options.approval_wait_s)
+    _ask_later(call, data, agent, result, place, speaker)
     return {ATTR_CONVERSATION_ID: speaker.conversation_id, **await _describe_turn(call, result)}
 
 
@@ -91,9 +91,12 @@ async def resume(call: ServiceCall) -> ServiceResponse:
     """Continue an interrupted turn, and return its answer."""
     data, result = await find_turn(call, await find_caller(call))
     turn = result.continuation
-    await _refresh(data, await data.runtime.get_session(turn.session_id, owner=turn.owner))
+    session = await _refresh(data, await data.runtime.get_session(turn.session_id, owner=turn.owner))
     await data.runtime.resume(turn.id, owner=turn.owner)
-    return await _describe_turn(call, await data.runtime.await_continuation(turn.id, owner=turn.owner))
+    result = await data.runtime.await_continuation(turn.id, owner=turn.owner)
+    speaker = recall_speaker(call.hass, turn.request.caller)
+    _ask_later(call, data, _find_agent(data, session), result, _find_place(session), speaker)
+    return await _describe_turn(call, result)
 
 
 async def approve(call: ServiceCall) -> ServiceResponse:
@@ -117,7 +120,7 @@ async def undo(call: ServiceCall) -> ServiceResponse:
     """Undo the last action of a session, and return the answer.
 
     Without a session it is the one with the newest action that the caller reaches. The undo is a turn of that
-    session, so its policy and its approvals apply.
+    session, so its policy and its approvals apply, and it drops an open question as the spoken sentence does.
     """
     caller = await find_caller(call)
     if names_session(call):
@@ -135,8 +138,35 @@ async def undo(call: ServiceCall) -> ServiceResponse:
         metadata={AGENT_KEY: find_agent_id(session)},
         busy="enqueue",
     )
-    turn = await data.runtime.send(session.id, sent, owner=session.owner)
-    return await _describe_turn(call, await data.runtime.await_continuation(turn.id, owner=turn.owner))
+    place = _find_place(session)
+    data.late_turns.withdraw(place)
+    turn = await data.runtime.reply(session.id, sent, owner=session.owner)
+    result = await data.runtime.await_continuation(turn.id, owner=turn.owner)
+    _ask_later(call, data, _find_agent(data, session), result, place, speaker)
+    return await _describe_turn(call, result)
+
+
+@callback
+def _ask_later(
+    call: ServiceCall,
+    data: SashData,
+    agent: Agent | None,
+    result: ContinuationResult,
+    place: SessionPlace,
+    speaker: Speaker,
+) -> None:
+    """Let a notification ask for the approvals of a turn if no answer comes before."""
+    if agent is not None and result.waiting_calls:
+        language = result.continuation.request.language or call.hass.config.language
+        data.late_turns.ask(result, place, speaker, language, agent.options.approval_wait_s)
+
+
+def _find_place(session: Session) -> SessionPlace:
+    return SessionPlace(session.owner, session.name)
+
+
+def _find_agent(data: SashData, session: Session) -> Agent | None:
+    return data.agents.get(find_agent_id(session) or "")
 
 
 async def _refresh(data: SashData, session: Session) -> Session:
@@ -146,7 +176,7 @@ async def _refresh(data: SashData, session: Session) -> Session:
     """
     if session.is_one_question:
         return session
-    agent = data.agents.get(find_agent_id(session) or "")
+    agent = _find_agent(data, session)
     if agent is None:
         raise ServiceValidationError(translation_domain=DOMAIN, translation_key="agent_removed")
     return await agent.refresh(session)

@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 from homeassistant.auth.models import User
-from homeassistant.components import persistent_notification
+from homeassistant.components import conversation, persistent_notification
 from homeassistant.components.assist_satellite.errors import SatelliteBusyError
 from homeassistant.config_entries import ConfigEntryState
 from homeassistant.core import Context, HomeAssistant, ServiceCall, callback
 from homeassistant.exceptions import HomeAssistantError
+from homeassistant.helpers import chat_session
 from homeassistant.util import dt as dt_util
 from pytest_homeassistant_custom_component.common import (
     MockConfigEntry,
@@ -271,6 +272,29 @@ async def test_a_slow_answer_is_announced_later(hass: HomeAssistant) -> None:
         assert announced[0].data["message"] == "The answer is 42."
         assert list(find_notifications(hass).values()) == ["The answer is 42."]
         assert "still working" not in house.read_prompts()[-1]
+
+
+async def test_a_pipeline_that_is_cancelled_after_the_early_answer_does_not_cancel_the_turn(
+    hass: HomeAssistant,
+) -> None:
+    """A satellite may be interrupted at the first word of the early answer. The answer was promised then."""
+    is_ready = asyncio.Event()
+    async with open_house(hass, said("The answer is 42.", after=is_ready), **EARLY) as house:
+        with chat_session.async_get_chat_session(hass) as session:
+
+            def interrupt(_: conversation.ChatLog, delta: dict[str, Any]) -> None:
+                if delta.get("content"):
+                    pipeline.cancel()
+
+            with conversation.async_get_chat_log(hass, session, chat_log_delta_listener=interrupt):
+                pipeline = asyncio.create_task(
+                    house.say("what is the answer?", conversation_id=session.conversation_id)
+                )
+                with pytest.raises(asyncio.CancelledError):
+                    await pipeline
+        is_ready.set()
+        await wait_until(hass, lambda: find_notifications(hass))
+        assert list(find_notifications(hass).values()) == ["The answer is 42."]
 
 
 async def test_a_satellite_that_is_busy_after_all_announces_later(hass: HomeAssistant) -> None:

@@ -1,16 +1,18 @@
 """The services: they act for the user who calls, and reach only what is theirs and what the house shares."""
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from homeassistant.auth.models import User
-from homeassistant.components import conversation
+from homeassistant.components import conversation, persistent_notification
 from homeassistant.components.homeassistant.exposed_entities import async_expose_entity
 from homeassistant.core import Context, HomeAssistant, ServiceCall
 from homeassistant.exceptions import HomeAssistantError, ServiceValidationError
 from homeassistant.setup import async_setup_component
-from pytest_homeassistant_custom_component.common import MockConfigEntry
+from homeassistant.util import dt as dt_util
+from pytest_homeassistant_custom_component.common import MockConfigEntry, async_fire_time_changed
 
 from custom_components.sash.const import DOMAIN, SUBENTRY_CONVERSATION
 from sash.values.sessions import Session
@@ -475,6 +477,55 @@ async def test_the_last_action_of_a_session_is_undone(hass: HomeAssistant) -> No
         await call(house, "undo", device_id=house.devices["Bedroom"], language="xx")
         assert hass.states.get("light.bed_light").state == "off"
         assert hass.states.get("light.kitchen_lights").state == "off"
+
+
+async def test_an_undo_that_needs_an_approval_asks_by_notification(hass: HomeAssistant) -> None:
+    async with open_house(hass, NO_MODEL, require_confirmation=["light"], **ACTING) as house:
+        await house.say("turn on the bed light", room="Bedroom")
+        await house.say("yes", room="Bedroom")
+        asked = await call(house, "undo")
+        turn_id, [waiting] = asked["continuation_id"], asked["waiting_calls"]
+        assert (await read_notification(hass, turn_id, 61)).startswith(waiting["question"])
+        await call(house, "approve", continuation_id=turn_id, approved=True)
+        assert hass.states.get("light.bed_light").state == "off"
+
+
+async def test_an_undo_drops_an_open_question_as_the_sentence_does(hass: HomeAssistant) -> None:
+    async with open_house(hass, NO_MODEL, **ACTING) as house:
+        await house.say("turn on the bed light", room="Bedroom")
+        await house.say("unlock the front door", room="Bedroom")
+        async with asyncio.timeout(10):
+            undone = await call(house, "undo")
+        assert (undone["status"], hass.states.get("light.bed_light").state) == ("completed", "off")
+        assert house.data.late_turns.open_questions == []
+        await house.say("yes", room="Bedroom")
+        assert hass.states.get("lock.front_door").state == "locked"
+
+
+async def test_a_resumed_turn_that_needs_an_approval_asks_by_notification(hass: HomeAssistant) -> None:
+    async with open_house(
+        hass, Reply(chunks=[], then="hang"), UNLOCK, said("It is open."), **ACTING
+    ) as house:
+        talk = asyncio.create_task(house.say("let them in, please", room="Kitchen"))
+        async with asyncio.timeout(10):
+            while not house.wire.requests:
+                await asyncio.sleep(0)
+        await hass.config_entries.async_reload(house.entry.entry_id)
+        await talk
+        await house.data.runtime.home_ready(timeout_s=30)
+        [session] = await list_sessions(house)
+        [turn] = await house.data.store.list_continuations("house", session.id)
+        asked = await call(house, "resume", continuation_id=turn.id)
+        [waiting] = asked["waiting_calls"]
+        assert (await read_notification(hass, turn.id, 61)).startswith(waiting["question"])
+
+
+async def read_notification(hass: HomeAssistant, turn_id: str, after_s: float) -> str:
+    """Return the text of the notification about a turn that is there after some seconds."""
+    async_fire_time_changed(hass, dt_util.utcnow() + timedelta(seconds=after_s))
+    await hass.async_block_till_done()
+    notifications = persistent_notification._async_get_or_create_notifications(hass)
+    return str(notifications[f"sash_{turn_id}"]["message"])
 
 
 async def test_without_an_action_nothing_is_undone(hass: HomeAssistant) -> None:
