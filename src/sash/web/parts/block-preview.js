@@ -7,21 +7,34 @@ import { readAnswer, readTitle } from "./window-blocks.js";
 
 class BlockPreview extends SashElement {
   static properties = {
-    /** {turn, isKept, isNext}, or null. */
+    /** A turn as {turn, isKept, isNext}, a block of `listFixedBlocks`, or null. */
     block: { attribute: false },
   };
 
   render() {
-    if (!this.block) return html`<p class="preview dim">${t("window.preview_hint")}</p>`;
-    const { turn, isKept, isNext } = this.block;
+    const { block } = this;
+    if (!block) return html`<div class="preview dim">${t("window.preview_hint")}</div>`;
+    return block.turn ? this._renderTurn(block) : this._renderPart(block);
+  }
+
+  _renderTurn({ turn, isKept, isNext }) {
     const state = isNext ? "window.state_next" : isKept ? "window.state_kept" : "window.state_gone";
     const answer = readAnswer(turn);
     return html`<div class="preview">
       <p class="small dim">
         ${formatMoment(turn.messages[0].timestamp)} · ${t("tokens", { count: turn.tokens })} · ${t(state)}
+        ${isKept ? nothing : html`<b>${t(`evicted.${turn.reason}`)}</b>`}
       </p>
-      <p class="line"><b>${readTitle(turn)}</b></p>
-      ${answer ? html`<p class="line">${answer}</p>` : nothing}
+      <p class="lines"><b>${readTitle(turn)}</b></p>
+      ${answer ? html`<p class="lines">${answer}</p>` : nothing}
+    </div>`;
+  }
+
+  _renderPart({ label, hint, text, tokens, isShare }) {
+    return html`<div class="preview">
+      <p class="small dim">${t(isShare ? "window.about_tokens" : "tokens", { count: tokens })} · ${t("window.state_fixed")}</p>
+      <p><b>${label}.</b> ${hint}</p>
+      <p class="lines">${text}</p>
     </div>`;
   }
 }

@@ -3,7 +3,7 @@
 import { html, nothing } from "../vendor/lit.js";
 import { t, tValue } from "../text.js";
 import { SashElement } from "../element.js";
-import { MAX_NOTE_CHARS, readText, splitMemory } from "./window-blocks.js";
+import { describeHint, isMemory, MAX_NOTE_CHARS, readText, splitMemory } from "./window-blocks.js";
 
 class PartPanel extends SashElement {
   static properties = {
@@ -21,7 +21,7 @@ class PartPanel extends SashElement {
   }
 
   get _isMemory() {
-    return this.part.name === "memory" || this.part.name === "notes" || this.part.name === "pinned";
+    return isMemory(this.part) || this.part.name === "pinned";
   }
 
   /** Load the pins and facts of the session and of the owner. Each keeps the path at which it can be deleted. */
@@ -39,13 +39,13 @@ class PartPanel extends SashElement {
 
   render() {
     const { part } = this;
-    const hint = tValue("window.part_hint", part.name);
+    const hint = describeHint(part.name);
     return html`<dialog class="panel" aria-labelledby="part-panel-title" @close=${() => this.emit("sash-close-panel")}>
       <header class="spread">
         <h2 id="part-panel-title">${tValue("window.part", part.name)} <span class="dim small">${t("tokens", { count: part.tokens })}</span></h2>
         <form method="dialog"><button class="plain" aria-label=${t("close")}>×</button></form>
       </header>
-      ${hint === part.name ? nothing : html`<p class="dim">${hint}</p>`}
+      ${hint ? html`<p class="dim">${hint}</p>` : nothing}
       ${this._isMemory ? this._renderNotes() : nothing}
       ${part.name === "tools" ? this._renderTools() : this._renderText()}
     </dialog>`;

@@ -1,6 +1,6 @@
-/** Turns the messages of a transcript into blocks: turns in the window, turns that slid out, and the next cut. */
+/** Turns the messages of a transcript and the parts of a prompt into blocks: turns in the window, turns that slid out, the next cut. */
 
-import { t } from "../text.js";
+import { t, tValue } from "../text.js";
 
 // The tags that change when a message slides out, in the order of the buttons.
 export const KEEPING_TAGS = ["pinned", "important", "ephemeral"];
@@ -165,4 +165,52 @@ export function splitMemory(part) {
     rest -= section.tokens;
   });
   return sections;
+}
+
+/**
+ * Return the blocks of all parts that are not turns: [{name, label, hint, tokens, text, part, section, isShare}].
+ *
+ * The memory has a block for each of its sections. `isShare` tells that the tokens are a share by length.
+ * `changesTokens` are those of the changes in the house, which the server counts with the window.
+ */
+export function listFixedBlocks(parts, tools, changesTokens) {
+  return parts.flatMap((part) => {
+    if (part.name === "window") return changesTokens ? [describeChanges(part, changesTokens)] : [];
+    const sections = isMemory(part) ? splitMemory(part) : [];
+    const hint = describeHint(part.name);
+    if (!sections.length) {
+      const text = part.name === "tools" ? tools.map((tool) => tool.function?.name).join(", ") : part.messages.map(readText).join("\n");
+      return [{ ...part, label: tValue("window.part", part.name), hint, text, part }];
+    }
+    return sections.map(({ name: section, tokens, text }) => {
+      const label = tValue("window.section", section);
+      return { name: part.name, section, label, hint, tokens, text, part, isShare: sections.length > 1 };
+    });
+  });
+}
+
+function describeChanges(part, tokens) {
+  return { name: "house", section: "changes", label: t("window.section.changes"), hint: t("window.changes_hint"), tokens, text: "", part };
+}
+
+/** Return the sentence about a part of the prompt, or "" if there is none. */
+export function describeHint(name) {
+  const hint = tValue("window.part_hint", name);
+  return hint === name ? "" : hint;
+}
+
+/** Return whether a part has the pins and facts. */
+export function isMemory(part) {
+  return part.name === "memory" || part.name === "notes";
+}
+
+/**
+ * Return why a turn slid out: a reason of the last cut, or "earlier". The server keeps the reasons of the last cut only.
+ *
+ * A turn from before a new start may have left at a cut or at the new start: "earlier_or_reset".
+ */
+export function findReason(turn, reasons, resetAt) {
+  const known = turn.messages.map((message) => reasons.get(message.id)).find(Boolean);
+  if (known) return known;
+  return resetAt && new Date(turn.messages[0].timestamp) < new Date(resetAt) ? "earlier_or_reset" : "earlier";
 }

@@ -1,17 +1,22 @@
-/** The window as a strip of blocks, sized by tokens: turns that slid out, the cut, the turns in the window, free space. */
+/** All that the model gets, as two rows of blocks in one scale: the fixed parts of the prompt, and the conversation with its cut. */
 
 import { classMap, html, nothing, repeat } from "../vendor/lit.js";
-import { t } from "../text.js";
+import { formatNumber, t } from "../text.js";
 import { SashElement } from "../element.js";
+import { findOrigin } from "./token-bar.js";
 import { readAnswer, readTags, readTitle } from "./window-blocks.js";
 import "./block-preview.js";
 
-// The part of the strip's width that the window itself takes. The rest shows that older turns slid out to the left.
+// The part of the row's width that the window takes if turns slid out of it. The rest shows these turns.
 const FRAME_SHARE = 0.8;
 const MIN_BLOCK_REM = 0.8;
+const ARROWS = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
+const BANDS = ["user", "assistant", "tool", "next", "gone"];
 
 class WindowStrip extends SashElement {
   static properties = {
+    /** The blocks of `listFixedBlocks`. */
+    fixed: { attribute: false },
     kept: { attribute: false },
     evicted: { attribute: false },
     /** The number of older messages that are not loaded yet. */
@@ -21,45 +26,48 @@ class WindowStrip extends SashElement {
     shown: { state: true },
   };
 
-  firstUpdated() {
-    this._scrollToNewest();
-  }
-
   updated(changed) {
     // The newest turn stays in view, and so does the place of a reader who loads older turns.
     const strip = this.querySelector(".strip");
-    if (changed.has("evicted") && this._widthBefore && this._isPrepended) {
-      strip.scrollLeft += strip.scrollWidth - this._widthBefore;
-    } else if (changed.has("kept")) {
-      this._scrollToNewest();
-    }
-    this._isPrepended = false;
+    if (changed.has("evicted") && this._isPrepended) strip.scrollLeft += strip.scrollWidth - this._widthBefore;
+    else if (changed.has("kept")) strip.scrollLeft = strip.scrollWidth;
+    if (changed.has("evicted")) this._isPrepended = false;
     this._widthBefore = strip.scrollWidth;
   }
 
-  _scrollToNewest() {
-    const strip = this.querySelector(".strip");
-    strip.scrollLeft = strip.scrollWidth;
-  }
-
   render() {
-    const used = this.kept.reduce((sum, turn) => sum + turn.tokens, 0);
-    const whole = Math.max(used, this.limits.max_tokens ?? 0, 1);
+    const fixed = sumTokens(this.fixed);
+    const used = sumTokens(this.kept);
+    const limit = Math.max(used, this.limits.max_tokens ?? 0, 1);
+    const hasPast = this.evicted.length > 0 || this.olderCount > 0;
+    const whole = Math.max(limit / (hasPast ? FRAME_SHARE : 1), fixed);
     return html`
-      <div class="strip" role="group" aria-label=${t("window.strip")} @keydown=${this._onKey} @pointerleave=${() => this._show(null)}>
-        <div class="past">
-          ${this.olderCount ? this._renderOlder() : nothing}
-          ${repeat(this.evicted, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, false))}
+      <div @pointerleave=${() => this._show(null)} @keydown=${this._onKey}>
+        <p class="row-name">${t("window.fixed_row", { count: fixed })}</p>
+        <div class="prompt-strip" role="group" aria-label=${t("window.fixed_row", { count: fixed })} .style=${`width: ${(100 * fixed) / whole}%`}>
+          ${this.fixed.map((block, index) => this._renderFixed(block, index))}
         </div>
-        <div class="cut" title=${t("window.cut_hint")}><span>${t("window.cut")}</span></div>
-        <div class="frame" .style=${`width: ${FRAME_SHARE * 100}%; min-width: ${this.kept.length * MIN_BLOCK_REM}rem`}>
-          ${repeat(this.kept, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, true))}
-          ${used < whole ? this._renderFree(whole - used) : nothing}
-          ${this._renderLowWater()}
+        <p class="row-name">${t("window.turns_row", { count: used })}</p>
+        <div class="strip" role="group" aria-label=${t("window.strip")}>
+          ${hasPast ? this._renderPast(whole) : nothing}
+          <div class="frame" .style=${`width: ${(100 * limit) / whole}%; min-width: ${this.kept.length * MIN_BLOCK_REM}rem`}>
+            ${repeat(this.kept, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, true))}
+            ${used < limit ? this._renderFree(limit - used) : nothing}
+            ${this._renderMarks()}
+          </div>
         </div>
       </div>
+      <ul class="legend">${this._listBands().map((name) => html`<li><i class="band-${name}"></i>${t(`window.band.${name}`)}</li>`)}</ul>
       <sash-block-preview .block=${this.shown}></sash-block-preview>
     `;
+  }
+
+  _renderPast(whole) {
+    return html`<div class="past">
+        ${this.olderCount ? this._renderOlder() : nothing}
+        ${repeat(this.evicted, (turn) => turn.id, (turn) => this._renderTurn(turn, whole, false))}
+      </div>
+      <div class="cut" title=${t("window.cut_hint")}><span>${t("window.cut")}</span></div>`;
   }
 
   _renderOlder() {
@@ -68,29 +76,48 @@ class WindowStrip extends SashElement {
     </button>`;
   }
 
+  _renderFixed(block, index) {
+    const words = `${block.label}: ${t(block.isShare ? "window.about_tokens" : "tokens", { count: block.tokens })}`;
+    return html`<button
+      class="block part"
+      data-part=${block.name}
+      data-section=${block.section ?? nothing}
+      data-tokens=${block.tokens}
+      .style=${`flex: ${block.tokens} 1 0`}
+      tabindex=${index ? -1 : 0}
+      aria-label=${words}
+      @pointerenter=${() => this._show(block)}
+      @focus=${() => this._show(block)}
+      @click=${() => this.emit("sash-open-part", block.part)}
+    >
+      <span class="block-label">${block.label}</span>
+      <span class="band"><i .style=${`flex: 1 1 0; background: var(--part-${findOrigin(block.name)})`}></i></span>
+    </button>`;
+  }
+
   _renderTurn(turn, whole, isKept) {
-    const tags = readTags(turn.messages);
+    const isPinned = readTags(turn.messages).includes("pinned");
     const isNext = isKept && turn.messages.some((message) => this.nextCut.has(message.id));
-    const classes = { block: true, kept: isKept, gone: !isKept, next: isNext, pinned: tags.includes("pinned") };
-    const size = isKept ? `flex: ${turn.tokens} 1 0` : `width: calc(${FRAME_SHARE * 100}cqw * ${turn.tokens / whole})`;
+    const classes = { block: true, kept: isKept, gone: !isKept, next: isNext, pinned: isPinned };
+    const size = isKept ? `flex: ${turn.tokens} 1 0` : `width: calc(100cqw * ${turn.tokens / whole})`;
     const block = { turn, isKept, isNext };
     return html`<button
       class=${classMap(classes)}
       .style=${size}
+      data-reason=${isKept ? nothing : turn.reason}
       tabindex=${this._isEntry(turn, isKept) ? 0 : -1}
       aria-label=${this._describe(turn, isKept)}
       @pointerenter=${() => this._show(block)}
       @focus=${() => this._show(block)}
       @click=${() => this.emit("sash-open-turn", block)}
     >
-      <span class="block-label">${tags.includes("pinned") ? html`<b aria-hidden="true">⌖</b> ` : nothing}${readTitle(turn)}</span>
+      <span class="block-label">${isPinned ? html`<b aria-hidden="true">⌖</b> ` : nothing}${readTitle(turn)}</span>
       <span class="band">
         ${turn.messages.map(
           (message) => html`<i
             class=${message.role}
             data-message-id=${message.id}
             data-tokens=${message.token_count}
-            data-kept=${isKept}
             .style=${`flex: ${message.token_count} 1 0`}
           ></i>`,
         )}
@@ -104,24 +131,35 @@ class WindowStrip extends SashElement {
     </div>`;
   }
 
-  _renderLowWater() {
+  /** Draw the limit at the end of the window, and the low-water mark. */
+  _renderMarks() {
     const { max_tokens, evict_to } = this.limits;
-    if (!max_tokens || evict_to >= 1) return nothing;
-    const words = t("window.low_water", { count: Math.floor(max_tokens * evict_to) });
-    return html`<div class="low-water" .style=${`left: ${100 * evict_to}%`} title=${t("window.low_water_hint")}>
-      <span>${words}</span>
-    </div>`;
+    if (!max_tokens) return nothing;
+    const low = Math.floor(max_tokens * evict_to);
+    return html`<span class="limit" title=${t("window.limit_hint")}>${t("window.limit", { count: max_tokens })}</span>
+      ${evict_to < 1
+        ? html`<div class="low-water" .style=${`left: ${(100 * low) / Math.max(max_tokens, sumTokens(this.kept))}%`} title=${t("window.low_water_hint")} data-tokens=${low}>
+            <span>${t("window.low_water", { count: formatNumber(low) })}</span>
+          </div>`
+        : nothing}`;
   }
 
-  /** The strip is one stop of the Tab key; the arrow keys move inside. It is entered at the newest turn. */
+  /** Return the names of the patterns that this strip has. */
+  _listBands() {
+    const roles = new Set(this.kept.flatMap((turn) => turn.messages.map((message) => message.role)));
+    const others = { next: this.nextCut.size > 0, gone: this.evicted.length > 0 };
+    return BANDS.filter((name) => others[name] ?? roles.has(name));
+  }
+
+  /** Each row is one stop of the Tab key; the arrow keys move inside. The turns are entered at the newest one. */
   _isEntry(turn, isKept) {
     const last = this.kept.at(-1) ?? this.evicted.at(-1);
     return turn === last && isKept === this.kept.length > 0;
   }
 
   _describe(turn, isKept) {
-    const state = t(isKept ? "window.state_kept" : "window.state_gone");
-    return `${readTitle(turn)} ${readAnswer(turn)}`.slice(0, 200) + `. ${t("tokens", { count: turn.tokens })}, ${state}`;
+    const state = isKept ? t("window.state_kept") : `${t("window.state_gone")} ${t(`evicted.${turn.reason}`)}`;
+    return `${readTitle(turn)} ${readAnswer(turn)}`.slice(0, 200) + `. ${t("tokens", { count: turn.tokens })}. ${state}`;
   }
 
   _show(block) {
@@ -134,14 +172,17 @@ class WindowStrip extends SashElement {
   }
 
   _onKey(event) {
-    const steps = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity };
-    const step = steps[event.key];
-    if (step === undefined) return;
-    const blocks = [...this.querySelectorAll("button.block")];
-    const index = blocks.indexOf(event.target.closest("button"));
+    const step = ARROWS[event.key];
+    const button = event.target.closest("button.block");
+    if (step === undefined || !button) return;
+    const blocks = [...button.closest("[role=group]").querySelectorAll("button.block")];
     event.preventDefault();
-    blocks[Math.max(0, Math.min(blocks.length - 1, index + step))]?.focus();
+    blocks[Math.max(0, Math.min(blocks.length - 1, blocks.indexOf(button) + step))].focus();
   }
+}
+
+function sumTokens(blocks) {
+  return blocks.reduce((sum, block) => sum + block.tokens, 0);
 }
 
 customElements.define("sash-window-strip", WindowStrip);

@@ -1,13 +1,12 @@
 /** What the model still sees of a conversation, what slid out and why, and what happens next. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatNumber, formatShare, t } from "../text.js";
+import { formatMoment, formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { readSessionTitle } from "../parts/session-title.js";
-import { findNextCut, groupTurns, matchMessages } from "../parts/window-blocks.js";
+import { findNextCut, findReason, groupTurns, listFixedBlocks, matchMessages } from "../parts/window-blocks.js";
 import "../parts/context-report.js";
 import "../parts/part-panel.js";
-import "../parts/prompt-strip.js";
 import "../parts/turn-panel.js";
 import "../parts/window-strip.js";
 import "../parts/window-turns.js";
@@ -169,37 +168,33 @@ class WindowView extends SashElement {
     }
     if (!this.shown) return html`<p class="loading" role="status">${t("loading")}</p>`;
     const view = this._arrange();
+    const hasTurns = view.kept.length + view.evicted.length + view.olderCount > 0;
     return html`
       ${this._renderSummary(view)}
+      <section class="window-strips">
+        <h2>${t("window.strip_title")}</h2>
+        <sash-window-strip
+          .fixed=${view.fixed}
+          .kept=${view.kept}
+          .evicted=${view.evicted}
+          .olderCount=${view.olderCount}
+          .limits=${view.limits}
+          .nextCut=${view.nextCut}
+        ></sash-window-strip>
+      </section>
       <div class="window-columns">
-        <div class="window-main">
-          <section>
-            <h2>${t("window.strip_title")}</h2>
-            <sash-window-strip
+        <sash-context-report
+          class="card" .connection=${this.connection} .report=${this.shown.report} .parts=${view.parts} .turns=${view.kept}
+        ></sash-context-report>
+        ${hasTurns
+          ? html`<sash-window-turns
               .kept=${view.kept}
               .evicted=${view.evicted}
-              .olderCount=${view.olderCount}
-              .limits=${view.limits}
-              .nextCut=${view.nextCut}
-            ></sash-window-strip>
-          </section>
-          <section>
-            <h2>${t("window.prompt_title")}</h2>
-            <p class="small dim">${t("window.prompt_hint")}</p>
-            <sash-prompt-strip .parts=${view.parts} .changesTokens=${view.changesTokens}></sash-prompt-strip>
-          </section>
-          <section>
-            <sash-window-turns
-              .kept=${view.kept}
-              .evicted=${view.evicted}
-              .reasons=${view.reasons}
               .nextCut=${view.nextCut}
               .olderCount=${view.olderCount}
               .isLoading=${this.isLoading}
-            ></sash-window-turns>
-          </section>
-        </div>
-        <sash-context-report class="card" .report=${this.shown.report} .parts=${view.parts}></sash-context-report>
+            ></sash-window-turns>`
+          : html`<p class="empty">${t("window.no_turns")} <a href="#/chat/${this.sessionId}">${t("window.open_chat")}</a></p>`}
       </div>
       ${this.panel ? this._renderPanel(view) : nothing}
     `;
@@ -209,7 +204,8 @@ class WindowView extends SashElement {
   _arrange() {
     const { about, report, messages, cursor } = this.shown;
     if (this._arranged?.source === this.shown) return this._arranged;
-    const limits = about.session.window;
+    const { window: limits, memory } = about.session;
+    const reasons = new Map(report.evicted.map((each) => [each.message_id, each.reason]));
     const keptMessages = messages.filter((message) => message.in_window);
     const parts = matchMessages(report);
     const used = keptMessages.reduce((sum, message) => sum + message.token_count, 0);
@@ -218,13 +214,15 @@ class WindowView extends SashElement {
       source: this.shown,
       limits,
       parts,
-      used,
+      // The server counts what it tells about changes in the house with the window.
+      fixed: listFixedBlocks(parts, report.tools ?? [], Math.max(0, windowTokens - used)),
       kept: groupTurns(keptMessages),
-      evicted: groupTurns(messages.filter((message) => !message.in_window)),
+      evicted: groupTurns(messages.filter((message) => !message.in_window)).map((turn) => ({
+        ...turn,
+        reason: findReason(turn, reasons, memory.reset_at),
+      })),
       olderCount: cursor ? messages[0].position - 1 : 0,
-      changesTokens: Math.max(0, windowTokens - used),
       nextCut: findNextCut(keptMessages, limits),
-      reasons: new Map(report.evicted.map((each) => [each.message_id, each.reason])),
     };
     return this._arranged;
   }
@@ -251,12 +249,24 @@ class WindowView extends SashElement {
     return html`<div class="window-summary" aria-live="polite">
       <p class="headline">${this._describeFill(stats, view)}</p>
       <p>${this._describeNext(stats, view)}</p>
-      <p>${stats.evicted_count ? t("window.gone_count", { count: stats.evicted_count }) : t("window.nothing_gone")}</p>
+      ${stats.evicted_count ? this._renderGone(stats) : stats.message_count ? html`<p>${t("window.nothing_gone")}</p>` : nothing}
     </div>`;
+  }
+
+  /** Say how many messages slid out, and when and why the last of them did. */
+  _renderGone(stats) {
+    const { about, report } = this.shown;
+    const [last] = report.evicted;
+    const time = about.session.memory.cut_at;
+    return html`<p>
+      ${t("window.gone_count", { count: stats.evicted_count })}
+      ${last && time ? html`<b>${t(`window.last_cut.${last.reason}`, { time: formatMoment(time) })}</b>` : nothing}
+    </p>`;
   }
 
   _describeFill(stats, view) {
     const { max_tokens, max_turns } = view.limits;
+    if (!stats.message_count) return max_tokens ? t("window.fill_empty", { limit: max_tokens }) : t("window.fill_nothing");
     const turns = t("window.turns_in", { count: stats.turn_count ?? view.kept.length });
     if (max_tokens) {
       const values = { share: formatShare(stats.current_tokens / max_tokens), used: stats.current_tokens, limit: max_tokens, turns };
@@ -292,10 +302,9 @@ class WindowView extends SashElement {
     }
     const turns = block.isKept ? view.kept : view.evicted;
     const turn = turns.find((each) => each.id === block.turn.id) ?? block.turn;
-    const reason = turn.messages.map((message) => view.reasons.get(message.id)).find(Boolean) ?? "earlier";
     return html`<sash-turn-panel
       .connection=${this.connection} .sessionId=${this.sessionId} .block=${{ ...block, turn }}
-      .reason=${reason} .canChange=${canChange}
+      .reason=${turn.reason} .canChange=${canChange}
     ></sash-turn-panel>`;
   }
 }
