@@ -15,8 +15,13 @@ export function nameAction(action) {
   return action.arguments?.service ?? action.name;
 }
 
-/** Return the changed entities of an action: [{entityId, before, after}], with null for an unknown state. */
-export function listChanges(action) {
+/**
+ * Return the changed entities of an action: [{entityId, before, after, changed}], with null for an unknown state.
+ *
+ * `result` is the text that the tool returned. It has the states of an undo.
+ */
+export function listChanges(action, result) {
+  if (action.undoes) return readEntities(result).map((each) => ({ entityId: each.entity_id, before: each.before, after: each.after, changed: [] }));
   const ids = new Set([...Object.keys(action.before ?? {}), ...Object.keys(action.after ?? {})]);
   for (const id of [action.arguments?.entity_ids ?? []].flat()) ids.add(id);
   return [...ids].map((entityId) => {
@@ -29,6 +34,14 @@ export function listChanges(action) {
 /** Return true if "undo" can take the action back. */
 export function canUndo(action) {
   return action.outcome === "done" && action.verified === true && !action.undoes && Object.keys(action.before ?? {}).length > 0;
+}
+
+function readEntities(result) {
+  try {
+    return JSON.parse(result).entities ?? [];
+  } catch {
+    return [];
+  }
 }
 
 function readState(state) {

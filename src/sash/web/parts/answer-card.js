@@ -4,7 +4,7 @@ import { html, nothing } from "../vendor/lit.js";
 import { formatCost, formatDuration, formatMoment, formatNumber, formatShare, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { listChanges, nameAction } from "./action-text.js";
-import { explainWay } from "./answer-way.js";
+import { explainWay, findResult, OFFLINE } from "./answer-way.js";
 import { findBills, renderPrompts } from "./prompt-view.js";
 import { renderOutcome } from "./step-list.js";
 
@@ -12,6 +12,8 @@ class AnswerCard extends SashElement {
   static properties = {
     connection: { attribute: false },
     turnId: { attribute: false },
+    /** The owner of the session. */
+    owner: { attribute: false },
     _turn: { state: true },
     _prompts: { state: true },
     _problem: { state: true },
@@ -54,12 +56,13 @@ class AnswerCard extends SashElement {
   }
 
   _renderTurn(turn) {
+    const sent = turn.steps.some((step) => step.detail.usage?.model === OFFLINE) ? "card.would_sent" : "card.sent";
     return html`
-      ${section("card.heard", html`<blockquote>${turn.request.message}</blockquote>${renderAsker(turn)}`)}
+      ${section("card.heard", html`<blockquote>${turn.request.message}</blockquote>${renderAsker(turn, this.owner)}`)}
       ${section("card.way", html`<ul class="ways">${explainWay(turn).map((way) => html`<li class=${way.tone ?? ""}>${way.words}</li>`)}</ul>`)}
-      ${section("card.actions", renderActions(turn.response?.actions ?? []))}
+      ${section("card.actions", renderActions(turn))}
       ${section("card.cost", renderNumbers(turn))}
-      ${turn.stats?.model_calls === 0 ? nothing : section("card.sent", renderPrompts(turn, this._prompts))}
+      ${turn.stats?.model_calls === 0 ? nothing : section(sent, renderPrompts(turn, this._prompts))}
     `;
   }
 }
@@ -69,11 +72,11 @@ function section(key, content) {
 }
 
 /** Say who asked, when, from which place and in which language. */
-function renderAsker({ request, created_at: at }) {
+function renderAsker({ request, created_at: at }, owner) {
   const { caller, area, language } = request;
   const name = caller?.user_name ?? caller?.user_id;
   const facts = [
-    ["card.who", name ? t(`card.certainty_${caller.certainty}`, { name }) : t("card.who_unknown")],
+    ["card.who", name ? t(`card.certainty_${caller.certainty}`, { name }) : t("card.who_owner", { owner: owner ?? t("unknown") })],
     ["card.when", formatMoment(at)],
     ["card.area", area ?? t("unknown")],
     ["card.device", caller?.device_id ?? t("card.no_device")],
@@ -84,17 +87,18 @@ function renderAsker({ request, created_at: at }) {
 
 function renderFacts(facts) {
   return html`<dl class="facts">
-    ${facts.map(([key, value, hint]) => html`<div><dt title=${hint ?? nothing}>${t(key)}</dt><dd>${value}${hint ? html`<span class="dim small">${hint}</span>` : nothing}</dd></div>`)}
+    ${facts.map(([key, value]) => html`<div data-fact=${key}><dt>${t(key)}</dt><dd>${value}</dd></div>`)}
   </dl>`;
 }
 
-function renderActions(actions) {
+function renderActions({ response, steps }) {
+  const actions = response?.actions ?? [];
   if (!actions.length) return html`<p class="dim">${t("card.no_actions")}</p>`;
   return html`<ul class="actions">
     ${actions.map(
       (action) => html`<li>
         <div class="row"><code>${nameAction(action)}</code>${renderOutcome(action)}</div>
-        ${listChanges(action).map(
+        ${listChanges(action, findResult(steps, action.call_id)).map(
           ({ entityId, before, after, changed }) => html`<p class="small">
             <code>${entityId}</code> ${before ?? t("unknown")} → <b>${after ?? t("unknown")}</b>
             ${changed.length ? html`<span class="dim">${changed.map(([name, value]) => `${name} ${write(value)}`).join(", ")}</span>` : nothing}
@@ -114,7 +118,7 @@ function write(value) {
 function explainRight({ approved, allowed_by: rule, undoes }) {
   const words = [];
   if (approved !== null && approved !== undefined) words.push(t(approved ? "card.approved" : "card.refused"));
-  if (rule) words.push(t("card.allowed_by", { rule }));
+  if (rule) words.push(rule === "*" ? t("card.allowed_all") : t("card.allowed_by", { rule }));
   if (undoes) words.push(t("card.undoes"));
   return words.join(" ");
 }
@@ -125,17 +129,22 @@ function renderNumbers(turn) {
   const time = ["card.time", formatDuration(stats.duration_ms)];
   // Nobody pays for a turn without a model, so it has no tokens and no costs.
   if (!stats.model_calls) return html`${renderFacts([time])}<p class="dim">${t(status === "failed" ? "card.no_answer" : "card.no_model")}</p>`;
-  const bills = findBills(turn.steps);
-  const isEstimated = stats.reported_tokens === 0;
+  const models = [...new Set(findBills(turn.steps).map((bill) => bill.model))];
+  if (models.includes(OFFLINE)) return html`${renderFacts([time])}<p class="dim">${t("card.offline")}</p>`;
+  const { input_tokens: input, reported_tokens: reported } = stats;
   return html`${renderFacts([
-    time,
-    ["card.model", [...new Set(bills.map((bill) => bill.model))].join(", ") || t("unknown")],
-    ["card.calls", formatNumber(stats.model_calls)],
-    ["card.input", t("tokens", { count: stats.input_tokens }), isEstimated ? t("card.estimated") : undefined],
-    ["card.cached", isEstimated ? t("unknown") : formatShare(stats.input_tokens ? stats.cached_tokens / stats.input_tokens : null), t("card.cached_hint")],
-    ["card.output", t("tokens", { count: stats.output_tokens }), stats.reasoning_tokens ? t("card.reasoning", { count: stats.reasoning_tokens }) : undefined],
-    ["card.price", describePrice(stats)],
-  ])}`;
+      time,
+      ["card.model", models.join(", ") || t("unknown")],
+      ["card.calls", formatNumber(stats.model_calls)],
+      ["card.input", t("tokens", { count: input })],
+      ["card.cached", formatShare(reported ? stats.cached_tokens / reported : null)],
+      ["card.output", t("tokens", { count: stats.output_tokens })],
+      ...(stats.reasoning_tokens ? [["card.reasoning", t("tokens", { count: stats.reasoning_tokens })]] : []),
+      ["card.price", describePrice(stats)],
+    ])}
+    <p class="small dim">
+      ${t("card.cached_hint")} ${reported < input ? t(reported ? "card.estimated_partly" : "card.estimated") : nothing}
+    </p>`;
 }
 
 function describePrice({ cost_usd: cost, unpriced_calls: unpriced, model_calls: calls }) {

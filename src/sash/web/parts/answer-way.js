@@ -2,6 +2,9 @@
 
 import { t } from "../text.js";
 
+/** The name of the model that answers without a language model. */
+export const OFFLINE = "offline";
+
 /** Return the sentences, most important first: [{words, tone}]. */
 export function explainWay(turn) {
   return [...explainStart(turn), ...explainRecall(turn), ...explainRules(turn), ...explainEnd(turn)];
@@ -10,10 +13,13 @@ export function explainWay(turn) {
 function explainStart({ stats, steps, request }) {
   if (steps.some((step) => step.detail.recorded)) return [{ words: t("way.recorded") }];
   if (stats?.local_turns) return [{ words: t("way.local") }];
-  const calls = stats?.model_calls ?? steps.filter((step) => step.detail.usage).length;
-  if (!calls) return [];
-  const model = steps.map((step) => step.detail.usage?.model).find(Boolean) ?? request.model?.name;
-  const words = model ? t("way.model", { model, count: calls }) : t("way.some_model", { count: calls });
+  const count = stats?.model_calls ?? steps.filter((step) => step.detail.usage).length;
+  if (!count) return [];
+  const model = steps.map((step) => step.detail.usage?.model).find(Boolean);
+  if (model === OFFLINE) return [{ words: t("way.offline") }];
+  // A plan without a bill is one of Sash itself.
+  const wasLocal = steps[0]?.type === "plan" && !steps[0].detail.usage;
+  const words = model ? t(wasLocal ? "way.local_refused" : "way.model", { model, count }) : t("way.some_model", { count });
   return [{ words }, ...(request.allow_tools ? [] : [{ words: t("way.no_tools") }])];
 }
 
@@ -35,10 +41,17 @@ function explainRules({ steps, response, status }) {
   if (asked) ways.push({ words: t("way.asked", { reason: asked.reason }) });
   if (actions.some((each) => each.approved === true)) ways.push({ words: t("way.approved") });
   if (actions.some((each) => each.approved === false)) ways.push({ words: t("way.refused_by_person"), tone: "warn" });
-  else if (actions.some((each) => each.outcome === "denied")) ways.push({ words: t("way.denied"), tone: "warn" });
+  for (const { call_id: id } of actions.filter((each) => each.outcome === "denied" && each.approved === null)) {
+    ways.push({ words: t("way.denied", { reason: findResult(steps, id)?.replace(/^not done: /, "") ?? t("unknown") }), tone: "warn" });
+  }
   if (actions.some((each) => each.outcome === "dry_run")) ways.push({ words: t("way.dry_run") });
   if (status === "awaiting_approval") ways.push({ words: t("way.waiting"), tone: "warn" });
   return ways;
+}
+
+/** Return the result of a tool call as the model read it, or undefined if it is not kept. */
+export function findResult(steps, callId) {
+  return steps.find((step) => step.type === "tool_result" && step.detail.call_id === callId)?.detail.content;
 }
 
 function explainEnd({ status, error, response, retry_of: old, steps, stats }) {

@@ -1,6 +1,6 @@
 /** A question of the agent before an action: what would happen, and the buttons that allow or refuse it. */
 
-import { html, nothing } from "../vendor/lit.js";
+import { html } from "../vendor/lit.js";
 import { t } from "../text.js";
 import { SashElement } from "../element.js";
 import { prettify } from "./step-list.js";
@@ -23,16 +23,16 @@ class Approval extends SashElement {
 
   render() {
     const { name, reason, would, in_words: words } = this.call;
-    const isDisabled = this._isSending || Boolean(this.obstacle);
     return html`<section class="approval" aria-label=${t("chat.approval")}>
-      <p><strong>${t("chat.approval")}</strong></p>
-      <p>${t("chat.wants", { what: words })}</p>
+      <h3>${t("chat.approval")}</h3>
+      <p class="effect">${words.charAt(0).toUpperCase() + words.slice(1)}</p>
       <p class="dim small">${t("chat.approval_why", { reason })}</p>
-      <div class="row">
-        <button class="primary" ?disabled=${isDisabled} @click=${() => this._answer(true)}>${t("chat.approve")}</button>
-        <button ?disabled=${isDisabled} @click=${() => this._answer(false)}>${t("chat.refuse")}</button>
-      </div>
-      ${this.obstacle ? html`<p class="warn small">${this.obstacle}</p>` : nothing}
+      ${this.obstacle
+        ? html`<p class="warn">${this.obstacle}</p>`
+        : html`<div class="row">
+            <button class="primary" ?disabled=${this._isSending} @click=${() => this._answer(true)}>${t("chat.approve")}</button>
+            <button ?disabled=${this._isSending} @click=${() => this._answer(false)}>${t("chat.refuse")}</button>
+          </div>`}
       <details class="small"><summary>${t("chat.approval_exact")}</summary><pre>${name}: ${prettify(JSON.stringify(would))}</pre></details>
     </section>`;
   }

@@ -1,12 +1,12 @@
 /** The field in which a person writes a message. Enter sends, Shift+Enter starts a new line. */
 
-import { html } from "../vendor/lit.js";
+import { html, nothing } from "../vendor/lit.js";
 import { t } from "../text.js";
 import { SashElement } from "../element.js";
 
 class Composer extends SashElement {
   static properties = {
-    /** Why nothing can be sent, or null. */
+    /** Why nothing can be sent: {words, canStartNew}, or null. */
     obstacle: { attribute: false },
     _text: { state: true },
   };
@@ -23,10 +23,16 @@ class Composer extends SashElement {
   /** Put a text into the empty field, such as one that could not be sent. */
   restore(text) {
     if (!this._text) this._text = text;
-    this.field.focus();
+    this.field?.focus();
   }
 
   render() {
+    if (this.obstacle) {
+      return html`<div class="composer obstacle">
+        <p>${this.obstacle.words}</p>
+        ${this.obstacle.canStartNew ? html`<a class="button" href="#/chat" @click=${() => this.emit("sash-session", null)}>${t("chat.new")}</a>` : nothing}
+      </div>`;
+    }
     return html`<form class="composer" @submit=${this._submit}>
       <label class="visually-hidden" for="message">${t("chat.message")}</label>
       <textarea
@@ -34,8 +40,7 @@ class Composer extends SashElement {
         rows="1"
         enterkeyhint="send"
         autocomplete="off"
-        placeholder=${this.obstacle ?? t("chat.placeholder")}
-        ?disabled=${Boolean(this.obstacle)}
+        placeholder=${t("chat.placeholder")}
         .value=${this._text}
         @input=${(event) => (this._text = event.target.value)}
         @keydown=${this._onKey}
@@ -45,6 +50,7 @@ class Composer extends SashElement {
   }
 
   updated() {
+    if (this.obstacle) return;
     // Browsers without `field-sizing` need the height in pixels.
     if (CSS.supports("field-sizing", "content")) return;
     this.field.style.height = "auto";
@@ -60,7 +66,7 @@ class Composer extends SashElement {
   _submit(event) {
     event.preventDefault();
     const text = this._text.trim();
-    if (!text || this.obstacle) return;
+    if (!text) return;
     this._text = "";
     this.emit("sash-say", text);
   }

@@ -41,9 +41,17 @@ function describeCount(parts) {
 /** Say which parts are not the same as in the session's model call before. */
 function describeChanges(parts) {
   if (parts.every((part) => part.change === null || part.name === "turn")) return t("card.change_unknown");
-  const named = (change) => [...new Set(parts.filter((part) => part.change === change).map((part) => t(`origin.${findOrigin(part.name)}`)))];
+  const changes = new Map();
+  for (const { name, change } of parts) changes.set(findOrigin(name), joinChanges(changes.get(findOrigin(name)), change));
+  const named = (wanted) => [...changes].filter(([, change]) => change === wanted).map(([origin]) => t(`origin.${origin}`));
   const words = ["same", "extended", "changed", "new"].map((change) => [change, named(change)]).filter(([, names]) => names.length);
   return words.map(([change, names]) => t(`card.change_${change}`, { names: names.join(", ") })).join(" ");
+}
+
+/** Return the change of two parts of the same origin: one that is the same and one that is new are longer. */
+function joinChanges(one, two) {
+  if (one === undefined || one === two) return two;
+  return [one, two].includes("changed") ? "changed" : "extended";
 }
 
 function describeBill(bill) {

@@ -3,6 +3,7 @@
 import { html, nothing, repeat } from "../vendor/lit.js";
 import { t } from "../text.js";
 import { SashElement } from "../element.js";
+import { isFinal } from "./conversation.js";
 import "./step-list.js";
 import "./turn.js";
 
@@ -140,7 +141,12 @@ class Transcript extends SashElement {
     const { start, end } = this._findRange();
     const shown = this.turns.slice(start, end);
     const newest = this.turns.at(-1);
-    const lastAction = this.turns.findLast((turn) => turn.response?.actions?.length);
+    const actionsOf = (turn) => turn.response?.actions ?? [];
+    const lastAction = this.turns.findLast((turn) => actionsOf(turn).some((action) => action.outcome === "done"));
+    const firstOpen = this.turns.find((turn) => !isFinal(turn));
+    const retried = new Set(this.turns.map((turn) => turn.retry_of));
+    // The key of an action is that of its turn and that of its call.
+    const undone = new Set(this.turns.flatMap(actionsOf).map((action) => action.undoes?.split(":")[0]));
     return html`<div class="scroller" tabindex="0" role="region" aria-label=${t("chat.transcript")}>
         <div class="turns">
           ${this._renderStart(start)}
@@ -155,6 +161,9 @@ class Transcript extends SashElement {
               .isLast=${turn === newest}
               .isLastAction=${turn === lastAction}
               .isMarked=${turn.id === this.turnId}
+              .isQueued=${turn.status === "pending" && turn !== firstOpen}
+              .isRetried=${retried.has(turn.id)}
+              .isUndone=${undone.has(turn.id)}
             ></sash-chat-turn>`,
           )}
         </div>

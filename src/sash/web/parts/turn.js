@@ -4,9 +4,11 @@ import { html, nothing } from "../vendor/lit.js";
 import { formatDuration, formatMoment, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { canUndo } from "./action-text.js";
+import { OFFLINE } from "./answer-way.js";
 import { isFinal, isUnderWay } from "./conversation.js";
 import { renderCitation } from "./citation.js";
 import { renderMarkdown } from "./markdown.js";
+import { findRights } from "./rights.js";
 import { makeRows, makeRowsOfCalls } from "./step-list.js";
 import "./approval.js";
 import "./artifact.js";
@@ -27,6 +29,11 @@ class ChatTurn extends SashElement {
     /** Whether its action is the last one of the session. */
     isLastAction: { type: Boolean },
     isMarked: { type: Boolean },
+    /** Whether it waits for the end of an earlier turn. */
+    isQueued: { type: Boolean },
+    /** Whether a later turn is another attempt at it, or took its action back. */
+    isRetried: { type: Boolean },
+    isUndone: { type: Boolean },
   };
 
   willUpdate(changed) {
@@ -98,10 +105,12 @@ class ChatTurn extends SashElement {
         return this._renderApprovals();
       case "interrupted":
         return html`<p class="warn">${t("chat.interrupted")}</p>
-          <div class="row">
-            ${this._button("chat.resume", () => this.conversation.resume(turn), "primary")}
-            ${this._button("chat.retry", () => this.conversation.retry(turn))} ${this._button("chat.stop", () => this.conversation.cancel(turn))}
-          </div>`;
+          ${this._rights.mayWrite
+            ? html`<div class="row">
+                ${this._button("chat.resume", () => this.conversation.resume(turn), "primary")}
+                ${this._button("chat.retry", () => this.conversation.retry(turn))} ${this._button("chat.give_up", () => this.conversation.cancel(turn))}
+              </div>`
+            : nothing}`;
       case "failed":
         return html`<p class="bad" role="alert"><strong>${t("chat.failed")}</strong> ${turn.error?.message}</p>`;
       case "cancelled":
@@ -116,40 +125,41 @@ class ChatTurn extends SashElement {
     const { turn } = this;
     const seconds = Math.max(0, Math.floor((Date.now() - Date.parse(turn.created_at)) / 1000));
     const isLate = seconds >= (this.me?.early_wait_s ?? EARLY_WAIT_S);
-    const words = { sending: "chat.sending", unsent: "chat.unsent", pending: seconds < 2 ? "chat.working" : "chat.queued" };
+    const words = { sending: "chat.sending", unsent: "chat.unsent", pending: this.isQueued ? "chat.queued" : undefined };
     const line = turn.progress ?? t(words[turn.status] ?? (isLate ? "chat.still_working" : "chat.working"));
-    return html`<div class="row working">
+    return html`<div class="working">
       <span class="pulse" aria-hidden="true"></span>
       <span>${line}</span>
       ${seconds > 1 ? html`<span class="dim small" aria-hidden="true">${formatDuration(seconds * 1000)}</span>` : nothing}
-      ${this._button(turn.status === "unsent" ? "chat.do_not_send" : "chat.stop", () => this.conversation.cancel(turn), "stop")}
+      ${this._rights.mayTalk ? this._button(turn.status === "unsent" ? "chat.do_not_send" : "chat.stop", () => this.conversation.cancel(turn)) : nothing}
     </div>`;
   }
 
   _renderApprovals() {
-    const { turn, conversation, me } = this;
-    const mayAct = !me?.scopes || me.scopes.includes("act") || conversation.session?.policy.approvers === "owner";
+    const { turn, conversation, _rights: rights } = this;
     return html`${(turn.waiting_calls ?? []).map(
         (call) => html`<sash-approval
           .call=${call}
-          .obstacle=${mayAct ? null : t("chat.may_not_approve")}
+          .obstacle=${rights.mayApprove ? null : t("chat.may_not_approve")}
           .answer=${(approved) => conversation.approve(turn, call.call_id, approved)}
         ></sash-approval>`,
       )}
-      <div class="row">${this._button("chat.drop_question", () => conversation.cancel(turn), "plain small")}</div>`;
+      ${rights.mayTalk ? html`<div class="row foot small">${this._button("chat.drop_question", () => conversation.cancel(turn), "plain")}</div>` : nothing}`;
   }
 
   _renderFoot() {
     const { turn } = this;
-    const hasFailed = turn.status !== "completed";
-    const isUndoable = this.isLastAction && (turn.response?.actions ?? []).some(canUndo);
-    const followUps = (this.isLast && turn.response?.follow_ups) || [];
+    const { mayWrite } = this._rights;
+    const canRetry = mayWrite && turn.status !== "completed" && !this.isRetried;
+    const isUndoable = mayWrite && this.isLastAction && (turn.response?.actions ?? []).some(canUndo);
+    const followUps = (mayWrite && this.isLast && turn.response?.follow_ups) || [];
     return html`
       ${this._renderSources()}
       <div class="row foot small">
         <span class="dim">${this._describe()}</span>
-        ${hasFailed ? this._button("chat.retry", () => this.conversation.retry(turn)) : nothing}
+        ${canRetry ? this._button("chat.retry", () => this.conversation.retry(turn)) : nothing}
         ${isUndoable ? this._button("chat.undo", () => this.conversation.undo()) : nothing}
+        ${this.isUndone ? html`<span class="badge dim">${t("chat.undone")}</span>` : nothing}
         <button class="plain" aria-haspopup="dialog" @click=${() => this.emit("sash-card", turn)}>${t("chat.card")}</button>
         ${turn.isEvicted ? html`<span class="dim gone" title=${t("chat.evicted_hint")}>${t("chat.evicted")}</span>` : nothing}
       </div>
@@ -168,8 +178,9 @@ class ChatTurn extends SashElement {
     const { stats, created_at: at, isLocal } = this.turn;
     const words = [formatMoment(at)];
     if (stats) words.push(formatDuration(stats.duration_ms));
-    if (stats?.model_calls) words.push(t("chat.model_calls", { count: stats.model_calls }));
-    else if (stats?.local_turns || isLocal) words.push(t("chat.no_model"));
+    const isOffline = this.me?.model === OFFLINE && stats?.reported_tokens === 0;
+    if (stats?.model_calls && !isOffline) words.push(t("chat.model_calls", { count: stats.model_calls }));
+    else if (stats?.local_turns || isLocal || (isOffline && stats.model_calls)) words.push(t("chat.no_model"));
     return words.join(" · ");
   }
 
@@ -180,6 +191,10 @@ class ChatTurn extends SashElement {
       <summary class="dim">${t("chat.sources", { count: citations.length })}</summary>
       <ul>${citations.map((each) => html`<li>${renderCitation(each)}</li>`)}</ul>
     </details>`;
+  }
+
+  get _rights() {
+    return findRights(this.me, this.conversation.session);
   }
 
   _button(key, action, kind = "") {

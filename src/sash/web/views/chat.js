@@ -4,7 +4,9 @@ import { html, nothing } from "../vendor/lit.js";
 import { formatMoment, t } from "../text.js";
 import { SashElement } from "../element.js";
 import { readSession } from "../app.js";
+import { OFFLINE } from "../parts/answer-way.js";
 import { Conversation } from "../parts/conversation.js";
+import { findRights } from "../parts/rights.js";
 import { readSessionTitle } from "../parts/session-title.js";
 import "../parts/answer-card.js";
 import "../parts/composer.js";
@@ -114,20 +116,32 @@ class Chat extends SashElement {
     const isBroken = state instanceof Error;
     return html`<div class="chat">
       ${this._renderHead()}
-      ${isBroken ? html`<p class="empty error" role="alert">${state.message}</p>` : this._renderTurns()}
+      ${isBroken ? this._renderProblem(state) : this._renderTurns()}
       ${state === "waiting" ? html`<p class="state warn small" role="status">${t("chat.reconnecting")}</p>` : nothing}
       ${isBroken ? nothing : html`<sash-composer .obstacle=${this._findObstacle()}></sash-composer>`}
       <p class="visually-hidden" aria-live="polite">${this._spoken}</p>
       ${this._card
-        ? html`<sash-answer-card .connection=${this.connection} .turnId=${this._card} @close=${() => (this._card = null)}></sash-answer-card>`
+        ? html`<sash-answer-card .connection=${this.connection} .turnId=${this._card} .owner=${this._conversation.session?.owner} @close=${() => (this._card = null)}></sash-answer-card>`
         : nothing}
     </div>`;
   }
 
   _findObstacle() {
-    if (this.me?.scopes && !this.me.scopes.includes("converse")) return t("chat.read_only");
-    const status = this._conversation.session?.status ?? "active";
-    return status === "active" ? null : t("chat.over");
+    const { session } = this._conversation;
+    const { mayTalk, mayWrite } = findRights(this.me, session);
+    if (!mayTalk) return { words: t("chat.read_only") };
+    if (session && session.status !== "active") return { words: t("chat.over"), canStartNew: true };
+    return mayWrite ? null : { words: t("chat.may_not_act"), canStartNew: true };
+  }
+
+  _renderProblem(error) {
+    return html`<div class="empty welcome">
+      <p class="error" role="alert">${error.status === 404 ? t("chat.gone") : error.message}</p>
+      <div class="row">
+        <a class="button" href="#/chat" @click=${this._forget}>${t("chat.new")}</a>
+        <a class="button" href="#/history">${t("chat.all")}</a>
+      </div>
+    </div>`;
   }
 
   _renderHead() {
@@ -185,10 +199,10 @@ class Chat extends SashElement {
   _renderEmpty() {
     return html`<div class="empty welcome">
       <h2>${t("chat.welcome")}</h2>
-      <p>${t("chat.welcome_how")}</p>
-      <div class="row">
-        ${EXAMPLES.map((key) => html`<button @click=${() => this._say(t(key))}>${t(key)}</button>`)}
-      </div>
+      <p>${t(this.me?.model === OFFLINE ? "chat.offline" : "chat.welcome_how")}</p>
+      ${this._findObstacle()
+        ? nothing
+        : html`<div class="row">${EXAMPLES.map((key) => html`<button @click=${() => this._say(t(key))}>${t(key)}</button>`)}</div>`}
     </div>`;
   }
 }
