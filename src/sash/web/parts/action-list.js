@@ -9,6 +9,8 @@ import { renderServices } from "./service-words.js";
 const UNDO_TOOL = "undo_last_action";
 const UNDO_WAIT_MS = 30_000;
 const MAX_ATTRIBUTES = 3;
+// The server writes "turn on Floor lamp (light.floor_lamp)". The ids stand in the details.
+const ENTITY_ID = / \([a-z_]+\.[a-z0-9_]+\)/g;
 const OUTCOME_CLASS = { done: "good", failed: "bad", denied: "warn", unknown: "warn", dry_run: "dim" };
 
 class ActionList extends SashElement {
@@ -28,6 +30,7 @@ class ActionList extends SashElement {
     const newest = findUndoable(this.actions);
     return html`
       <div role="status">${this.undone ? this._renderUndone(this.undone) : nothing}</div>
+      ${newest.size && !mayUndo(this.me) ? html`<p class="dim small">${t("action.may_not_undo")}</p>` : nothing}
       ${this.actions.length ? nothing : html`<p class="empty">${t("action.none")}</p>`}
       <ol class="actions">
         ${repeat(this.actions, makeKey, (action) => this._renderAction(action, newest.has(makeKey(action))))}
@@ -38,20 +41,19 @@ class ActionList extends SashElement {
   _renderAction(action, canUndo) {
     return html`<li>
       <div class="spread">
-        <h3>${action.in_words}</h3>
+        <h3>${action.in_words.replaceAll(ENTITY_ID, "")}</h3>
         <span class="badge ${OUTCOME_CLASS[action.outcome] ?? "dim"}">${tValue("outcome", action.outcome)}</span>
       </div>
       ${this._renderChanges(action)}
-      <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}">“${action.sentence}”</a></p>
-      <p class="dim small">${describeOrigin(action).join(" · ")}</p>
       <ul class="checks small">
         ${renderVerified(action)}
         ${action.approved === null ? nothing : html`<li class=${action.approved ? "good" : "warn"}>${t(action.approved ? "action.approved" : "action.refused")}</li>`}
-        ${action.allowed_by ? html`<li class="dim">${t("action.allowed_by")} ${renderServices([action.allowed_by])}</li>` : nothing}
-        ${action.service ? html`<li class="dim" title=${t("action.service")}><code>${action.service}</code></li>` : nothing}
         ${action.is_undone ? html`<li class="dim">${t("action.is_undone")}</li>` : nothing}
       </ul>
-      ${canUndo && this.me.scopes.includes("converse") ? this._renderUndo(action) : nothing}
+      <p><a href="#/turn/${encodeURIComponent(action.continuation_id)}">“${action.sentence}”</a></p>
+      <p class="dim small">${describeOrigin(action).join(" · ")}</p>
+      ${renderDetails(action)}
+      ${canUndo && mayUndo(this.me) ? this._renderUndo(action) : nothing}
     </li>`;
   }
 
@@ -107,6 +109,21 @@ function findUndoable(actions) {
 function describeOrigin({ caller, acted_at: time, way }) {
   const who = caller ? (caller.user_name ?? t("action.by_unknown")) : t("action.by_you");
   return [t("action.by", { who }), formatMoment(time), way ? t(`action.way.${way}`) : t("action.way.unknown")];
+}
+
+/** Return whether the person may undo. A session with actions needs the right to act. */
+function mayUndo({ scopes }) {
+  return scopes.includes("converse") && scopes.includes("act");
+}
+
+/** Draw the exact call, and the rule that allowed it. */
+function renderDetails({ service, entity_ids: ids, allowed_by: rule }) {
+  if (!service && !rule) return nothing;
+  return html`<details class="small">
+    <summary>${t("action.details")}</summary>
+    ${service ? html`<p>${t("action.service")} <code>${service}</code> ${ids.map((id) => html`<code>${id}</code> `)}</p>` : nothing}
+    ${rule ? html`<div>${t("action.allowed_by")} ${renderServices([rule])}</div>` : nothing}
+  </details>`;
 }
 
 function renderVerified({ outcome, verified }) {

@@ -13,6 +13,7 @@ const LABEL_SPACE = 18;
 const MIN_LABEL_DISTANCE = 62;
 const DAY_AXIS_HEIGHT = 26;
 const DAY_STEPS = [1, 2, 3, 5, 7, 10, 14, 21, 30];
+const WHOLE_STEPS = [1, 2, 5].flatMap((step) => Array.from({ length: 9 }, (_, power) => step * 10 ** power)).sort((one, two) => one - two);
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(await (await fetch(new URL("../vendor/uplot.css", import.meta.url))).text());
@@ -33,6 +34,8 @@ class Chart extends SashElement {
     formatExact: { attribute: false },
     /** The end of the axis of values. Default: the largest value. */
     top: { type: Number },
+    /** Whether the values are counts, so that the axis has no fractions. */
+    isWhole: { type: Boolean },
     hovered: { state: true },
   };
 
@@ -62,7 +65,9 @@ class Chart extends SashElement {
   }
 
   render() {
-    const isEmpty = !this.series.some(({ values }) => values.some((value) => value));
+    // A line at zero tells something, bars of no height do not.
+    const isShown = this.kind === "lines" ? (value) => value !== null : Boolean;
+    const isEmpty = !this.series.some(({ values }) => values.some(isShown));
     return html`<section class="card chart">
       <h3>${this.heading}</h3>
       <p class="dim small">${this.hint}</p>
@@ -94,7 +99,7 @@ class Chart extends SashElement {
     // The newest day comes first. Days without anything are left out.
     const rows = this.days.map((day, index) => ({ day, values: this.series.map(({ values }) => values[index]) })).reverse();
     const formatValue = this.formatExact ?? this.format;
-    const shown = rows.filter(({ values }) => values.some((value) => value));
+    const shown = rows.filter(({ values }) => values.some((value) => (this.kind === "lines" ? value !== null : value)));
     return html`<details>
       <summary class="small">${t("costs.chart.table")}</summary>
       <div class="scrolled">
@@ -158,7 +163,7 @@ class Chart extends SashElement {
           splits: (_, __, ___, ____, step) => this.days.map((_day, n) => n).filter((n) => (count - 1 - n) % step === 0),
           values: (_, splits) => splits.map((n) => formatAxisDay(this.days[n])),
         },
-        { ...shared, grid, values: (_, splits) => splits.map((value) => this.format(value)), size: (_, labels) => measureLabels(labels) },
+        { ...shared, grid, ...(this.isWhole ? { incrs: WHOLE_STEPS } : {}), values: (_, splits) => splits.map((value) => this.format(value)), size: (_, labels) => measureLabels(labels) },
       ],
       series: [{}, ...series.map(({ color }) => this._describeSeries(() => this._readColor(color)))],
     };

@@ -61,9 +61,9 @@ class EntityList extends SashElement {
 }
 
 function renderEntity(entity) {
-  return html`<li>
+  return html`<li data-entity=${entity.entity_id}>
     <span>${entity.name}<span class="dim small">${entity.entity_id}</span></span>
-    <span class=${MISSING.has(entity.state) ? "state warn" : "state"}>
+    <span class=${MISSING.has(entity.state) ? "entity-state warn" : "entity-state"}>
       ${entity.shown}<span class="dim small">${entity.changed_at ? t("house.since", { time: formatMoment(entity.changed_at) }) : null}</span>
     </span>
   </li>`;

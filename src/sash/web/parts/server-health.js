@@ -1,7 +1,7 @@
 /** The state of the server, of the sessions and of their windows, in a short list. */
 
 import { html, nothing } from "../vendor/lit.js";
-import { formatNumber, t } from "../text.js";
+import { formatNumber, t, tValue } from "../text.js";
 
 /** `readiness` is the answer of `GET ready` or its error. */
 export function renderHealth(me, stats, readiness) {
@@ -31,8 +31,9 @@ function renderReadiness(readiness) {
 }
 
 function renderEntry(key, content) {
+  const hint = tValue("costs.health.hint", key);
   return html`<div>
     <dt>${t(`costs.health.${key}`)}</dt>
-    <dd>${content}<span class="dim small">${t(`costs.health.${key}.hint`)}</span></dd>
+    <dd>${content}${hint === key ? nothing : html`<span class="dim small">${hint}</span>`}</dd>
   </div>`;
 }

@@ -9,6 +9,8 @@ class TurnList extends SashElement {
   static properties = {
     connection: { attribute: false },
     turns: { attribute: false },
+    /** Whether the turns are not finished. */
+    isOpen: { type: Boolean },
     /** Whether each turn has a button that cancels it. */
     canCancel: { type: Boolean },
   };
@@ -27,7 +29,7 @@ class TurnList extends SashElement {
         <a href=${link}>${request.message.slice(0, 200) || t("costs.turn.no_words")}</a>
         <p class="small">
           <span class="badge ${status === "failed" ? "bad" : status === "awaiting_approval" ? "warn" : "dim"}">${tValue("costs.status", status)}</span>
-          <span class="dim">${this.canCancel ? t("costs.turn.since", { time: formatMoment(turn.created_at) }) : formatMoment(turn.updated_at)}</span>
+          <span class="dim">${this.isOpen ? t("costs.turn.since", { time: formatMoment(turn.created_at) }) : formatMoment(turn.updated_at)}</span>
         </p>
         ${calls?.map((call) => html`<p class="small">${t("costs.turn.wants", { action: call.in_words })}</p>`)}
         ${error ? html`<p class="small dim">${error.message}</p>` : nothing}

@@ -101,17 +101,19 @@ class CostsView extends SashElement {
     const count = open.continuations?.length;
     if (!count) return nothing;
     const show = () => this.querySelector("#open-turns").scrollIntoView({ block: "start" });
-    return html`<p class="waiting"><span class="warn">${t("costs.waiting", { count })}</span> <button class="plain" @click=${show}>${t("costs.waiting.show")}</button></p>`;
+    return html`<p class="waiting"><span class="warn">${t("costs.waiting", { count })}</span> <button class="link" @click=${show}>${t("costs.waiting.show")}</button></p>`;
   }
 
   _renderCharts(days, charts) {
     return html`<div class="charts">
       ${charts.map(
         ({ key, kind, top, format, series }) => html`<sash-chart
+          class=${key === "cost" ? "wide" : ""}
           .heading=${t(`costs.chart.${key}`)}
           .hint=${t(`costs.chart.${key}.hint`)}
           .kind=${kind}
           .top=${top}
+          .isWhole=${format === formatCount || format === formatNumber}
           .format=${format}
           .formatExact=${format === formatCount ? formatNumber : format}
           .days=${days}
@@ -121,11 +123,12 @@ class CostsView extends SashElement {
     </div>`;
   }
 
-  _renderTurns(found, canCancel) {
+  _renderTurns(found, isOpen) {
     if (found instanceof Error) return html`<p class="error">${found.message}</p>`;
     const turns = found.continuations;
-    if (!turns.length) return html`<p class="dim">${t(canCancel ? "costs.open.none" : "costs.failed.none")}</p>`;
-    return html`<sash-turn-list .connection=${this.connection} .turns=${turns} ?canCancel=${canCancel}></sash-turn-list>`;
+    if (!turns.length) return html`<p class="dim">${t(isOpen ? "costs.open.none" : "costs.failed.none")}</p>`;
+    const mayCancel = isOpen && this.me.scopes.includes("converse");
+    return html`<sash-turn-list .connection=${this.connection} .turns=${turns} ?isOpen=${isOpen} ?canCancel=${mayCancel}></sash-turn-list>`;
   }
 
   _choose(days) {
@@ -169,6 +172,7 @@ function describeCharts({ days, period }) {
       ["failed", "--bad", (each) => each.failed_requests],
       ["cancelled", "--part-other", (each) => each.cancelled_requests],
     ]),
+    chart("evicted", "bars", formatCount, [["evicted", "--part-other", (each) => each.evicted_messages]]),
   ];
 }
 
