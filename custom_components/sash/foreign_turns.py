@@ -40,6 +40,7 @@ class ForeignTurn(NamedTuple):
     message: str
     answer: str
     agent_id: str
+    created: datetime
 
 
 class ForeignTurns:
@@ -85,6 +86,8 @@ class ForeignTurns:
             self._recorded.popitem(last=False)
         try:
             session = await agent.open_session(place)
+            # A later yes does not belong to a question that was asked before this message.
+            await self._runtime.drop_questions(session.id, asked_before=turn.created, owner=place.owner)
             await self._runtime.record_turn(
                 session.id,
                 turn.message,
@@ -117,7 +120,7 @@ class ForeignTurns:
             if created is None or content["agent_id"] in self._agents:
                 return
             turn = ForeignTurn(
-                _make_key(conversation_id, created), message, content["content"], content["agent_id"]
+                _make_key(conversation_id, created), message, content["content"], content["agent_id"], created
             )
             if (origin := self._find_origin(conversation_id, message)) is not None:
                 agent, speaker, language = origin
@@ -160,7 +163,7 @@ def find_foreign_turns(chat_log: conversation.ChatLog, own_entity_ids: set[str])
         elif isinstance(content, conversation.AssistantContent) and content.content and message is not None:
             if content.agent_id not in own_entity_ids:
                 key = _make_key(chat_log.conversation_id, message.created)
-                yield ForeignTurn(key, message.content, content.content, content.agent_id)
+                yield ForeignTurn(key, message.content, content.content, content.agent_id, message.created)
             message = None
 
 

@@ -281,3 +281,15 @@ async def test_a_turn_that_is_queued_behind_the_question_starts_first(asking):
     sent = await runtime.reply(session.id, SendMessage(message="two", busy="enqueue"))
     answers = [await runtime.await_continuation(each.id, timeout_s=WAIT_S) for each in (queued, sent)]
     assert [each.response.final_message for each in answers] == ["First.", "Second."]
+
+
+async def test_a_message_that_another_agent_answered_drops_an_older_question(asking, clock):
+    runtime, session, waiting, switch = await asking()
+    await runtime.drop_questions(session.id, asked_before=clock.now())
+    assert (await runtime.await_continuation(waiting, timeout_s=0)).status == "awaiting_approval"
+    clock.advance(1)
+    await runtime.drop_questions(session.id, asked_before=clock.now())
+    assert (await runtime.await_continuation(waiting, timeout_s=0)).status == "cancelled"
+    await runtime.record_turn(session.id, "what time is it?", "It is nine.")
+    assert (await reply(runtime, session, "yes")).response.actions == ()
+    assert switch.count == 0

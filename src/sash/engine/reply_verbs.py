@@ -1,7 +1,8 @@
-"""The method for a user who talks to the agent: a message, or an answer to an approval question."""
+"""The methods for a user who talks to the agent: a message, or an answer to an approval question."""
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import datetime
 
 from sash.engine.detached import detached
 from sash.engine.turn.continuation_result import ContinuationResult
@@ -23,7 +24,7 @@ CheckReply = Callable[[Continuation | None], Awaitable[None]]
 
 
 class ReplyVerbs(TurnVerbs):
-    """A method for surfaces on which a user speaks with the agent, such as a voice assistant."""
+    """Methods for surfaces on which a user speaks with the agent, such as a voice assistant."""
 
     @detached
     async def reply(
@@ -63,6 +64,19 @@ class ReplyVerbs(TurnVerbs):
             await self._drop(question, reason)
         return await self._begin(session_id, owner, request, sent.busy)
 
+    @detached
+    async def drop_questions(
+        self, session_id: str, *, asked_before: datetime, owner: str = DEFAULT_OWNER
+    ) -> None:
+        """Drop the approval questions of a session that were asked before a time, as `reply` does.
+
+        This is for a message that another agent has answered. `record_turn` can record it afterwards.
+        """
+        check_label("session_id", session_id)
+        for question in await self._find_waiting(owner, session_id):
+            if _find_asked_at(question) < asked_before:
+                await self._drop(question, ANOTHER_MESSAGE)
+
     async def _find_waiting(self, owner: str, session_id: str) -> list[ContinuationResult]:
         """Return the turns of a session that wait for an approval. The last one has asked last."""
         waiting = []
@@ -81,9 +95,7 @@ class ReplyVerbs(TurnVerbs):
 
     def _measure_wait_s(self, waiting: ContinuationResult) -> float:
         """Return the seconds since a turn has asked for an approval."""
-        asked_at = [step.ts for step in waiting.steps if isinstance(step.body, ApprovalRequested)]
-        last = max(asked_at, default=waiting.continuation.updated_at)
-        return (self._parts.clock.now() - last).total_seconds()
+        return (self._parts.clock.now() - _find_asked_at(waiting)).total_seconds()
 
     async def _answer(
         self, waiting: ContinuationResult, approved: bool, check: CheckReply | None
@@ -104,6 +116,12 @@ class ReplyVerbs(TurnVerbs):
         with suppress(SessionChanged, ContinuationFinal, ContinuationNotFound):
             await self._worker.drop(turn.owner, turn.id, reason, len(waiting.steps))
             await self._worker.serve_next(turn.session_id)
+
+
+def _find_asked_at(waiting: ContinuationResult) -> datetime:
+    """Return the time at which a turn has last asked for an approval."""
+    asked_at = [step.ts for step in waiting.steps if isinstance(step.body, ApprovalRequested)]
+    return max(asked_at, default=waiting.continuation.updated_at)
 
 
 def _was_asked(asked: TurnCaller | None, speaker: TurnCaller | None) -> bool:

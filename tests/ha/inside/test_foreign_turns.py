@@ -13,7 +13,7 @@ from homeassistant.helpers import entity_registry as er
 from homeassistant.setup import async_setup_component
 
 from custom_components.sash.foreign_turns import MAX_CONVERSATIONS
-from tests.ha.inside.talking_house import TalkingHouse, open_house
+from tests.ha.inside.talking_house import ACTING, TalkingHouse, calls, open_house
 from tests.models.wire import said
 
 pytestmark = pytest.mark.usefixtures("socket_enabled")
@@ -129,6 +129,30 @@ async def test_a_sentence_on_a_satellite_is_recorded_once(hass: HomeAssistant) -
         conversation_id = await hear(house, "turn on the bed light", room="Kitchen")
         await house.say("tell me which one you meant", room="Kitchen", conversation_id=conversation_id)
         assert (await read_transcript(house)).count("turn on the bed light") == 1
+
+
+async def test_a_sentence_that_home_assistant_answers_drops_an_open_question(hass: HomeAssistant) -> None:
+    """The user wakes the satellite again, so Home Assistant begins another conversation. A yes comes too late."""
+    asked = calls("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
+    async with open_house(hass, asked, said("Pardon?"), **ACTING) as house:
+        await use_pipeline(house)
+        await hear(house, "let them in please", room="Kitchen")
+        assert len(house.data.late_turns.open_questions) == 1
+        await hear(house, "turn on the bed light", room="Kitchen")
+        assert hass.states.get("light.bed_light").state == "on"
+        assert house.data.late_turns.open_questions == []
+        assert await read_transcript(house) == ["turn on the bed light", "Turned on the light"]
+        await hear(house, "yes", room="Kitchen")
+        assert hass.states.get("lock.front_door").state == "locked"
+
+
+async def test_an_older_sentence_drops_no_question(hass: HomeAssistant) -> None:
+    asked = calls("call_service", service="lock.unlock", entity_ids=["lock.front_door"])
+    async with open_house(hass, asked, said("It is open."), **ACTING) as house:
+        conversation_id = answer_elsewhere(hass, "turn on the ceiling lights", "Turned on the lights")
+        await house.say("let them in please", conversation_id=conversation_id)
+        await house.say("yes", conversation_id=conversation_id)
+        assert hass.states.get("lock.front_door").state == "unlocked"
 
 
 async def test_a_satellite_without_a_device_id_is_known_by_its_entity(hass: HomeAssistant) -> None:
