@@ -1,7 +1,8 @@
 """Finds pipelines that let Home Assistant act although the policy of our agent would ask or refuse.
 
 A pipeline that prefers local commands runs them before it calls the agent. Home Assistant's own commands know
-no confirmations, so such a pipeline unlocks a door for which the agent would ask.
+no confirmations and no lists of allowed services, so such a pipeline unlocks a door for which the agent would
+ask.
 """
 
 from collections.abc import Iterable, Mapping
@@ -9,12 +10,17 @@ from datetime import timedelta
 
 from homeassistant.components.assist_pipeline import Pipeline, async_get_pipelines
 from homeassistant.components.assist_pipeline.pipeline import KEY_ASSIST_PIPELINE
+from homeassistant.components.homeassistant.exposed_entities import async_should_expose
 from homeassistant.config_entries import ConfigEntry
 from homeassistant.core import CALLBACK_TYPE, HomeAssistant, callback
 from homeassistant.helpers import issue_registry as ir
 from homeassistant.helpers.event import async_track_time_interval
+from homeassistant.helpers.start import async_at_started
 
-from sash.values.sessions import SessionPolicy
+from sash.engine.policy import judge
+from sash.home.home_assistant.exposure import ASSISTANT
+from sash.ports.tools import ServiceUse
+from sash.values.sessions import UNLIMITED, SessionPolicy
 
 from .agent import Agent
 from .const import DOMAIN
@@ -22,6 +28,28 @@ from .sash_events import find_agent_entity
 
 PIPELINE_BYPASS = "pipeline_bypass"
 INTERVAL = timedelta(hours=1)
+# The domains of entities that Home Assistant's own commands act on.
+LOCAL_DOMAINS = (
+    "button",
+    "climate",
+    "cover",
+    "fan",
+    "humidifier",
+    "input_boolean",
+    "input_button",
+    "lawn_mower",
+    "light",
+    "lock",
+    "media_player",
+    "scene",
+    "script",
+    "siren",
+    "switch",
+    "todo",
+    "vacuum",
+    "valve",
+    "water_heater",
+)
 
 
 class PipelineIssues:
@@ -34,9 +62,12 @@ class PipelineIssues:
 
     @callback
     def open(self) -> CALLBACK_TYPE:
-        """Check the pipelines now, when they change, and every hour. Return a function that stops this."""
-        self.check()
-        stops = [async_track_time_interval(self._hass, self._on_change, INTERVAL)]
+        """Check the pipelines at the start, when they change, and every hour. Return a function that stops."""
+        # The entities of other integrations are there when Home Assistant has started.
+        stops = [
+            async_at_started(self._hass, self._on_start),
+            async_track_time_interval(self._hass, self._on_change, INTERVAL),
+        ]
         if KEY_ASSIST_PIPELINE in self._hass.data:
             pipelines = self._hass.data[KEY_ASSIST_PIPELINE].pipeline_store
             stops.append(pipelines.async_add_change_set_listener(self._on_change))
@@ -48,6 +79,10 @@ class PipelineIssues:
             self._keep_only(())
 
         return close
+
+    @callback
+    def _on_start(self, _: HomeAssistant) -> None:
+        self.check()
 
     async def _on_change(self, _: object) -> None:
         self.check()
@@ -62,11 +97,25 @@ class PipelineIssues:
             for pipeline in (async_get_pipelines(self._hass) if has_pipelines else ())
             if pipeline.prefer_local_intents
             and pipeline.conversation_engine in agents
-            and _may_refuse(agents[pipeline.conversation_engine].options.policy)
+            and self._may_refuse(agents[pipeline.conversation_engine].options.policy)
         ]
         for pipeline, agent in found:
             self._create(pipeline, agent)
         self._keep_only(f"{self._prefix}{pipeline.id}" for pipeline, _ in found)
+
+    def _may_refuse(self, policy: SessionPolicy) -> bool:
+        """Return True if the agent asks before some actions, or does not act on all exposed entities."""
+        if policy.require_confirmation or not policy.allow_actuation or policy.dry_run:
+            return True
+        refused = [
+            domain
+            for domain in LOCAL_DOMAINS
+            if judge([ServiceUse(f"{domain}.*")], policy, UNLIMITED.policy).what != "allow"
+        ]
+        return any(
+            async_should_expose(self._hass, ASSISTANT, entity_id)
+            for entity_id in self._hass.states.async_entity_ids(refused)
+        )
 
     @callback
     def _create(self, pipeline: Pipeline, agent: Agent) -> None:
@@ -87,8 +136,3 @@ class PipelineIssues:
         for domain, issue_id in list(ir.async_get(self._hass).issues):
             if domain == DOMAIN and issue_id.startswith(self._prefix) and issue_id not in kept:
                 ir.async_delete_issue(self._hass, DOMAIN, issue_id)
-
-
-def _may_refuse(policy: SessionPolicy) -> bool:
-    """Return True if the agent asks before some actions, or does not act at all."""
-    return bool(policy.require_confirmation) or not policy.allow_actuation or policy.dry_run

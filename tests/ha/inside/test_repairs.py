@@ -248,6 +248,24 @@ async def test_an_agent_that_never_asks_and_may_act_is_not_bypassed(hass: HomeAs
         assert list_issues(hass) == {}
 
 
+@pytest.mark.parametrize(
+    ("options", "is_bypassed"),
+    [
+        ({"allowlisted_services": ["light", "lock", "switch"]}, False),
+        ({"allowlisted_services": ["light", "switch"]}, True),
+        ({"denylisted_services": ["lock.unlock"]}, True),
+    ],
+)
+async def test_an_agent_that_would_refuse_an_exposed_device_is_bypassed(
+    hass: HomeAssistant, options: dict[str, Any], is_bypassed: bool
+) -> None:
+    assert await async_setup_component(hass, "homeassistant", {})
+    assert await async_setup_component(hass, "assist_pipeline", {})
+    async with open_house(hass, said("ok"), **{**ACTING, "require_confirmation": [], **options}) as house:
+        await make_pipeline(house, local=True)
+        assert ("pipeline_bypass" in list_issues(hass)) is is_bypassed
+
+
 def damage(house: TalkingHouse, sql: str) -> None:
     with closing(sqlite3.connect(find_database(house.hass, house.entry.entry_id))) as db, db:
         assert db.execute(sql).rowcount > 0
