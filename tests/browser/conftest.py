@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.browser.chromium import find_chromium
-from tests.browser.demo_page import KEY
+from tests.browser.demo_page import KEY, Demo, serve_demo
 from tests.browser.page_server import PageServer
 from tests.ha.model_server import ModelServer
 from tests.installation import NotInstalled
@@ -71,6 +71,13 @@ def server(tmp_path_factory: pytest.TempPathFactory, model: ModelServer) -> Iter
 def own_server(tmp_path: Path, model: ModelServer) -> Iterator[PageServer]:
     """A server that the test may kill."""
     with PageServer(tmp_path, model) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """A server with a long conversation, an empty one, an error and a waiting approval. Tests only look at it."""
+    with serve_demo(tmp_path_factory.mktemp("demo")) as running:
         yield running
 
 

@@ -8,6 +8,7 @@ import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -67,13 +68,25 @@ def answer(messages: list[dict[str, Any]]) -> str | list[dict[str, Any]]:
     return f"{LONG_ANSWER} You asked: {said[:60]}"
 
 
+@dataclass(frozen=True)
+class Demo:
+    """The server of the demo, and the ids of its sessions by what they show."""
+
+    server: PageServer
+    sessions: dict[str, str]
+
+    def address(self, view: str, session: str | None = None) -> str:
+        """Return the address of a view, such as `("window", "long")`."""
+        place = f"{view}/{self.sessions[session]}" if session else view
+        return f"{self.server.url}/#/{place}"
+
+
 @contextmanager
-def serve_demo(folder: Path) -> Iterator[tuple[PageServer, ModelServer, dict[str, str]]]:
-    """Serve the demo. Yield the server, its model, and the ids of its sessions by what they show."""
+def serve_demo(folder: Path) -> Iterator[Demo]:
     with ModelServer(KEY) as model:
         model.answer = answer
         with PageServer(folder, model) as server:
-            yield server, model, fill(server, model)
+            yield Demo(server, fill(server, model))
 
 
 def fill(server: PageServer, model: ModelServer) -> dict[str, str]:
@@ -105,8 +118,8 @@ def fill(server: PageServer, model: ModelServer) -> dict[str, str]:
 
 
 def main() -> None:
-    with tempfile.TemporaryDirectory() as folder, serve_demo(Path(folder)) as (server, _, sessions):
-        print(json.dumps({"url": server.url, **sessions}), flush=True)
+    with tempfile.TemporaryDirectory() as folder, serve_demo(Path(folder)) as demo:
+        print(json.dumps({"url": demo.server.url, **demo.sessions}), flush=True)
         threading.Event().wait()
 
 

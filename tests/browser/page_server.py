@@ -46,11 +46,11 @@ class PageServer:
         """Start the server, and wait until it listens."""
         command = [sys.executable, "-m", "sash", "serve", "--port", str(self._port)]
         # A full pipe would block the process, so standard error goes to a file.
-        complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 (the process keeps it)
+        self._complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115 (`kill` closes it)
         self._process = subprocess.Popen(
             [*command, "--data", str(self._folder / "data")],
             stdout=subprocess.PIPE,
-            stderr=complaints,
+            stderr=self._complaints,
             env=self._environment,
             cwd=self._folder,
             text=True,
@@ -60,14 +60,27 @@ class PageServer:
             for line in self._process.stdout:
                 if "Ctrl-C stops" in line:
                     return
-        complaints.seek(0)
-        raise RuntimeError(f"the server did not start: {complaints.read()}")
+        self._complaints.seek(0)
+        raise RuntimeError(f"the server did not start: {self._complaints.read()}")
+
+    def make_token(self, owner: str, scopes: str) -> str:
+        """Return a new token. From now on, every client needs one."""
+        words = ["token", "create", "--data", str(self._folder / "data"), "--owner", owner, "--scope", scopes]
+        done = subprocess.run(
+            [sys.executable, "-m", "sash", *words],
+            env=self._environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+        return done.stdout.split()[0]
 
     def kill(self) -> None:
         """Kill the server, as a power cut does."""
         if self._process is not None:
             self._process.send_signal(signal.SIGKILL)
             self._process.communicate()
+            self._complaints.close()
             self._process = None
 
     def ask(self, method: str, path: str, body: Any = None) -> Any:

@@ -30,7 +30,7 @@ class PrefixProxy:
         self._loop.close()
 
     async def _start(self) -> None:
-        self._client = ClientSession()
+        self._client = ClientSession(auto_decompress=False)
         app = web.Application()
         app.router.add_route("*", PREFIX + "/{path:.*}", self._pass_on)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)

@@ -6,7 +6,7 @@ import { t } from "./text.js";
 const SHEETS = ["base", "chat", "window", "history", "house", "costs"];
 const styles = await Promise.all(SHEETS.map(readSheet));
 
-// Each view is loaded when it is first shown.
+// The view that is shown is loaded first, and the others later.
 const VIEWS = {
   chat: () => import("./views/chat.js"),
   window: () => import("./views/window.js"),
@@ -25,6 +25,7 @@ const ICONS = {
 };
 const NOTICE_MS = 8000;
 const RETRY_MS = 1000;
+const PRELOAD_MS = 500;
 // The session that the chat showed last in this browser.
 const SESSION_KEY = "sash.session";
 
@@ -67,6 +68,8 @@ class SashApp extends LitElement {
       this.me = await this.connection.get("v1/me");
       this.problem = null;
       await this._go(readRoute());
+      // The other views are then there at once, also while the server cannot be reached.
+      setTimeout(() => Object.values(VIEWS).forEach((load) => load().catch(() => {})), PRELOAD_MS);
     } catch (error) {
       this.problem = error;
       if (error.code === "unreachable") this._retry = setTimeout(() => this._connect(), RETRY_MS);
@@ -74,7 +77,12 @@ class SashApp extends LitElement {
   }
 
   async _go(route) {
-    await VIEWS[route.view]();
+    try {
+      await VIEWS[route.view]();
+    } catch {
+      this._showNotice({ message: t("problem.unreachable"), kind: "error" });
+      return;
+    }
     this.route = route;
     // A reader of the screen hears the name of the new view.
     document.title = `${t(`nav.${tabOf(route.view)}`)} · Sash`;
@@ -93,8 +101,8 @@ class SashApp extends LitElement {
   render() {
     if (!this.me) return this.problem ? this._renderProblem() : html`<p class="loading" role="status">${t("loading")}</p>`;
     return html`
-      <a class="skip" href="#main" @click=${this._skip}>${t("nav.skip")}</a>
       <nav class="rail" aria-label=${t("nav.label")}>
+        <button class="skip" @click=${() => this.renderRoot.getElementById("main").focus()}>${t("nav.skip")}</button>
         <a class="brand" href="#/chat" aria-label="Sash">${drawIcon("window")}<span>Sash</span></a>
         ${TABS.map((tab) => this._renderTab(tab))}
       </nav>
@@ -161,11 +169,6 @@ class SashApp extends LitElement {
     this.dispatchEvent(new CustomEvent("sash-token", { detail: token }));
     this._hasTried = true;
     await this._connect();
-  }
-
-  _skip(event) {
-    event.preventDefault();
-    this.renderRoot.getElementById("main").focus();
   }
 }
 

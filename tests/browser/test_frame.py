@@ -1,0 +1,112 @@
+"""The frame of the page: sign-in, languages, path prefixes, and a server that cannot be reached."""
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.page_server import PageServer
+from tests.browser.prefix_proxy import PrefixProxy
+from tests.ha.model_server import ModelServer
+
+WAIT_MS = 30_000
+
+
+def ask(page: Page, text: str) -> None:
+    page.get_by_role("textbox").fill(text)
+    page.get_by_role("button", name="Send").click()
+
+
+def go_to(page: Page, view: str) -> None:
+    page.get_by_role("navigation", name="Views").get_by_role("link", name=view).click()
+
+
+def visit_all_views(page: Page) -> None:
+    for name in ("Window", "History", "House", "Costs"):
+        go_to(page, name)
+        expect(page.get_by_role("heading", level=1, name=name)).to_be_visible()
+
+
+def test_a_server_with_tokens_asks_for_one_and_keeps_it_in_the_tab(page: Page, tmp_path):
+    with PageServer(tmp_path) as server:
+        token = server.make_token("anna", "read,converse,act")
+        page.goto(server.url)
+        page.get_by_label("Token").fill("sash_wrong")
+        page.get_by_role("button", name="Sign in").click()
+        expect(page.get_by_role("alert")).to_contain_text("does not know this token")
+        page.get_by_label("Token").fill(token)
+        page.get_by_role("button", name="Sign in").click()
+        ask(page, "Is the front door locked?")
+        expect(page.locator("sash-chat-turn").last).to_contain_text("Yes")
+        page.reload()
+        expect(page.locator("sash-chat-turn").last).to_contain_text("Yes")
+        assert token not in page.url
+        assert token not in page.evaluate("JSON.stringify(localStorage)")
+
+
+def test_the_page_works_below_a_path_prefix(page: Page, server: PageServer):
+    addresses = []
+    page.on("request", lambda request: addresses.append(request.url))
+    with PrefixProxy(server.url) as proxy:
+        page.goto(proxy.url)
+        ask(page, "turn on the kitchen light")
+        expect(page.locator("sash-chat-turn").last).to_contain_text("Turned on")
+        visit_all_views(page)
+        asked = [address for address in addresses if not address.startswith(("data:", "blob:"))]
+        assert all(address.startswith(proxy.url) for address in asked), asked
+        page.goto("about:blank")
+
+
+def test_the_page_loads_no_foreign_file_and_breaks_no_rule_of_its_policy(page: Page, server: PageServer):
+    complaints, hosts = [], set()
+    page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
+    page.on("request", lambda request: hosts.add(request.url.split("/")[2]))
+    page.goto(server.url)
+    ask(page, "turn on the kitchen light")
+    expect(page.locator("sash-chat-turn").last).to_contain_text("Turned on")
+    visit_all_views(page)
+    assert not complaints
+    assert hosts == {server.url.removeprefix("http://")}
+
+
+@pytest.mark.parametrize(
+    ("locale", "language", "send"),
+    [
+        ("de-AT", "de", "Senden"),
+        ("fr", "fr", "Envoyer"),
+        ("es-MX", "es", "Enviar"),
+        ("it", "it", "Invia"),
+        ("nl", "nl", "Versturen"),
+        ("ja", "en", "Send"),
+    ],
+)
+def test_the_page_speaks_the_language_of_the_browser(browser, server: PageServer, locale, language, send):
+    context = browser.new_context(locale=locale)
+    try:
+        page = context.new_page()
+        page.goto(server.url)
+        expect(page.get_by_role("button", name=send)).to_be_visible()
+        expect(page.locator("html")).to_have_attribute("lang", language)
+    finally:
+        context.close()
+
+
+def test_the_page_says_that_the_server_cannot_be_reached_and_connects_again_by_itself(
+    page: Page, own_server: PageServer, model: ModelServer
+):
+    with page.expect_response("**/views/house.js"):
+        page.goto(own_server.url)
+    page.wait_for_load_state("networkidle")
+    own_server.kill()
+    go_to(page, "House")
+    expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
+    own_server.start()
+    # The view asks again every 15 seconds.
+    expect(page.get_by_text("Kitchen ceiling light").first).to_be_visible(timeout=WAIT_MS)
+    go_to(page, "Chat")
+    model.answer = lambda messages: "I am back."
+    ask(page, "Are you there, my friend?")
+    expect(page.locator("sash-chat-turn").last).to_contain_text("I am back.")
+
+
+def test_a_session_of_another_person_is_reported_as_not_found(page: Page, server: PageServer):
+    page.goto(f"{server.url}/#/chat/01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    expect(page.locator("main")).to_contain_text("does not exist")
