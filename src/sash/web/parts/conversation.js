@@ -49,8 +49,7 @@ export class Conversation extends EventTarget {
     if (this.sessionId === null) return this._setState("connected");
     while (!this._closing.signal.aborted) {
       try {
-        await this._readSession();
-        await this.loadOlder();
+        await Promise.all([this._readSession(), this.loadOlder()]);
         await this._readOpenTurns();
         const newest = this.turns.findLast((turn) => !turn.id.startsWith("~"));
         if (newest && !newest.steps) await this.read(newest.id).catch(() => {});

@@ -7,11 +7,13 @@ import { isFinal } from "./conversation.js";
 import "./step-list.js";
 import "./turn.js";
 
-const MAX_TURNS = 40;
+const MAX_TURNS = 50;
 const MOVE_BY = 15;
 // Pixels from the edge at which the next turns are drawn.
 const NEAR = 900;
 const AT_END = 48;
+// Pixels above a turn that the address names.
+const MARGIN = 16;
 
 class Transcript extends SashElement {
   static properties = {
@@ -57,16 +59,19 @@ class Transcript extends SashElement {
     }
   }
 
-  updated() {
-    this._keepPlace();
+  async updated() {
     if (this.turnId && this.turnId !== this._shownTurn && this.conversation.state !== "loading") this._show(this.turnId);
+    // The turns have no height before they have drawn themselves.
+    await Promise.all(Array.from(this.querySelectorAll("sash-chat-turn"), (turn) => turn.updateComplete));
+    this._keepPlace();
+    this._extend();
   }
 
   /** Scroll to the newest turn. */
   goToEnd() {
     this._lastId = null;
     this._isAtEnd = true;
-    this.updateComplete.then(() => this._keepPlace());
+    this.requestUpdate();
   }
 
   async _show(turnId) {
@@ -76,7 +81,7 @@ class Transcript extends SashElement {
     const index = turns.findIndex((turn) => turn.id === turnId);
     this._isAtEnd = false;
     this._lastId = index + MOVE_BY < turns.length ? turns[index + MOVE_BY].id : null;
-    this._anchor = { id: turnId, top: 16 };
+    this._anchor = { id: turnId, place: this._scroller.scrollTop + MARGIN };
     this.requestUpdate();
   }
 
@@ -87,43 +92,54 @@ class Transcript extends SashElement {
     return { start: Math.max(0, end - MAX_TURNS), end };
   }
 
+  /** Note what the reader sees after scrolling. */
   _look() {
     const { scrollTop, scrollHeight, clientHeight } = this._scroller;
-    const below = scrollHeight - scrollTop - clientHeight;
-    const { start, end } = this._findRange();
+    const isNewest = this._findRange().end === this.turns.length;
     // Only a person scrolls up. An answer or a picture that grows does not leave the end.
     const stays = this._isAtEnd && scrollTop >= this._top - 1;
-    this._isAtEnd = (stays || below < AT_END) && end === this.turns.length;
+    this._isAtEnd = (stays || scrollHeight - scrollTop - clientHeight < AT_END) && isNewest;
     this._top = scrollTop;
     this._anchor = this._findAnchor();
-    if (scrollTop < NEAR && start > 0) this._lastId = this.turns[Math.max(MAX_TURNS, end - MOVE_BY) - 1].id;
-    else if (scrollTop < NEAR && this.conversation.hasOlder) this._loadOlder();
-    else if (below < NEAR && end < this.turns.length) {
-      const last = Math.min(this.turns.length, end + MOVE_BY) - 1;
-      this._lastId = last === this.turns.length - 1 ? null : this.turns[last].id;
+    this._extend();
+  }
+
+  /** Draw or load the next turns if the reader is near the first or the last one that is drawn. */
+  _extend() {
+    const { scrollTop, scrollHeight, clientHeight } = this._scroller;
+    const { start, end } = this._findRange();
+    if (scrollTop < NEAR && start > 0) {
+      this._lastId = this.turns[Math.max(MAX_TURNS, end - MOVE_BY) - 1].id;
+    } else if (scrollTop < NEAR && this.conversation.hasOlder) {
+      this._loadOlder();
+    } else if (scrollHeight - scrollTop - clientHeight < NEAR && end < this.turns.length) {
+      this._lastId = this.turns[end + MOVE_BY]?.id ?? null;
     }
   }
 
   async _loadOlder() {
     if (this._isLoading) return;
     this._isLoading = true;
-    await this.attempt(() => this.conversation.loadOlder());
+    const conversation = this.conversation;
+    await this.attempt(() => conversation.loadOlder());
     this._isLoading = false;
-    await this.updateComplete;
-    this._look();
   }
 
-  /** Return the first visible turn and its distance from the top of the visible part. */
+  /** Return the first visible turn and its place in the list, in pixels. */
   _findAnchor() {
-    const top = this._scroller.getBoundingClientRect().top;
+    const { scrollTop } = this._scroller;
     for (const element of this.querySelectorAll("article[data-turn]")) {
-      const box = element.getBoundingClientRect();
-      if (box.bottom > top) return { id: element.dataset.turn, top: box.top - top };
+      const place = this._findPlace(element);
+      if (place + element.offsetHeight > scrollTop) return { id: element.dataset.turn, place };
     }
     return null;
   }
 
-  /** Scroll so that the reader sees the same turn at the same place, or the end if the end was visible. */
+  _findPlace(element) {
+    return element.getBoundingClientRect().top - this._scroller.getBoundingClientRect().top + this._scroller.scrollTop;
+  }
+
+  /** Scroll as far as the first visible turn has moved in the list, or to the end if the end was visible. */
   _keepPlace() {
     if (!this._scroller) return;
     if (this._isAtEnd) {
@@ -133,8 +149,9 @@ class Transcript extends SashElement {
     }
     const element = this._anchor && this.querySelector(`article[data-turn="${CSS.escape(this._anchor.id)}"]`);
     if (!element) return;
-    const moved = element.getBoundingClientRect().top - this._scroller.getBoundingClientRect().top - this._anchor.top;
-    if (Math.abs(moved) >= 1) this._scroller.scrollTop += moved;
+    const place = this._findPlace(element);
+    if (Math.abs(place - this._anchor.place) >= 1) this._scroller.scrollTop += place - this._anchor.place;
+    this._anchor.place = place;
   }
 
   render() {
